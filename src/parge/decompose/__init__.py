@@ -1,0 +1,1 @@
+"""Decomposition: disjoint parts and shared anchors such that every subgraph keeps its limit."""

@@ -1,0 +1,118 @@
+"""Decomposition: which vertex belongs where, checked against every limit when it is made."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse.csgraph
+
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph, induce
+from parge.kernels.cut import count_edges
+from parge.typing import BoolArray, IntArray, PartArray
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Disjoint parts V_1..V_n of a graph and its anchors A; subgraph P_i is induced on V_i ∪ A.
+
+    Laws, checked here: every vertex is in exactly one part; no subgraph is larger than its capacity,
+    ``|V_i ∪ A| <= k_i`` (the paper's Algorithm 1 adds anchors after splitting and so breaks it).
+
+    Parameters
+    ----------
+    graph : Graph
+        The decomposed graph.
+    part : (n_vertices,) int32
+        The part of every vertex; of an anchor, the part that holds most of its neighbours.
+    anchors : (n_anchors,) int64
+        The shared vertices, ascending.
+    capacities : (n_parts,) int64
+        The most vertices each subgraph may have.
+    """
+
+    graph: Graph = field(repr=False)
+    part: PartArray = field(repr=False)
+    anchors: IntArray = field(repr=False)
+    capacities: IntArray
+
+    def __post_init__(self) -> None:
+        if self.part.shape != (self.graph.n_vertices,):
+            raise InputError(f"{self.part.size} parts for {self.graph.n_vertices} vertices")
+        if self.part.size and not 0 <= self.part.min() <= self.part.max() < self.n_parts:
+            raise InputError(f"parts must lie in 0..{self.n_parts - 1}")
+        if (np.diff(self.anchors) <= 0).any():
+            raise InputError("anchors must ascend")
+        over = np.flatnonzero(self.sizes > self.capacities)
+        if over.size:
+            i = over[0]
+            raise InputError(f"subgraph {i} has {self.sizes[i]:,} vertices, its capacity is {self.capacities[i]:,}")
+        for array in (self.part, self.anchors, self.capacities):
+            array.flags.writeable = False
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return self.capacities.size
+
+    @cached_property
+    def is_anchor(self) -> BoolArray:
+        """Whether each vertex is an anchor."""
+        mask = np.zeros(self.graph.n_vertices, np.bool_)
+        mask[self.anchors] = True
+        return mask
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Vertices of each subgraph, |V_i ∪ A|."""
+        own = np.bincount(self.part[~self.is_anchor], minlength=self.n_parts)
+        return own.astype(np.int64) + self.anchors.size
+
+    @cached_property
+    def cut(self) -> IntArray:
+        """Edges between non-anchors of part i and part j; the diagonal counts the edges inside, (n, n) int64."""
+        return self._counts[0]
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """Edges of each subgraph."""
+        cut, to_anchors, among_anchors = self._counts
+        return np.diagonal(cut) + to_anchors + among_anchors
+
+    @cached_property
+    def n_lost(self) -> int:
+        """Edges that no subgraph sees."""
+        return int(np.triu(self.cut, 1).sum())
+
+    @property
+    def lost_edges(self) -> float:
+        """Share of the edges that no subgraph sees: the first cause of a worse embedding."""
+        return self.n_lost / max(1, self.graph.n_edges)
+
+    @cached_property
+    def _counts(self) -> tuple[IntArray, IntArray, int]:
+        return count_edges(self.graph.indptr, self.graph.indices, self.part, self.is_anchor, self.n_parts)
+
+    def own(self, i: int) -> IntArray:
+        """Return the vertices of part i that are no anchors, ascending."""
+        return np.flatnonzero((self.part == i) & ~self.is_anchor)
+
+    def subgraph(self, i: int) -> Subgraph:
+        """Cut out subgraph i."""
+        return induce(self.graph, self.own(i), self.anchors, index=i)
+
+    @cached_property
+    def unanchored(self) -> tuple[int, int]:
+        """Connected components of the graph without an anchor: how many, and how many vertices they hold.
+
+        Nothing ties such a component to the rest: wherever it is embedded, its place in the common space is
+        arbitrary, as it is in a centralised embedding.
+        """
+        if self.graph.n_vertices == 0:
+            return 0, 0
+        n_components, component = scipy.sparse.csgraph.connected_components(self.graph.to_scipy(), directed=False)
+        sizes = np.bincount(component, minlength=n_components)
+        loose = np.ones(n_components, np.bool_)
+        loose[component[self.anchors]] = False
+        return int(loose.sum()), int(sizes[loose].sum())

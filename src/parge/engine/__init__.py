@@ -1,0 +1,1 @@
+"""Engines: how tasks run. They know nothing of graphs."""

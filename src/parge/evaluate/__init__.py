@@ -1,0 +1,1 @@
+"""Evaluation: what an embedding is worth, with and without a task."""

@@ -1,0 +1,1 @@
+"""Graphs: what they are, where they come from, and the subgraphs that workers receive."""

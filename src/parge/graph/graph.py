@@ -1,0 +1,182 @@
+"""Graph: an immutable, undirected graph in compressed sparse rows, with its vertices' outside ids."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from parge.errors import InputError
+from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
+
+# Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.
+MAX_INT32_VERTICES = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without self loops or repeated edges.
+
+    Build one with `parge.read`, `Graph.from_edges`, `Graph.from_scipy` and their siblings, which normalise
+    their input; the constructor itself checks shapes and ranges and trusts symmetry.
+
+    Laws: rows are sorted and hold no repeats; ``v in row u`` if and only if ``u in row v``, with the same
+    weight; no vertex neighbours itself; weights are positive and finite; no array can be written to.
+
+    Parameters
+    ----------
+    indptr : (n_vertices + 1,) int64
+        Row offsets.
+    indices : (2 * n_edges,) int32, or int64 for over 2^31 vertices
+        Neighbours.
+    weights : (2 * n_edges,) float32, optional
+        Weight of each stored neighbour; None where every edge weighs 1.
+    ids : (n_vertices,) int64 or numpy strings, optional
+        Outside ids, ascending; None where vertex v is called v.
+    features : (n_vertices, n_features) scipy CSR, optional
+        Vertex features.
+    notices : tuple of str
+        What was normalised on the way in, for people to read.
+
+    Examples
+    --------
+    >>> graph = Graph.from_edges([10, 10, 30], [20, 30, 20])
+    >>> graph.n_vertices, graph.n_edges, graph.ids.tolist()
+    (3, 3, [10, 20, 30])
+    """
+
+    indptr: IntArray
+    indices: NeighbourArray
+    weights: FloatArray | None = None
+    ids: IdArray | None = None
+    features: Any = None
+    notices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n_vertices = self.indptr.size - 1
+        if n_vertices < 0 or self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any():
+            raise InputError("indptr must start at 0 and never fall")
+        if self.indptr[-1] != self.indices.size:
+            raise InputError(f"indptr ends at {self.indptr[-1]}, but there are {self.indices.size} neighbours")
+        if self.indices.size and not 0 <= self.indices.min() <= self.indices.max() < n_vertices:
+            raise InputError(f"neighbours must lie in 0..{n_vertices - 1}")
+        if self.weights is not None and self.weights.shape != self.indices.shape:
+            raise InputError(f"{self.weights.size} weights for {self.indices.size} neighbours")
+        if self.ids is not None and self.ids.size != n_vertices:
+            raise InputError(f"{self.ids.size} ids for {n_vertices} vertices")
+        if self.features is not None and self.features.shape[0] != n_vertices:
+            raise InputError(
+                f"the features have {self.features.shape[0]} rows, the graph has {n_vertices} vertices; "
+                "row i must belong to vertex i"
+            )
+        for array in (self.indptr, self.indices, self.weights, self.ids):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices, isolated ones included."""
+        return self.indptr.size - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return self.indices.size // 2
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """Number of neighbours of each vertex."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def outside_ids(self) -> IdArray:
+        """The ids as given: `ids`, or 0..n_vertices-1."""
+        return np.arange(self.n_vertices) if self.ids is None else self.ids
+
+    def to_scipy(self) -> Any:
+        """Return the symmetric adjacency matrix as scipy CSR (float32, shares memory where it can)."""
+        data = np.ones(self.indices.size, np.float32) if self.weights is None else self.weights
+        indptr = self.indptr
+        if self.indices.dtype == np.int32 and self.indices.size <= MAX_INT32_VERTICES:
+            indptr = indptr.astype(np.int32)  # scipy copies the neighbours where the two dtypes differ
+        matrix = sp.csr_matrix((data, self.indices, indptr), shape=(self.n_vertices, self.n_vertices), copy=False)
+        matrix.has_sorted_indices = True
+        matrix.has_canonical_format = True
+        return matrix
+
+    def with_features(self, features: Any) -> "Graph":
+        """Return the same graph with one row of features per vertex (dense or sparse)."""
+        return replace(self, features=sp.csr_matrix(features, dtype=np.float32))
+
+    @staticmethod
+    def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices: Any = None) -> "Graph":
+        """Build a graph from arrays of ids (integers or strings), or from an (m, 2) array of them.
+
+        Self loops are dropped, repeated edges merged, isolated vertices kept where `vertices` (a count,
+        or a list of ids) names them; `Graph.notices` says what was done.
+        """
+        from parge.graph.build import from_edges
+
+        return from_edges(source, target, weights, vertices=vertices)
+
+    @staticmethod
+    def from_scipy(matrix: Any, *, ids: Any = None) -> "Graph":
+        """Build a graph from a square scipy matrix; an asymmetric one is made undirected with a notice."""
+        from parge.graph.convert import from_scipy
+
+        return from_scipy(matrix, ids=ids)
+
+    @staticmethod
+    def from_networkx(graph: Any, *, weight: str | None = "weight") -> "Graph":
+        """Build a graph from a networkx graph; vertex names become ids."""
+        from parge.graph.convert import from_networkx
+
+        return from_networkx(graph, weight=weight)
+
+    @staticmethod
+    def from_igraph(graph: Any, *, weight: str | None = "weight") -> "Graph":
+        """Build a graph from an igraph graph; the ``name`` attribute, where there is one, gives the ids."""
+        from parge.graph.convert import from_igraph
+
+        return from_igraph(graph, weight=weight)
+
+    @staticmethod
+    def from_pyg(data: Any, num_nodes: int | None = None) -> "Graph":
+        """Build a graph from PyG `Data`, or from an ``edge_index`` array or tensor of shape (2, m)."""
+        from parge.graph.convert import from_pyg
+
+        return from_pyg(data, num_nodes)
+
+    @staticmethod
+    def from_frame(
+        frame: Any, source: str | None = None, target: str | None = None, weight: str | None = None
+    ) -> "Graph":
+        """Build a graph from a pandas, polars or arrow frame of edges."""
+        from parge.graph.convert import from_frame
+
+        return from_frame(frame, source, target, weight)
+
+    def to_networkx(self) -> Any:
+        """Return a networkx graph whose vertices are the outside ids."""
+        from parge.graph.convert import to_networkx
+
+        return to_networkx(self)
+
+    def to_igraph(self) -> Any:
+        """Return an igraph graph with the outside ids as ``name``."""
+        from parge.graph.convert import to_igraph
+
+        return to_igraph(self)
+
+    def to_pyg(self) -> IntArray:
+        """Return an ``edge_index`` array of shape (2, 2 * n_edges) over vertex numbers."""
+        from parge.graph.convert import to_pyg
+
+        return to_pyg(self)
+
+    def to_frame(self) -> Any:
+        """Return an arrow table of edges, each once, with columns source, target and, if any, weight."""
+        from parge.graph.convert import to_frame
+
+        return to_frame(self)

@@ -1,0 +1,73 @@
+"""Subgraph: what one worker receives, and nothing else of the graph."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parge.graph.graph import Graph
+from parge.kernels import csr
+from parge.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """The graph induced on a part's own vertices and the anchors, renumbered from 0.
+
+    Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the
+    anchors stand in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``.
+
+    Parameters
+    ----------
+    graph : Graph
+        The induced graph, with weights, ids and features of its vertices.
+    vertices : (n_vertices,) int64
+        Number of each vertex in the parent graph.
+    n_own : int
+        How many vertices belong to the part alone; the rest are anchors.
+    index : int
+        Number of the subgraph within its decomposition.
+    """
+
+    graph: Graph
+    vertices: IntArray
+    n_own: int
+    index: int = 0
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices, anchors included."""
+        return self.graph.n_vertices
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return self.graph.n_edges
+
+    @staticmethod
+    def whole(graph: Graph) -> "Subgraph":
+        """Return the graph as its own only subgraph, as a centralised embedding sees it."""
+        return Subgraph(graph, np.arange(graph.n_vertices), graph.n_vertices)
+
+
+def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) -> Subgraph:
+    """Cut out the subgraph on ascending `own` vertices and ascending `anchors` (disjoint)."""
+    vertices = np.concatenate([own, anchors]).astype(np.int64)
+    position = np.full(graph.n_vertices, -1, graph.indices.dtype)
+    position[vertices] = np.arange(vertices.size)
+    indptr = csr.induced_offsets(graph.indptr, graph.indices, vertices, position)
+    indices = np.empty(indptr[-1], graph.indices.dtype)
+    nothing: FloatArray = np.empty(0, np.float32)
+    weights = None if graph.weights is None else np.empty(indptr[-1], np.float32)
+    csr.induced_rows(
+        graph.indptr,
+        graph.indices,
+        nothing if graph.weights is None else graph.weights,
+        vertices,
+        position,
+        own.size,
+        indices,
+        nothing if weights is None else weights,
+    )
+    features = None if graph.features is None else graph.features[vertices]
+    part = Graph(indptr, indices, weights, graph.outside_ids[vertices], features)
+    return Subgraph(part, vertices, own.size, index)

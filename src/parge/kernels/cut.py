@@ -1,0 +1,116 @@
+"""Counting what a decomposition keeps and loses, and choosing the vertices that keep most."""
+
+import numpy as np
+
+from parge.kernels.jit import kernel
+from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
+
+
+@kernel
+def count_edges(
+    indptr: IntArray, indices: NeighbourArray, part: PartArray, is_anchor: BoolArray, n_parts: int
+) -> tuple[IntArray, IntArray, int]:
+    """Sort every edge by its ends.
+
+    Returns
+    -------
+    cut : (n_parts, n_parts) int64, symmetric
+        Edges between two non-anchors by their parts; an inner edge counts once on the diagonal.
+    to_anchors : (n_parts,) int64
+        Edges between a non-anchor of each part and an anchor.
+    among_anchors : int
+        Edges between two anchors, which every subgraph holds.
+    """
+    cut = np.zeros((n_parts, n_parts), np.int64)
+    to_anchors = np.zeros(n_parts, np.int64)
+    among_anchors = 0
+    for u in range(part.size):
+        for j in range(indptr[u], indptr[u + 1]):
+            v = indices[j]
+            if is_anchor[u]:
+                if is_anchor[v] and u < v:
+                    among_anchors += 1
+            elif is_anchor[v]:
+                to_anchors[part[u]] += 1
+            elif part[u] != part[v]:
+                cut[part[u], part[v]] += 1
+            elif u < v:
+                cut[part[u], part[u]] += 1
+    return cut, to_anchors, among_anchors
+
+
+@kernel
+def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> IntArray:
+    """Return for each vertex how many of its edges lead to another part: h_u of the paper's Algorithm 1."""
+    out = np.zeros(part.size, np.int64)
+    for u in range(part.size):
+        for j in range(indptr[u], indptr[u + 1]):
+            out[u] += part[indices[j]] != part[u]
+    return out
+
+
+@kernel
+def greedy_cover(
+    indptr: IntArray, indices: NeighbourArray, part: PartArray, degree: IntArray, n_chosen: int
+) -> BoolArray:
+    """Choose vertices one by one, each with the most cut edges that no chosen vertex touches yet.
+
+    `degree` holds the cut degrees and is used up. A bucket per degree with lazy updates makes it linear in
+    the edges: an entry whose degree has fallen since is moved down when it is met.
+    Vertices whose degree fell to 0 are chosen last, in ascending order.
+    """
+    n = part.size
+    chosen = np.zeros(n, np.bool_)
+    top = 0
+    for v in range(n):
+        top = max(top, degree[v])
+    # Buckets as linked lists; pushed in descending order so that ties pop in ascending order of vertex.
+    head = np.full(top + 1, -1, np.int64)
+    following = np.full(n, -1, np.int64)
+    for v in range(n - 1, -1, -1):
+        following[v] = head[degree[v]]
+        head[degree[v]] = v
+    d = top
+    count = 0
+    while count < n_chosen and d >= 0:
+        v = head[d]
+        if v < 0:
+            d -= 1
+            continue
+        head[d] = following[v]
+        if degree[v] < d:
+            following[v] = head[degree[v]]
+            head[degree[v]] = v
+            continue
+        chosen[v] = True
+        count += 1
+        for j in range(indptr[v], indptr[v + 1]):
+            u = indices[j]
+            if part[u] != part[v] and not chosen[u]:
+                degree[u] -= 1
+    return chosen
+
+
+@kernel
+def majority_part(
+    indptr: IntArray, indices: NeighbourArray, part: PartArray, vertices: IntArray, n_parts: int
+) -> PartArray:
+    """Return for each of `vertices` the part of most neighbours (parts < 0 do not count; ties: the lowest).
+
+    A vertex without such neighbours keeps its part, or goes to part 0 where it has none.
+    """
+    out = np.empty(vertices.size, np.int32)
+    votes = np.zeros(n_parts, np.int64)
+    for i in range(vertices.size):
+        v = vertices[i]
+        votes[:] = 0
+        best, most = max(part[v], 0), 0
+        for j in range(indptr[v], indptr[v + 1]):
+            p = part[indices[j]]
+            if p >= 0:
+                votes[p] += 1
+        for p in range(n_parts):
+            if votes[p] > most:
+                best, most = p, votes[p]
+        out[i] = best
+    return out

@@ -1,0 +1,72 @@
+"""Bytes: read from text, shown as text, measured for this process, projected for a worker."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from parge.errors import InputError
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """Read a size such as ``2GB``, ``512MiB`` or ``100000``.
+
+    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("4096")
+    (2000000000, 1572864, 4096)
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise InputError(f"a size was expected, such as 2GB, 512MiB or 4096 bytes; got {text!r}")
+    number, unit, binary = match[1], match[2].upper(), match[3]
+    if binary and not unit:
+        raise InputError(f"a size was expected, such as 2GB or 512MiB; got {text!r}")
+    return int(float(number) * (_BINARY[unit] if binary else _UNITS[unit]))
+
+
+def format_bytes(size: float) -> str:
+    """Show a size in decimal units.
+
+    >>> format_bytes(999), format_bytes(2_340_000), format_bytes(4e9)
+    ('999 B', '2.34 MB', '4.00 GB')
+    """
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}" if size >= 10 * scale else f"{size / scale:.2f} {unit}"
+    return f"{int(size)} B"
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory this process has had."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Memory that is at most linear in a subgraph: ``fixed + per_vertex * n_vertices + per_edge * n_edges``.
+
+    Linear, because then the memory of a part is a sum over its vertices, and a partitioner that keeps
+    weight limits keeps byte budgets exactly, hubs included (see `parge.decompose.capacity`).
+
+    >>> Footprint(fixed=100, per_vertex=10, per_edge=2).bytes(n_vertices=5, n_edges=7)
+    164
+    """
+
+    fixed: int
+    per_vertex: float
+    per_edge: float
+
+    def bytes(self, n_vertices: int, n_edges: int) -> int:
+        """Return the upper bound for a subgraph of that size."""
+        return int(self.fixed + self.per_vertex * n_vertices + self.per_edge * n_edges + 0.5)

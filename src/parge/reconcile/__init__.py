@@ -1,0 +1,1 @@
+"""Reconciliation: the separate spaces of the subgraphs become one, from the anchors."""

@@ -1,0 +1,43 @@
+"""Named components: a name gives a class, an unknown name lists the known ones, plug-ins join by entry point."""
+
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from parge.errors import InputError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The components of one kind, by name.
+
+    Other packages add theirs with an entry point in the group ``parge.<kind>s`` (for example
+    ``parge.techniques``), loaded only when its name is asked for.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._known: dict[str, T] = {}
+
+    def register(self, name: str, component: T) -> T:
+        """Add a component; a name is given once only."""
+        if name in self._known:
+            raise ValueError(f"the {self.kind} {name!r} is registered already")
+        self._known[name] = component
+        return component
+
+    def names(self) -> list[str]:
+        """Return all names, plug-ins included."""
+        return sorted({*self._known, *(point.name for point in self._plugins())})
+
+    def get(self, name: str) -> T:
+        """Return the component of that name."""
+        if name in self._known:
+            return self._known[name]
+        for point in self._plugins():
+            if point.name == name:
+                return self.register(name, point.load())
+        raise InputError(f"there is no {self.kind} {name!r}; known: {', '.join(self.names())}")
+
+    def _plugins(self) -> Any:
+        return entry_points(group=f"parge.{self.kind}s")

@@ -1,0 +1,1 @@
+"""Techniques: how one subgraph becomes one matrix of vectors."""

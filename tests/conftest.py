@@ -1,0 +1,21 @@
+"""Fixtures that several stages share."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Callable[[str], Path]:
+    """Return the path of a shared data set, or skip where it does not exist."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.exists():
+            pytest.skip(f"the shared data set {name} is not beside the project")
+        return path
+
+    return find
