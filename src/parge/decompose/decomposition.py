@@ -10,6 +10,7 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
 from parge.kernels.cut import count_edges
+from parge.memory import Footprint
 from parge.typing import BoolArray, IntArray, PartArray
 
 
@@ -30,12 +31,16 @@ class Decomposition:
         The shared vertices, ascending.
     capacities : (n_parts,) int64
         The most vertices each subgraph may have.
+    budgets : (n_parts,) int64, optional
+        The most bytes each worker may use, for a technique of `footprint`.
     """
 
     graph: Graph = field(repr=False)
     part: PartArray = field(repr=False)
     anchors: IntArray = field(repr=False)
     capacities: IntArray
+    budgets: IntArray | None = None
+    footprint: Footprint | None = None
 
     def __post_init__(self) -> None:
         if self.part.shape != (self.graph.n_vertices,):
@@ -48,6 +53,12 @@ class Decomposition:
         if over.size:
             i = over[0]
             raise InputError(f"subgraph {i} has {self.sizes[i]:,} vertices, its capacity is {self.capacities[i]:,}")
+        if self.budgets is not None and self.footprint is not None:
+            needed = self.projected(self.footprint)
+            over = np.flatnonzero(needed > self.budgets)
+            if over.size:
+                i = over[0]
+                raise InputError(f"subgraph {i} needs {needed[i]:,} bytes, its budget is {self.budgets[i]:,}")
         for array in (self.part, self.anchors, self.capacities):
             array.flags.writeable = False
 
@@ -93,6 +104,11 @@ class Decomposition:
     @cached_property
     def _counts(self) -> tuple[IntArray, IntArray, int]:
         return count_edges(self.graph.indptr, self.graph.indices, self.part, self.is_anchor, self.n_parts)
+
+    def projected(self, footprint: Footprint) -> IntArray:
+        """Return the most bytes that a worker needs for each subgraph."""
+        sizes = zip(self.sizes.tolist(), self.edges.tolist(), strict=True)
+        return np.array([footprint.bytes(n_vertices, n_edges) for n_vertices, n_edges in sizes], np.int64)
 
     def own(self, i: int) -> IntArray:
         """Return the vertices of part i that are no anchors, ascending."""

@@ -52,15 +52,16 @@ def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> I
 @kernel
 def greedy_cover(
     indptr: IntArray, indices: NeighbourArray, part: PartArray, degree: IntArray, n_chosen: int
-) -> BoolArray:
-    """Choose vertices one by one, each with the most cut edges that no chosen vertex touches yet.
+) -> IntArray:
+    """Choose vertices one by one, each with the most cut edges that no chosen vertex touches yet; in that order.
 
     `degree` holds the cut degrees and is used up. A bucket per degree with lazy updates makes it linear in
     the edges: an entry whose degree has fallen since is moved down when it is met.
-    Vertices whose degree fell to 0 are chosen last, in ascending order.
+    Vertices whose degree fell to 0 are chosen last.
     """
     n = part.size
     chosen = np.zeros(n, np.bool_)
+    order = np.empty(min(n, n_chosen), np.int64)
     top = 0
     for v in range(n):
         top = max(top, degree[v])
@@ -72,7 +73,7 @@ def greedy_cover(
         head[degree[v]] = v
     d = top
     count = 0
-    while count < n_chosen and d >= 0:
+    while count < order.size:
         v = head[d]
         if v < 0:
             d -= 1
@@ -83,12 +84,13 @@ def greedy_cover(
             head[degree[v]] = v
             continue
         chosen[v] = True
+        order[count] = v
         count += 1
         for j in range(indptr[v], indptr[v + 1]):
             u = indices[j]
             if part[u] != part[v] and not chosen[u]:
                 degree[u] -= 1
-    return chosen
+    return order
 
 
 @kernel
@@ -113,4 +115,26 @@ def majority_part(
             if votes[p] > most:
                 best, most = p, votes[p]
         out[i] = best
+    return out
+
+
+@kernel
+def part_votes(
+    indptr: IntArray, indices: NeighbourArray, part: PartArray, vertices: IntArray, n_parts: int
+) -> IntArray:
+    """Return how many neighbours each of `vertices` has in each part, (vertices, n_parts) int64."""
+    votes = np.zeros((vertices.size, n_parts), np.int64)
+    for i in range(vertices.size):
+        for j in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            votes[i, part[indices[j]]] += 1
+    return votes
+
+
+@kernel
+def marked_neighbours(indptr: IntArray, indices: NeighbourArray, marked: BoolArray) -> IntArray:
+    """Return how many neighbours of each vertex are marked."""
+    out = np.zeros(indptr.size - 1, np.int64)
+    for u in range(out.size):
+        for j in range(indptr[u], indptr[u + 1]):
+            out[u] += marked[indices[j]]
     return out

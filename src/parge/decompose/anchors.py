@@ -1,0 +1,130 @@
+"""Which vertices every subgraph shares: alternating, top-cut (the paper's), random, degree."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from parge.decompose.capacity import Limits
+from parge.decompose.partition import Problem, partition
+from parge.decompose.repair import repair
+from parge.graph.graph import Graph
+from parge.graph.subgraph import induce
+from parge.kernels.cut import count_edges, cut_degrees, greedy_cover, majority_part
+from parge.registry import Registry
+from parge.seeds import stream
+from parge.typing import IntArray, PartArray
+
+NO_ANCHORS: IntArray = np.zeros(0, np.int64)
+
+Listener = Callable[[str], None]
+"""Told what is being done, in words, when a long step begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Splitter:
+    """Splits the graph into parts once the anchors are chosen, within the limits that the anchors leave."""
+
+    graph: Graph
+    limits: Limits
+    partitioner: str
+    seed: int
+    tell: Listener
+
+    def split(self, anchors: IntArray, *, loosely: bool = False) -> PartArray:
+        """Return the part of every vertex; an anchor joins the part that holds most of its neighbours.
+
+        `loosely` splits in proportion to the limits without keeping them: for choosing anchors, when the
+        limits may only be kept thanks to the anchors.
+        """
+        self.tell(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
+        is_anchor = np.zeros(self.graph.n_vertices, np.bool_)
+        is_anchor[anchors] = True
+        rest = np.flatnonzero(~is_anchor)
+        rows = self.graph if not anchors.size else induce(self.graph, rest, NO_ANCHORS).graph
+        load = self.limits.load(self.graph, anchors)
+        weights, room = load.weights[rest], load.room
+        if loosely:
+            weights = np.ones(rest.size, np.int64)
+            room = np.ceil(np.maximum(room, 1) / np.maximum(room, 1).sum() * rest.size * 1.1).astype(np.int64)
+        work = weights if self.limits.budgets is not None and not loosely else _work(self.graph.degrees[rest])
+        problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
+        part = np.full(self.graph.n_vertices, -1, np.int32)
+        part[rest] = partition(problem, self.partitioner)
+        part[anchors] = majority_part(self.graph.indptr, self.graph.indices, part, anchors, self.limits.n_parts)
+        return part
+
+    def repaired(self, part: PartArray, anchors: IntArray) -> PartArray:
+        """Bring the parts under the room that the anchors leave."""
+        load = self.limits.load(self.graph, anchors)
+        return repair(self.graph.indptr, self.graph.indices, load.weights, load.room, part)
+
+    def n_lost(self, part: PartArray, anchors: IntArray) -> int:
+        """Return how many edges no subgraph would see."""
+        is_anchor = np.zeros(self.graph.n_vertices, np.bool_)
+        is_anchor[anchors] = True
+        cut, _, _ = count_edges(self.graph.indptr, self.graph.indices, part, is_anchor, self.limits.n_parts)
+        return int(np.triu(cut, 1).sum())
+
+
+def _work(degrees: IntArray) -> IntArray:
+    """Return the work a vertex brings, 1 + deg / mean deg, in sixteenths: vectors to train and edges to walk."""
+    mean = max(1.0, float(degrees.mean()) if degrees.size else 1.0)
+    return np.rint(16 * (1 + degrees / mean)).astype(np.int64)
+
+
+Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]
+"""Returns anchors, best first, and the part of every vertex if the choice produced a good one."""
+
+strategies: Registry[Strategy] = Registry("anchor strategy")
+
+
+def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple[IntArray, PartArray | None]:
+    """Alternate between splitting without the anchors and choosing anchors greedily by still-lost edges.
+
+    The best of all states met is kept. BlogCatalog in 8 parts with 10 % anchors loses .055 of its edges after
+    the first choice and .039 after two rounds; a third changes nothing.
+    """
+    in_bytes = splitter.limits.budgets is not None  # then how many of these anchors fit is decided later
+    part = splitter.split(NO_ANCHORS, loosely=True)
+    anchors = _greedy(splitter, part, n_anchors)
+    met: list[tuple[int, IntArray, PartArray]] = []
+    for _ in range(rounds):
+        part = splitter.split(anchors, loosely=in_bytes)
+        met.append((splitter.n_lost(part, anchors), anchors, part))
+        anchors = _greedy(splitter, part, n_anchors)
+    if not in_bytes:
+        part = splitter.repaired(part, anchors)
+    met.append((splitter.n_lost(part, anchors), anchors, part))
+    _, anchors, part = min(met, key=lambda state: state[0])
+    return anchors, part
+
+
+def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:
+    splitter.tell(f"choosing {n_anchors:,} anchors")
+    graph = splitter.graph
+    return greedy_cover(graph.indptr, graph.indices, part, cut_degrees(graph.indptr, graph.indices, part), n_anchors)
+
+
+def top_cut(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
+    """Choose the vertices with most edges between parts: the paper's Algorithm 1 (Recon-S)."""
+    part = splitter.split(NO_ANCHORS, loosely=True)
+    degrees = cut_degrees(splitter.graph.indptr, splitter.graph.indices, part)
+    return np.argsort(-degrees, kind="stable")[:n_anchors], part
+
+
+def random(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
+    """Choose at random: the paper's Recon-R."""
+    order = stream(splitter.seed, "random anchors").permutation(splitter.graph.n_vertices)
+    return order[:n_anchors], None
+
+
+def degree(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
+    """Choose the vertices with most neighbours."""
+    return np.argsort(-splitter.graph.degrees, kind="stable")[:n_anchors], None
+
+
+strategies.register("alternating", alternating)
+strategies.register("top-cut", top_cut)
+strategies.register("random", random)
+strategies.register("degree", degree)

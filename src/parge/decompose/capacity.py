@@ -1,0 +1,193 @@
+"""What each worker can hold, in vertices or bytes; what is feasible; how many anchors the slack affords."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from parge.errors import InfeasibleError, InputError
+from parge.graph.graph import Graph
+from parge.kernels.cut import marked_neighbours
+from parge.memory import Footprint, format_bytes
+from parge.typing import IntArray
+
+# Anchors beyond this share of the vertices cost every worker more than the edges that they still save.
+MAX_ANCHOR_SHARE = 0.10
+
+# Room that `--parts` leaves each part over an equal share, to balance work within.
+EQUAL_SLACK = 0.10
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    r"""What each worker can hold: capacities k_i in vertices and, where given, budgets in bytes.
+
+    A budget is kept exactly because the bytes of a subgraph are at most linear in its vertices: with p bytes a
+    vertex and q an edge (`Footprint`), and every edge between two non-anchors counted half at each end,
+
+        bytes(P_i) <= fixed + p |A| + q |E(A, A)| + Σ_{v in V_i \ A} (p + q (deg_A v + deg_rest v / 2)),
+
+    hubs included; the only slack in it is that lost edges are counted.
+    """
+
+    capacities: IntArray
+    budgets: IntArray | None = None
+    footprint: Footprint | None = None
+
+    def __post_init__(self) -> None:
+        if self.capacities.size == 0:
+            raise InputError("at least one worker is needed")
+        if (self.capacities < 0).any():
+            raise InputError(f"capacities must not be negative; got {self.capacities.min()}")
+
+    @property
+    def n_parts(self) -> int:
+        """Number of workers, and so of parts."""
+        return self.capacities.size
+
+    @staticmethod
+    def of_vertices(capacities: list[int] | tuple[int, ...] | IntArray) -> "Limits":
+        """Limits in vertices."""
+        return Limits(np.asarray(capacities, np.int64))
+
+    @staticmethod
+    def of_bytes(budgets: list[int] | tuple[int, ...] | IntArray, footprint: Footprint) -> "Limits":
+        """Limits in bytes, for a technique of that footprint."""
+        array = np.asarray(budgets, np.int64)
+        room = np.maximum(array - footprint.fixed, 0)
+        return Limits((room / footprint.per_vertex).astype(np.int64), array, footprint)
+
+    @staticmethod
+    def equal(n_parts: int, n_vertices: int, n_anchors: int) -> "Limits":
+        """Limits for `n_parts` equal workers that are just large enough."""
+        if n_parts < 1:
+            raise InputError(f"the number of parts must be at least 1; got {n_parts}")
+        share = -(-(n_vertices - n_anchors) // n_parts)
+        own = share if n_parts == 1 else int(np.ceil(share * (1 + EQUAL_SLACK)))
+        return Limits.of_vertices([min(n_vertices, n_anchors + own)] * n_parts)
+
+    def typical_capacities(self, graph: Graph) -> IntArray:
+        """Capacities for vertices that have the graph's mean number of edges; exact where no bytes are given."""
+        if self.budgets is None or self.footprint is None:
+            return self.capacities
+        one = self.footprint.per_vertex + self.footprint.per_edge * graph.n_edges / max(1, graph.n_vertices)
+        room: IntArray = np.maximum(self.budgets - self.footprint.fixed, 0)
+        return (room / one).astype(np.int64)
+
+    def load(self, graph: Graph, anchors: IntArray) -> "Load":
+        """Return what the vertices weigh against these limits once `anchors` are in every subgraph."""
+        if self.footprint is None or self.budgets is None:
+            weights = np.ones(graph.n_vertices, np.int64)
+            weights[anchors] = 0
+            return Load(weights, self.capacities - anchors.size)
+        is_anchor = np.zeros(graph.n_vertices, np.bool_)
+        is_anchor[anchors] = True
+        to_anchors = marked_neighbours(graph.indptr, graph.indices, is_anchor)
+        among = int(to_anchors[anchors].sum()) // 2
+        edges = to_anchors + (graph.degrees - to_anchors) / 2
+        weights = np.ceil(self.footprint.per_vertex + self.footprint.per_edge * edges).astype(np.int64)
+        weights[anchors] = 0
+        return Load(weights, self.budgets - self.footprint.bytes(anchors.size, among))
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """The weight of every vertex (0 of anchors) and the room that each part has for its own ones."""
+
+    weights: IntArray
+    room: IntArray
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether the parts have room for all vertices; necessary, and with unit weights sufficient."""
+        return bool((self.room >= 0).all() and self.room.sum() >= self.weights.sum())
+
+
+def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int, slack: int, smallest: int) -> int:
+    """Return how many anchors to use.
+
+    Parameters
+    ----------
+    request : "auto", a number, or a share such as "5%"
+        What was asked for. ``auto`` spends the slack, ``floor(slack / (n_parts - 1))``, but no more than 10 % of
+        the vertices; never under `dim` where slack allows it, since fewer anchors than dimensions leave the
+        rotation between two spaces undetermined; and no more than half the vertices or half the smallest worker.
+    slack : int
+        Vertices that the workers can hold together beyond the graph's own.
+    smallest : int
+        The smallest capacity.
+    """
+    if n_parts == 1:
+        return 0
+    if request != "auto":
+        return _requested(str(request), n_vertices)
+    wanted = min(max(int(MAX_ANCHOR_SHARE * n_vertices), dim), n_vertices // 2)
+    room = max(smallest // 2, min(dim, smallest - 1), 0)
+    return max(0, min(slack // (n_parts - 1), wanted, room))
+
+
+def _requested(text: str, n_vertices: int) -> int:
+    try:
+        count = round(float(text[:-1]) / 100 * n_vertices) if text.endswith("%") else int(text)
+    except (ValueError, OverflowError):
+        raise InputError(f"anchors must be auto, a number, or a share such as 5%; got {text!r}") from None
+    if not 0 <= count <= n_vertices:
+        raise InputError(f"{text} anchors were asked for; the graph has {n_vertices:,} vertices")
+    return count
+
+
+def check_feasible(limits: Limits, graph: Graph, n_anchors: int) -> None:
+    """Refuse limits that no decomposition with `n_anchors` can keep.
+
+    In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|`` (the paper
+    asks for ``Σ k_i > |V|`` only, which does not hold once anchors are in every subgraph). In bytes it is the
+    part of the condition that does not depend on which vertices are anchors.
+    """
+    if limits.budgets is not None:
+        _check_bytes(limits, graph)
+    else:
+        _check_vertices(limits.capacities, graph.n_vertices, n_anchors)
+
+
+def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int) -> None:
+    n_parts = capacities.size
+    total, smallest = int(capacities.sum()), int(capacities.min())
+    needed = n_vertices + (n_parts - 1) * n_anchors
+    if n_anchors > smallest:
+        raise InfeasibleError(
+            f"every subgraph holds all {n_anchors:,} anchors, but subgraph {int(np.argmin(capacities))} has a capacity "
+            f"of {smallest:,}: {n_anchors - smallest:,} short. Give it at least {n_anchors:,}, or ask for at most "
+            f"{smallest:,} anchors."
+        )
+    if total < needed:
+        short = needed - total
+        remedy = f"the smallest budget that would do: {-(-short // n_parts):,} vertices more for each worker"
+        spare = (total - n_vertices) // (n_parts - 1) if n_parts > 1 else -1
+        if spare >= 0:
+            remedy += f", or at most {min(spare, smallest):,} anchors"
+        raise InfeasibleError(
+            f"the capacities add up to {total:,}, but {needed:,} are needed (|V| + (n-1)|A| = {n_vertices:,} + "
+            f"{n_parts - 1} x {n_anchors:,}): {short:,} vertices short; {remedy}."
+        )
+
+
+def _check_bytes(limits: Limits, graph: Graph) -> None:
+    assert limits.budgets is not None
+    assert limits.footprint is not None
+    fixed = limits.footprint.fixed
+    under = np.flatnonzero(limits.budgets <= fixed)
+    if under.size:
+        i = int(under[0])
+        raise InfeasibleError(
+            f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
+            f"{format_bytes(fixed)} before it holds a vertex; the smallest budget that would do is above that."
+        )
+    load = limits.load(graph, np.zeros(0, np.int64))
+    needed, room = int(load.weights.sum()), int(load.room.sum())
+    if needed > room:
+        short = needed - room
+        raise InfeasibleError(
+            f"the graph needs {format_bytes(needed)} beyond the {format_bytes(fixed)} that every worker takes; the "
+            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest budget that would do "
+            f"without anchors: {format_bytes(-(-short // limits.n_parts))} more for each worker."
+        )

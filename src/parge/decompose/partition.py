@@ -1,0 +1,158 @@
+"""Disjoint parts within hard limits: KaMinPar, METIS, random; what a partitioner overshoots is repaired."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from parge.decompose.repair import fill, repair
+from parge.registry import Registry
+from parge.seeds import stream
+from parge.typing import IntArray, NeighbourArray, PartArray
+
+# KaMinPar's better context costs four times its default one; below this many stored neighbours that is
+# seconds, and it cuts 9 % fewer edges (BlogCatalog in 8 parts: .568 against .622).
+_ECO_UP_TO = 4_000_000
+
+# A share of room that lets a partitioner move vertices: parts are kept near their share of the capacity.
+IMBALANCE = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is to be split: rows of a graph, what each vertex weighs, and the most that each part may hold.
+
+    Parameters
+    ----------
+    indptr, indices : CSR rows
+        The graph, without anchors.
+    weights : (n_vertices,) int64
+        What the limits count: 1 a vertex, or bytes.
+    limits : (n_parts,) int64
+        The most weight of each part, kept without exception.
+    work : (n_vertices,) int64
+        What is balanced within the limits, so that no worker takes much longer than the others.
+    seed : int
+        Seeds the partitioner.
+    """
+
+    indptr: IntArray
+    indices: NeighbourArray
+    weights: IntArray
+    limits: IntArray
+    work: IntArray
+    seed: int
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices."""
+        return self.indptr.size - 1
+
+    @cached_property
+    def balanced(self) -> IntArray:
+        """What the partitioner balances: the work, or the weights themselves where the limits leave no room."""
+        tight = self.limits.sum() < (1 + 2 * IMBALANCE) * self.weights.sum()
+        return self.weights if tight else self.work
+
+    @cached_property
+    def targets(self) -> IntArray:
+        """The most work of each part: its share by limit, and a little room to move in.
+
+        Without it, generous limits would let a partitioner put all vertices in a few parts, since that cuts
+        least; the paper asks for sizes in proportion to capacity.
+        """
+        share = self.limits / max(1, int(self.limits.sum()))
+        targets = np.ceil(share * int(self.balanced.sum()) * (1 + IMBALANCE)).astype(np.int64)
+        return np.minimum(self.limits, targets) if self.balanced is self.weights else targets
+
+
+Partitioner = Callable[[Problem], PartArray]
+partitioners: Registry[Partitioner] = Registry("partitioner")
+
+
+def partition(problem: Problem, method: str) -> PartArray:
+    """Split the vertices so that no part outweighs its limit.
+
+    With unit weights this succeeds whenever the limits add up to the vertices; with other weights, whenever
+    the repair finds room (else `InfeasibleError`).
+    """
+    split = partitioners.get(method)
+    usable = np.flatnonzero(problem.limits > 0)
+    if problem.n_vertices == 0:
+        return np.zeros(0, np.int32)
+    if usable.size <= 1 or problem.n_vertices <= 2 * usable.size or problem.indices.size == 0:
+        part = fill(problem.weights, problem.limits)
+    else:
+        # Parts without room are left out: a partitioner need not know how to treat a limit of 0.
+        part = usable[split(replace(problem, limits=problem.limits[usable]))].astype(np.int32)
+    return repair(problem.indptr, problem.indices, problem.weights, problem.limits, part)
+
+
+def kaminpar(problem: Problem) -> PartArray:
+    """Split with KaMinPar, whose block limits are absolute (one thread: only so is it deterministic)."""
+    try:
+        import kaminpar as library
+    except ImportError:  # no wheel for this platform: METIS everywhere has one
+        return metis(problem)
+    with tempfile.TemporaryDirectory(prefix="parge-") as folder:
+        path = Path(folder) / "graph.parhip"
+        write_parhip(path, problem.indptr, problem.indices, problem.balanced)
+        graph = library.load_graph(str(path), library.GraphFileFormat.PARHIP)
+    library.reseed(problem.seed % 2**31)
+    context = library.eco_context() if problem.indices.size <= _ECO_UP_TO else library.default_context()
+    limits = [int(limit) for limit in problem.targets]
+    return np.array(library.KaMinPar(1, context).compute_partition(graph, max_block_weights=limits), np.int32)
+
+
+def write_parhip(path: Path, indptr: IntArray, indices: NeighbourArray, weights: IntArray) -> None:
+    """Write rows in the ParHIP binary format: header, byte offsets, neighbours, vertex weights.
+
+    The version field is a bit set: 1 no edge weights, 2 no vertex weights, 8 neighbours of 32 bit.
+    """
+    n_vertices = indptr.size - 1
+    weighted = bool(weights.size) and bool((weights != 1).any())
+    version = 1 | (0 if weighted else 2) | (8 if indices.itemsize == 4 else 0)
+    first = 24 + 8 * (n_vertices + 1)
+    with path.open("wb") as file:
+        np.array([version, n_vertices, indices.size], np.uint64).tofile(file)
+        (indptr * indices.itemsize + first).astype(np.uint64).tofile(file)
+        indices.tofile(file)
+        if weighted:
+            weights.astype(np.int64).tofile(file)
+
+
+def metis(problem: Problem) -> PartArray:
+    """Split with METIS k-way; its sizes are targets, so `partition` repairs what is over.
+
+    Not recursive bisection, pymetis' default for few parts: it packs the dense core into one part, which
+    cuts less and embeds worse (BlogCatalog in 8 parts: F1 .230 against .272).
+    """
+    import pymetis
+
+    targets = problem.targets
+    result = pymetis.part_graph(
+        targets.size,
+        xadj=problem.indptr,
+        adjncy=problem.indices,
+        vweights=problem.balanced if (problem.balanced != 1).any() else None,
+        tpwgts=list(targets / targets.sum()),
+        recursive=False,
+        options=pymetis.Options(seed=problem.seed % 2**31, ufactor=max(1, int(1000 * IMBALANCE / 2))),
+    )
+    return np.asarray(result.vertex_part, np.int32)
+
+
+def random(problem: Problem) -> PartArray:
+    """Split at random, in proportion to the limits: the control."""
+    order = stream(problem.seed, "random partition").permutation(problem.n_vertices)
+    part = np.empty(problem.n_vertices, np.int32)
+    part[order] = fill(problem.balanced[order], problem.targets)
+    return part
+
+
+partitioners.register("kaminpar", kaminpar)
+partitioners.register("metis", metis)
+partitioners.register("random", random)

@@ -1,0 +1,77 @@
+"""Moves that bring every part under its limit, at the least cost in cut edges."""
+
+import numpy as np
+
+from parge.errors import InfeasibleError
+from parge.kernels.cut import part_votes
+from parge.typing import IntArray, NeighbourArray, PartArray
+
+
+def fill(weights: IntArray, limits: IntArray) -> PartArray:
+    """Fill parts in order of vertices, each up to its limit; a vertex that fits nowhere goes where most room is.
+
+    >>> fill(np.ones(5, np.int64), np.array([2, 0, 3])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    ends = np.cumsum(limits)
+    part = np.searchsorted(ends, np.cumsum(weights), side="left")
+    return np.minimum(part, limits.size - 1).astype(np.int32)
+
+
+def repair(
+    indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray
+) -> PartArray:
+    """Return a partition that keeps every limit, by moving vertices out of the parts that break theirs.
+
+    The vertices that lose the fewest kept edges move first. With unit weights it always succeeds if the limits
+    add up to the vertices; otherwise, where no move fits, the whole is packed anew from the heaviest vertex
+    down, and if that fails too, `InfeasibleError` says by how much.
+    """
+    part = part.copy()
+    loads = np.bincount(part, weights, minlength=limits.size).astype(np.int64)
+    while (loads > limits).any():
+        if not _relieve(indptr, indices, weights, limits, part, loads):
+            return _pack(weights, limits)
+    return part
+
+
+def _relieve(
+    indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray, loads: IntArray
+) -> bool:
+    """Empty the most overfull part down to its limit; return whether any vertex could move."""
+    full = int(np.argmax(loads - limits))
+    members = np.flatnonzero((part == full) & (weights > 0))
+    votes = part_votes(indptr, indices, part, members, limits.size)
+    open_parts = loads < limits
+    gain = np.where(open_parts, votes, -1).max(axis=1) - votes[:, full]
+    moved = False
+    for i in np.argsort(-gain / weights[members], kind="stable"):
+        if loads[full] <= limits[full]:
+            break
+        v = members[i]
+        fits = loads + weights[v] <= limits
+        if not fits.any():
+            continue
+        # Most neighbours first; among equals, the part with most room.
+        best = max(np.flatnonzero(fits), key=lambda p: (votes[i, p], limits[p] - loads[p]))
+        part[v] = best
+        loads[full] -= weights[v]
+        loads[best] += weights[v]
+        moved = True
+    return moved
+
+
+def _pack(weights: IntArray, limits: IntArray) -> PartArray:
+    """Pack vertices from the heaviest down, each into the part with most room."""
+    room = limits.copy()
+    part = np.empty(weights.size, np.int32)
+    for v in np.argsort(-weights, kind="stable"):
+        best = int(np.argmax(room))
+        if room[best] < weights[v]:
+            raise InfeasibleError(
+                f"the parts have room for {int(limits.sum()):,} in all, the vertices weigh {int(weights.sum()):,}, "
+                f"and one of weight {int(weights[v]):,} fits nowhere"
+            )
+        part[v] = best
+        room[best] -= weights[v]
+    return part
