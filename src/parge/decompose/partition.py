@@ -135,8 +135,7 @@ def metis(problem: Problem) -> PartArray:
     targets = problem.targets
     result = pymetis.part_graph(
         targets.size,
-        xadj=problem.indptr,
-        adjncy=problem.indices,
+        pymetis.CSRAdjacency(problem.indptr, problem.indices),
         vweights=problem.balanced if (problem.balanced != 1).any() else None,
         tpwgts=list(targets / targets.sum()),
         recursive=False,
