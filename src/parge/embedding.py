@@ -1,0 +1,105 @@
+"""Embedding: one vector per vertex, under the vertices' own ids, with a report of how it came about."""
+
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.ids import as_ids, positions, repeated, show_ids
+from parge.rows import all_finite
+from parge.typing import FloatArray, IdArray
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """The vectors of a graph's vertices.
+
+    Laws, checked here: one finite vector per id; no id twice; nothing can be written to.
+
+    Parameters
+    ----------
+    vectors : (n_vertices, dim) float32
+        One row per vertex. Float64 is kept where it is given (an embedding of another tool), so that
+        comparing loses no digits; other numbers become float32.
+    ids : (n_vertices,) int64 or numpy strings
+        The vertex of each row.
+    report : dict
+        How the embedding was computed: times, memory, residuals. Saved with ``.npz`` and ``.parquet``.
+
+    Examples
+    --------
+    >>> embedding = Embedding(np.eye(2), ["ann", "bob"])
+    >>> embedding.vector("bob").tolist(), len(embedding), embedding.dim
+    ([0.0, 1.0], 2, 2)
+    """
+
+    vectors: FloatArray = field(repr=False)
+    ids: IdArray = field(repr=False)
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        vectors, ids = _as_vectors(self.vectors), as_ids(self.ids).view()
+        if len(vectors) != ids.size:
+            raise InputError(f"{len(vectors):,} vectors for {ids.size:,} ids; each vertex has one of each")
+        twice = repeated(ids)
+        if twice.size:
+            raise InputError(f"every vertex has one vector, but more than one is given for {show_ids(twice)}")
+        for array in (vectors, ids):
+            array.flags.writeable = False
+        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "ids", ids)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        return f"Embedding({len(self):,} vertices, dim={self.dim})"
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.vectors.shape[1])
+
+    def vector(self, id: Any) -> FloatArray:  # noqa: A002 - the word of everybody who calls it
+        """Return the vector of one vertex."""
+        return np.asarray(self.rows([id])[0])
+
+    def rows(self, ids: Any) -> FloatArray:
+        """Return the vectors of some vertices, in the order asked for."""
+        wanted = as_ids(ids)
+        place = positions(self.ids, wanted)
+        missing = wanted[place < 0]
+        if missing.size:
+            known = f"its {len(self):,} ids are such as {show_ids(self.ids)}" if len(self) else "it is empty"
+            raise InputError(f"the embedding has no vector for {show_ids(missing)}; {known}")
+        return np.asarray(self.vectors[place])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.embedding_files`."""
+        from parge.embedding_files import write
+
+        write(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> "Embedding":
+        """Read any format that `save` writes; the vectors of ``.npy`` stay on disk, memory-mapped."""
+        from parge.embedding_files import read
+
+        return read(path)
+
+
+def _as_vectors(values: Any) -> FloatArray:
+    vectors = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if vectors.ndim != 2 or vectors.shape[1] == 0:
+        raise InputError(f"vectors must form a matrix, one row per vertex; got shape {vectors.shape}")
+    if vectors.dtype.kind not in "iuf":
+        raise InputError(f"vectors must be real numbers; got {vectors.dtype}")
+    if vectors.dtype not in (np.float32, np.float64):
+        double = vectors.dtype.kind == "f" and vectors.dtype.itemsize == 8
+        vectors = vectors.astype(np.float64 if double else np.float32)
+    if not all_finite(vectors):
+        bad = next(i for i, row in enumerate(vectors) if not np.isfinite(row).all())
+        raise InputError(f"vectors must be finite; row {bad:,} (counted from 0) holds NaN or infinity")
+    return vectors.view()

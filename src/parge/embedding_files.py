@@ -1,0 +1,75 @@
+"""Embeddings as files: the suffix says the format, writing is atomic, nothing read is ever unpickled.
+
+===================== ==============================================================================
+``.npy``              the matrix alone, for numpy and for memory maps; ids beside it in ``x.ids.txt``
+``.npz``              arrays ``vectors`` and ``ids``, and the report
+``.parquet``          columns ``id`` and ``vector`` (a list of fixed size), and the report
+``.vec .emb .txt``    word2vec text: a line ``n d``, then ``id x1 ... xd`` a line, float32
+===================== ==============================================================================
+"""
+
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from parge.embedding import Embedding
+from parge.embedding_formats.npy import read_npy, write_npy
+from parge.embedding_formats.npz import read_npz, write_npz
+from parge.embedding_formats.parquet import read_parquet, write_parquet
+from parge.embedding_formats.word2vec import read_text, write_text
+from parge.errors import InputError, PargeError
+
+_Reader = Callable[[Path], Embedding]
+_Writer = Callable[[Embedding, Path], None]
+
+_FORMATS: dict[str, tuple[_Reader, _Writer]] = {
+    ".npy": (read_npy, write_npy),
+    ".npz": (read_npz, write_npz),
+    ".parquet": (read_parquet, write_parquet),
+    ".vec": (read_text, write_text),
+    ".emb": (read_text, write_text),
+    ".txt": (read_text, write_text),
+}
+
+
+def write(embedding: Embedding, path: str | os.PathLike[str]) -> None:
+    """Write the embedding in the format of the suffix; the old file stays whole until the new one is."""
+    path = check_output(path)
+    try:
+        _FORMATS[path.suffix.lower()][1](embedding, path)
+    except OSError as error:
+        raise PargeError(f"{path} could not be written: {error.strerror or error}") from error
+
+
+def read(path: str | os.PathLike[str]) -> Embedding:
+    """Read an embedding in the format of the suffix."""
+    path = Path(path)
+    reader = _FORMATS[_known_suffix(path)][0]
+    try:
+        return reader(path)
+    except InputError as error:
+        raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
+    except FileNotFoundError as error:
+        raise InputError(f"{path} was to be read as an embedding; there is no such file") from error
+    except MemoryError as error:
+        raise InputError(f"{path} says that it holds more than fits in memory; keep large ones as .npy") from error
+    except (OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} could not be read as {path.suffix}: {error}") from error
+
+
+def check_output(path: str | os.PathLike[str]) -> Path:
+    """Return the path if an embedding can be written there, before any work is spent on one."""
+    path = Path(path)
+    _known_suffix(path)
+    if path.is_dir():
+        raise InputError(f"{path} was to be written; it is a folder")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} was to be written; the folder {path.parent} does not exist")
+    return path
+
+
+def _known_suffix(path: Path) -> str:
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(f"{path}: the suffix says the format of an embedding; known: {', '.join(_FORMATS)}")
+    return path.suffix.lower()

@@ -1,0 +1,65 @@
+"""``.npz``: the arrays ``vectors`` and ``ids``, and the report, without a pickle."""
+
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.embedding import Embedding
+from parge.embedding_formats.common import containing, read_report, replacing, report_bytes
+from parge.errors import InputError
+from parge.ids import STRING
+from parge.typing import IdArray
+
+# Ids up to this many characters are stored in .npz as a plain numpy array, longer ones as bytes and offsets:
+# a fixed-width array spends 4 bytes a character of its longest id on every id.
+_FIXED_WIDTH = 64
+
+
+def write_npz(embedding: Embedding, path: Path) -> None:
+    """Write one archive of plain arrays."""
+    report = np.frombuffer(report_bytes(embedding), np.uint8)
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, vectors=embedding.vectors, report=report, **_ids_as_arrays(embedding.ids))
+
+
+def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:
+    if ids.dtype != STRING:
+        return {"ids": ids}
+    longest = int(np.strings.str_len(ids).max(initial=0))
+    if longest <= _FIXED_WIDTH and not containing(ids, "\0").any():
+        return {"ids": ids.astype(f"<U{max(1, longest)}")}
+    encoded = [text.encode() for text in ids.tolist()]
+    offsets = np.cumsum([0, *map(len, encoded)])
+    return {"ids_utf8": np.frombuffer(b"".join(encoded), np.uint8), "ids_offsets": offsets}
+
+
+def read_npz(path: Path) -> Embedding:
+    """Read an archive with an array ``vectors``; without ids, row i belongs to vertex i."""
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise InputError(f"{path} is not an .npz archive")
+    with np.load(path, allow_pickle=False) as archive:
+        if "vectors" not in archive:
+            raise InputError(f"an array 'vectors' was expected; found: {', '.join(archive) or 'nothing'}")
+        vectors = archive["vectors"]
+        ids = _ids_from_arrays(archive, len(vectors) if vectors.ndim else 0)
+        report = archive["report"].tobytes() if "report" in archive else b""
+    return Embedding(vectors, ids, read_report(report))
+
+
+def _ids_from_arrays(archive: Any, n_rows: int) -> IdArray:
+    if "ids" in archive:
+        found: IdArray = archive["ids"]
+        return found
+    if "ids_utf8" not in archive:
+        return np.arange(n_rows)
+    text, offsets = archive["ids_utf8"].tobytes(), archive["ids_offsets"]
+    if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or offsets.size != n_rows + 1:
+        raise InputError(f"{n_rows + 1:,} whole numbers were expected as ids_offsets; found shape {offsets.shape}")
+    if offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
+        raise InputError("ids_offsets must rise from 0 to the length of ids_utf8")
+    cuts = offsets.tolist()
+    return np.array([text[a:b].decode() for a, b in pairwise(cuts)], STRING)

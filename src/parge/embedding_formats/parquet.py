@@ -1,0 +1,93 @@
+"""``.parquet``: columns ``id`` and ``vector`` (a list of fixed size), and the report in the schema."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.embedding import Embedding
+from parge.embedding_formats.common import read_report, replacing, report_bytes
+from parge.errors import InputError
+from parge.ids import STRING
+from parge.rows import forget, row_blocks
+from parge.typing import IdArray
+
+_ROWS = 65_536
+
+
+def write_parquet(embedding: Embedding, path: Path) -> None:
+    """Write one row group per block of vertices."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    number = pa.from_numpy_dtype(embedding.vectors.dtype)
+    key = pa.string() if embedding.ids.dtype == STRING else pa.int64()
+    schema = pa.schema([("id", key), ("vector", pa.list_(number, embedding.dim))])
+    schema = schema.with_metadata({"parge": report_bytes(embedding)})
+    # Bits of floats neither repeat nor compress: trying to costs time and saves nothing.
+    with replacing(path) as file, parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as out:
+        for rows in row_blocks(len(embedding), _ROWS):
+            flat = pa.array(np.ascontiguousarray(embedding.vectors[rows]).ravel())
+            vector = pa.FixedSizeListArray.from_arrays(flat, embedding.dim)
+            out.write_batch(pa.record_batch([pa.array(embedding.ids[rows], key), vector], schema=schema))
+            forget(embedding.vectors)
+
+
+def read_parquet(path: Path) -> Embedding:
+    """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if "id" not in names or "vector" not in names:
+            raise InputError(f"columns 'id' and 'vector' were expected; found: {', '.join(names) or 'none'}")
+        vectors, ids = _read_batches(file)
+        metadata = file.schema_arrow.metadata or {}
+    return Embedding(vectors, ids, read_report(metadata.get(b"parge")))
+
+
+def _read_batches(file: Any) -> tuple[NDArray[Any], IdArray]:
+    n_rows, vectors, ids, done = file.metadata.num_rows, None, [], 0
+    for batch in file.iter_batches(_ROWS, columns=["id", "vector"]):
+        block = _vectors_of(batch.column("vector"))
+        if vectors is None:
+            vectors = np.empty((n_rows, block.shape[1]), block.dtype)
+        if block.shape[1] != vectors.shape[1]:
+            raise InputError(f"vectors of {vectors.shape[1]} and of {block.shape[1]} numbers stand in one file")
+        vectors[done : done + len(block)] = block
+        ids.append(_ids_of(batch.column("id")))
+        done += len(block)
+    if vectors is None:
+        kind = file.schema_arrow.field("vector").type
+        return np.empty((0, max(1, getattr(kind, "list_size", 1))), np.float32), np.zeros(0, np.int64)
+    return vectors, np.concatenate(ids)
+
+
+def _vectors_of(column: Any) -> NDArray[Any]:
+    from pyarrow import types
+
+    kind = column.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        raise InputError(f"the column 'vector' must hold lists of numbers; it holds {kind}")
+    flat = column.flatten()
+    if column.null_count or flat.null_count:
+        raise InputError("the column 'vector' has missing values")
+    dim = len(flat) // max(1, len(column))
+    if types.is_list(kind) or types.is_large_list(kind):
+        lengths = set(column.value_lengths().to_pylist())
+        if lengths - {dim}:
+            raise InputError(f"vectors of {min(lengths)} to {max(lengths)} numbers stand in one file")
+    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
+
+
+def _ids_of(column: Any) -> IdArray:
+    from pyarrow import types
+
+    if column.null_count:
+        raise InputError("the column 'id' has missing values")
+    if types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        return np.array(column.to_pylist(), STRING)
+    raise InputError(f"the column 'id' must hold integers or strings; it holds {column.type}")

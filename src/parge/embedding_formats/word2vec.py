@@ -1,0 +1,76 @@
+"""``.vec``, ``.emb``, ``.txt``: word2vec text, a line ``n d``, then ``id x1 ... xd`` a line, float32."""
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from parge.embedding import Embedding
+from parge.embedding_formats.common import replacing
+from parge.errors import InputError
+from parge.ids import STRING, parse_ids, show_ids
+from parge.rows import forget, row_blocks
+from parge.typing import FloatArray
+
+_ROWS = 2048
+
+
+def write_text(embedding: Embedding, path: Path) -> None:
+    """Write one line per vertex."""
+    ids = embedding.ids.astype(STRING)
+    broken = ids[np.array([not text or any(map(str.isspace, text)) for text in ids.tolist()], np.bool_)]
+    if broken.size:
+        raise InputError(
+            f"{path}: ids in word2vec text end at white space, so they can neither hold any nor be empty, as "
+            f"{show_ids(broken)}; save as .parquet, .npz or .npy"
+        )
+    # Nine digits give every float32 back exactly.
+    line = "%s" + " %.9g" * embedding.dim + "\n"
+    with replacing(path) as file:
+        file.write(f"{len(embedding)} {embedding.dim}\n".encode())
+        for rows in row_blocks(len(embedding), _ROWS):
+            pairs = zip(ids[rows].tolist(), embedding.vectors[rows].tolist(), strict=True)
+            file.write("".join(line % (key, *row) for key, row in pairs).encode())
+            forget(embedding.vectors)
+
+
+def read_text(path: Path) -> Embedding:
+    """Read one vertex per line, a block of lines at a time."""
+    with path.open("rb") as file:
+        n_rows, dim = _text_header(path, file.readline(1000))
+        vectors = np.empty((n_rows, dim), np.float32)
+        ids: list[str] = []
+        while lines := list(islice(file, _ROWS)):
+            fields = [line.split() for line in lines if not line.isspace()]
+            rows = slice(len(ids), len(ids) + len(fields))
+            if rows.stop > n_rows:
+                raise InputError(f"{path}: the first line promises {n_rows:,} vectors; more lines follow")
+            vectors[rows] = _text_numbers(fields, dim, first_line=len(ids) + 2)
+            ids += [row[0].decode() for row in fields]
+    if len(ids) != n_rows:
+        raise InputError(f"{path}: the first line promises {n_rows:,} vectors; {len(ids):,} lines follow")
+    return Embedding(vectors, parse_ids(ids))
+
+
+def _text_header(path: Path, line: bytes) -> tuple[int, int]:
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() and len(field) < 16 for field in fields):
+        raise InputError(f"{path}: word2vec text starts with a line 'n d'; found {line[:60]!r}")
+    n_rows, dim = int(fields[0]), int(fields[1])
+    # An id, and for every number a space and a digit: a file too short for its promise is refused unread.
+    if n_rows * (1 + 2 * dim) > path.stat().st_size:
+        raise InputError(f"{path}: the first line promises {n_rows:,} x {dim:,} numbers; the file is too short")
+    return n_rows, dim
+
+
+def _text_numbers(fields: list[list[bytes]], dim: int, *, first_line: int) -> FloatArray:
+    for i, row in enumerate(fields):
+        if len(row) != dim + 1:
+            raise InputError(f"line {first_line + i:,}: an id and {dim} numbers were expected; found {len(row)} fields")
+    numbers = np.array([row[1:] for row in fields], np.bytes_)
+    try:
+        with np.errstate(over="ignore"):
+            return numbers.reshape(len(fields), dim).astype(np.float64).astype(np.float32)
+    except ValueError as error:
+        last = first_line + len(fields) - 1
+        raise InputError(f"lines {first_line:,} to {last:,}: numbers were expected; {error}") from error

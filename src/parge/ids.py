@@ -1,0 +1,81 @@
+"""Outside ids of vertices: as given, found by value, and shown in messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.typing import IdArray, IntArray
+
+STRING = np.dtypes.StringDType()
+
+
+def as_ids(values: Any) -> IdArray:
+    """Return a flat array of int64, or of numpy's variable-width strings."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"ids must be a flat array; got shape {array.shape}")
+    if array.size == 0 and array.dtype.kind not in "T":
+        return np.zeros(0, np.int64)
+    if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max() <= np.iinfo(np.int64).max):
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "u":
+        return array.astype(np.str_).astype(STRING)
+    if array.dtype.kind in "UT" or (array.dtype == object and all(isinstance(value, str) for value in array)):
+        return array.astype(STRING, copy=False)
+    raise InputError(f"ids must be integers or strings; got {array.dtype} such as {array[0]!r}")
+
+
+def parse_ids(texts: Sequence[str]) -> IdArray:
+    """Return integers where every text is written as one, else the texts: ``7`` is an integer, ``007`` a name.
+
+    >>> parse_ids(["7", "-2"]).tolist(), parse_ids(["7", "007"]).tolist()
+    ([7, -2], ['7', '007'])
+    """
+    strings = np.array(texts, STRING)
+    try:
+        numbers = strings.astype(np.int64)
+    except (ValueError, OverflowError):
+        return strings
+    return numbers if (numbers.astype(STRING) == strings).all() else strings
+
+
+def ascending(ids: IdArray) -> bool:
+    """Return whether every id is larger than the one before it."""
+    return bool((ids[1:] > ids[:-1]).all())
+
+
+def positions(ids: IdArray, wanted: IdArray) -> IntArray:
+    """Return where each wanted id stands in `ids`, or -1; numbers meet strings by how they are written.
+
+    >>> positions(np.array([30, 10, 20]), np.array([10, 20, 40])).tolist()
+    [1, 2, -1]
+    """
+    if ids.dtype.kind != wanted.dtype.kind:
+        ids, wanted = ids.astype(STRING), wanted.astype(STRING)
+    if ids.size == 0 or wanted.size == 0:
+        return np.full(wanted.size, -1, np.int64)
+    order = None if ascending(ids) else np.argsort(ids, kind="stable")
+    ordered = ids if order is None else ids[order]
+    place = np.minimum(np.searchsorted(ordered, wanted), ids.size - 1)
+    found = ordered[place] == wanted
+    return np.where(found, place if order is None else order[place], -1).astype(np.int64)
+
+
+def repeated(ids: IdArray) -> IdArray:
+    """Return the ids that stand more than once, each once."""
+    if ascending(ids):
+        return ids[:0]
+    ordered = np.sort(ids)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def show_ids(ids: IdArray, limit: int = 3) -> str:
+    """Name some ids in a message; what they contain is escaped.
+
+    >>> show_ids(np.array([1, 2, 3, 4, 5]))
+    '1, 2, 3 and 2 more'
+    """
+    some = ", ".join(repr(value) for value in ids[:limit].tolist())
+    return some if ids.size <= limit else f"{some} and {ids.size - limit:,} more"

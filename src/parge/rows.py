@@ -1,0 +1,61 @@
+"""Row blocks of matrices that may be larger than memory, memory-mapped files among them."""
+
+import mmap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+# At 128 float64 columns a block is 8 MB: large enough for BLAS, small beside any budget.
+BLOCK_ROWS = 8192
+
+
+def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield slices that cover the rows in order.
+
+    >>> list(row_blocks(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    for start in range(0, n_rows, max(1, block_rows)):
+        yield slice(start, min(start + max(1, block_rows), n_rows))
+
+
+def forget(*arrays: Any) -> None:
+    """Let go of the pages that memory-mapped arrays have brought into memory; other arrays are left alone.
+
+    Pages of a mapped file count as this process's resident memory until the system wants them back, so a
+    sweep over a large file would look like, and under a limit be treated as, holding all of it. What was
+    written is kept (by the system, for the file); copy-on-write maps hold changes of their own and stay.
+    """
+    for array in arrays:
+        base, mode = array, ""
+        while isinstance(base, np.ndarray):
+            mode = base.mode if isinstance(base, np.memmap) else mode
+            base = base.base
+        if isinstance(base, mmap.mmap) and mode in {"r", "r+", "w+"} and hasattr(base, "madvise"):
+            base.madvise(mmap.MADV_DONTNEED)
+
+
+def all_finite(matrix: NDArray[Any]) -> bool:
+    """Return whether no entry is NaN or infinite, looking at one block at a time."""
+    for rows in row_blocks(len(matrix)):
+        if not np.isfinite(matrix[rows]).all():
+            return False
+        forget(matrix)
+    return True
+
+
+def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float64]:
+    """Return R of the QR decomposition of all blocks stacked, holding one block at a time, in float64.
+
+    ``R^T R`` equals the product of the stacked matrix with itself, but R keeps the digits that forming the
+    product would lose: each block is stacked under the R so far and decomposed again (TSQR). R has at most
+    `n_columns` rows; fewer where there are fewer rows in all.
+    """
+    R = np.zeros((0, n_columns))
+    for block in blocks:
+        stacked = np.concatenate([R, block])
+        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:n_columns]
+    return R
