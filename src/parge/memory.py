@@ -1,5 +1,6 @@
 """Bytes: read from text, shown as text, measured for this process, projected for a worker."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +39,42 @@ def format_bytes(size: float) -> str:
     return f"{int(size)} B"
 
 
-def peak_bytes() -> int:
-    """Return the largest resident memory this process has had."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
+def process_peak_bytes(pid: int | str) -> int:
+    """Return the largest resident memory a process has had, or 0 where the system does not tell."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def reset_peak() -> None:
+    """Start the measure of `peak_bytes` anew, where the system allows it (Linux)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def limit_memory(limit: int | None) -> None:
+    """Have the operating system refuse this process more private memory than `limit`.
+
+    Private memory (RLIMIT_DATA) rather than address space: compilers and BLAS reserve addresses that they never
+    touch. An allocation over the limit raises MemoryError.
+    """
+    if limit is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    cap = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory this process has had."""
+    if peak := process_peak_bytes("self"):
+        return peak
     import resource
     import sys
 

@@ -1,0 +1,30 @@
+"""One task after the other, in this process: the reference for every other engine."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from parge.engine.base import Engine, Task, Watch, raise_first
+
+
+@dataclass(frozen=True)
+class Serial(Engine):
+    """Runs every task here and now."""
+
+    name: ClassVar[str] = "serial"
+
+    def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
+        """Yield each task with its result; failures are raised after the last task."""
+        failures: list[BaseException] = []
+        for task in tasks:
+            watch(task, 0.0)
+            try:
+                result = task.function(task.argument, partial(watch, task))
+            except Exception as error:  # noqa: BLE001  a task may fail in any way; the others still run
+                error.add_note(f"while at work on {task.label}")
+                failures.append(error)
+                continue
+            watch(task, 1.0)
+            yield task, result
+        raise_first(failures, len(tasks))

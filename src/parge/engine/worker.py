@@ -1,0 +1,88 @@
+"""What a worker process runs: one task, read from standard input, answered on a pipe of its own."""
+
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+_PROGRESS_SECONDS = 0.2
+
+
+def main() -> None:
+    """Run the task that the parent sends; the parent is told of progress, and of the result or the error."""
+    pipe, parent = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    _die_with(parent)
+    length = int.from_bytes(sys.stdin.buffer.read(8), "little")
+    payload = sys.stdin.buffer.read(length)
+    threading.Thread(target=_leave_when_parent_is_gone, daemon=True).start()
+    kind, value = _run(payload, pipe)
+    _say(pipe, kind, value)
+    os._exit(0)  # not through atexit handlers of libraries, which may hang
+
+
+def _run(payload: bytes, pipe: int) -> tuple[str, Any]:
+    from parge.memory import limit_memory, peak_bytes
+
+    try:
+        function, argument, limit = pickle.loads(payload)  # from our parent, never from a file
+        limit_memory(limit)
+        return "done", function(argument, _Teller(pipe))
+    except MemoryError:
+        return "memory", peak_bytes()
+    except BaseException as error:  # noqa: BLE001  whatever a technique raises goes home
+        return "error", (_portable(error), traceback.format_exc())
+
+
+class _Teller:
+    """Tells the parent how far the task is, a few times a second."""
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe, self.last = pipe, 0.0
+
+    def __call__(self, share: float) -> None:
+        now = time.monotonic()
+        if now - self.last >= _PROGRESS_SECONDS:
+            self.last = now
+            _say(self.pipe, "progress", float(share))
+
+
+def _say(pipe: int, kind: str, value: Any) -> None:
+    message = pickle.dumps((kind, value))
+    data = memoryview(len(message).to_bytes(8, "little") + message)
+    with contextlib.suppress(BrokenPipeError):
+        while data:
+            data = data[os.write(pipe, data) :]
+
+
+def _portable(error: BaseException) -> BaseException | str:
+    """Return the exception itself where the parent can rebuild it, else its words."""
+    with contextlib.suppress(Exception):
+        pickle.loads(pickle.dumps(error))
+        return error
+    return f"{type(error).__name__}: {error}"
+
+
+def _leave_when_parent_is_gone() -> None:
+    sys.stdin.buffer.read()  # ends when the parent's end of the pipe closes, however the parent died
+    os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    """On Linux, have the system kill this process when the parent dies, even if Python is busy."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before we asked
+
+
+if __name__ == "__main__":
+    main()

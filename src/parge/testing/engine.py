@@ -1,0 +1,65 @@
+"""What every engine must keep to; subclass it in your tests and say which engine is meant."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parge.engine.base import Engine, Progress, Task
+
+
+def square(number: int, progress: Progress) -> int:
+    """Return the square, telling of progress on the way."""
+    progress(0.5)
+    return number * number
+
+
+def fail_on_three(number: int, _progress: Progress) -> int:
+    """Return the number, unless it is three."""
+    if number == 3:
+        raise KeyError("three is not liked")
+    return number
+
+
+def leave_pid_and_sleep(folder: str, _progress: Progress) -> None:
+    """Say in a file which process runs this, then take long."""
+    (Path(folder) / f"{os.getpid()}.pid").touch()
+    time.sleep(60)
+
+
+class EngineContract:
+    """Laws of `Engine`, as tests; give `engine()` the engine under test."""
+
+    def engine(self) -> Engine:
+        """Return the engine under test."""
+        raise TypeError("a contract test must say which engine it is for")
+
+    def run(self, tasks: list[Task]) -> dict[int, Any]:
+        """Run tasks and return their results by key."""
+        return {task.key: result for task, result in self.engine().run(tasks, lambda _task, _share: None)}
+
+    def test_results_are_those_of_plain_calls(self) -> None:
+        """Every task is answered once."""
+        assert self.run([Task(i, square, i) for i in range(5)]) == {i: i * i for i in range(5)}
+
+    def test_no_task_is_no_result(self) -> None:
+        """Nothing to do is not an error."""
+        assert self.run([]) == {}
+
+    def test_a_failure_comes_home_after_the_others_finish(self) -> None:
+        """The exception keeps its type, names the task, and the other tasks are done."""
+        done = []
+        tasks = [Task(i, fail_on_three, i, label=f"subgraph {i}") for i in range(5)]
+        with pytest.raises(KeyError, match="three is not liked") as caught:
+            for task, _ in self.engine().run(tasks, lambda _task, _share: None):
+                done.append(task.key)
+        assert sorted(done) == [0, 1, 2, 4]
+        assert "subgraph 3" in "\n".join(caught.value.__notes__)
+
+    def test_progress_is_heard(self) -> None:
+        """Shares of the work reach the listener."""
+        heard: list[tuple[int, float]] = []
+        list(self.engine().run([Task(7, square, 7)], lambda task, share: heard.append((task.key, share))))
+        assert (7, 0.5) in heard
