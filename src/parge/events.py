@@ -1,0 +1,29 @@
+"""What happens during a run, as small values that progress bars, logs and reports listen to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage of the pipeline, or a step within it, has begun."""
+
+    stage: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """How far the embedding of one subgraph is: 0 begun, 1 done."""
+
+    index: int
+    share: float
+    n_parts: int
+
+
+Event = Step | Part
+Listener = Callable[[Event], None]
+
+
+def ignore(_event: Event) -> None:
+    """Listen to nothing."""
