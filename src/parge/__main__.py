@@ -1,0 +1,5 @@
+"""``python -m parge`` is the command line."""
+
+from parge.cli import main
+
+main()

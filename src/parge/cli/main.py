@@ -1,0 +1,74 @@
+"""The group of commands, and what every command does with an error."""
+
+import importlib
+import os
+import sys
+
+import click
+
+import parge
+from parge.errors import PargeError
+
+# Verb -> module that holds it: a command is imported only when it is used, so that --help and refusals are fast.
+_COMMANDS = {
+    "plan": "parge.cli.plan",
+    "generate": "parge.cli.generate",
+}
+
+
+class _Verbs(click.Group):
+    """Loads each command from its own module."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        return command
+
+
+@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(parge.__version__, message="parge %(version)s")
+def cli() -> None:
+    """Embed the vertices of a graph on several machines, none of which has to hold it.
+
+    Start with `parge demo`, then `parge plan GRAPH --parts 8` on a graph of your own.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exit 0 done, 2 bad input, 1 a failure while running, 130 interrupted."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        cli.main(args=arguments, prog_name="parge", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (click.Abort, KeyboardInterrupt, PargeError, OSError, MemoryError) as error:
+        return _fail(error)
+    return 0
+
+
+def _fail(error: BaseException) -> int:
+    """Say in one message what went wrong, and return the exit code for it."""
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        message, code = "interrupted", 130
+    elif isinstance(error, MemoryError):
+        message, code = "Error: out of memory; use more parts, or a machine with more memory", 1
+    else:
+        message, code = f"Error: {error}", error.exit_code if isinstance(error, PargeError) else 1
+    click.echo(message, err=True)
+    for note in getattr(error, "__notes__", []):
+        click.echo(note, err=True)
+    return code

@@ -1,0 +1,162 @@
+"""Options that several commands share: which graph, and the PLAN."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import click
+
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.plan import PRESETS, Plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sizes(text: str) -> list[str]:
+    """Split at the commas."""
+    items = [item.strip() for item in text.split(",")]
+    if not all(items):
+        raise click.BadParameter(f"{text!r} has an empty place between commas")
+    return items
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Split at the commas and read each number."""
+    numbers = []
+    for item in sizes(text):
+        digits = item.replace("_", "")
+        if not (digits.isascii() and digits.isdigit()):
+            raise click.BadParameter(
+                f"whole numbers with commas between were expected, such as 4000,4000,6000; got {item!r}"
+            )
+        numbers.append(int(digits))
+    return numbers
+
+
+def _apply(function: F, options: list[Callable[[F], F]]) -> F:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def graph_options(function: F) -> F:
+    """Add the GRAPH argument and what belongs to reading it."""
+    return _apply(
+        function,
+        [
+            click.argument("graph", type=click.Path(), metavar="GRAPH"),
+            *reading_options(),
+        ],
+    )
+
+
+def reading_options() -> list[Callable[[F], F]]:
+    """Return the options that say how a graph file is read."""
+    return [
+        click.option(
+            "--vertices",
+            metavar="N|FILE",
+            help="Vertices that edges may not name: a count (ids 0..N-1), or a file with one id a line.",
+        ),
+        click.option("--features", type=click.Path(), metavar="FILE.npz", help="Vertex features, a row a vertex."),
+        click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
+    ]
+
+
+def plan_options(function: F) -> F:
+    """Add the options of PLAN."""
+    return _apply(
+        function,
+        [
+            click.option(
+                "--technique",
+                default="deepwalk",
+                show_default=True,
+                help="A name (deepwalk, node2vec, line, hope, netmf, prone, sgc, graphsage), or your own as "
+                "module:function.",
+            ),
+            click.option("--dim", type=click.IntRange(min=1), help="Dimensions of the vectors.  [default: 128]"),
+            click.option(
+                "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
+            ),
+            click.option("--parts", type=click.IntRange(min=1), metavar="N", help="So many equal workers."),
+            click.option(
+                "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Vertices that each worker can hold."
+            ),
+            click.option("--memory", type=sizes, metavar="2GB,4GB,...", help="Memory that each worker has."),
+            click.option(
+                "--anchors", metavar="auto|N|P%", help="Vertices that every subgraph shares.  [default: auto]"
+            ),
+            click.option(
+                "--anchor-strategy",
+                type=click.Choice(["alternating", "top-cut", "random", "degree"]),
+                help="How anchors are chosen.  [default: alternating]",
+            ),
+            click.option(
+                "--partitioner",
+                type=click.Choice(["kaminpar", "metis", "random"]),
+                help="How the rest is split.  [default: kaminpar]",
+            ),
+            click.option(
+                "--reconcile",
+                type=click.Choice(["consensus", "orthogonal", "linear", "mlp", "none"]),
+                help="How the spaces become one.  [default: consensus]",
+            ),
+            click.option("--refine", type=click.Choice(["auto", "none"]), help="Finishing pass.  [default: auto]"),
+            click.option(
+                "--preset",
+                type=click.Choice(list(PRESETS)),
+                default="best",
+                show_default=True,
+                help="What is not said otherwise: best, or the paper as corrected.",
+            ),
+            click.option("--engine", type=click.Choice(["serial"]), default="serial", show_default=True),
+            click.option("--workers", type=click.IntRange(min=1), metavar="W", help="Subgraphs embedded at once."),
+            click.option(
+                "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same bits."
+            ),
+        ],
+    )
+
+
+def json_option(function: F) -> F:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(function)
+
+
+def read_graph(options: dict[str, Any]) -> Graph:
+    """Take the graph options out of `options` and read the graph."""
+    from parge.graph.read import read
+
+    vertices = options.pop("vertices")
+    return read(
+        options.pop("graph"),
+        vertices=int(vertices) if vertices is not None and vertices.isascii() and vertices.isdigit() else vertices,
+        features=options.pop("features"),
+        weighted=not options.pop("unweighted"),
+    )
+
+
+def make_plan(options: dict[str, Any]) -> Plan:
+    """Take the options of PLAN out of `options` and make the plan."""
+    from parge.techniques.resolve import resolve
+
+    settings: dict[str, str] = {}
+    for item in options.pop("params"):
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--param takes key=value, such as walks=20; got {item!r}")
+        settings[key.strip().replace("-", "_")] = value
+    dim = options.pop("dim")
+    if dim is not None:
+        settings["dim"] = str(dim)
+    technique = resolve(options.pop("technique"), settings)
+    names = [field.name for field in fields(Plan) if field.name != "technique"]
+    return Plan(technique=technique, **{name: options.pop(name) for name in names})
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    click.echo(json.dumps(value))

@@ -1,0 +1,38 @@
+"""``parge plan``: what each worker would hold, what is lost, and whether it fits; nothing is embedded."""
+
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.plan import prepare
+from parge.report.summary import summarise
+
+
+@click.command("plan")
+@graph_options
+@plan_options
+@json_option
+def command(as_json: bool, **options: Any) -> None:
+    r"""Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
+
+    \b
+    Examples:
+      parge plan edges.txt.gz --parts 8
+      parge plan edges.txt.gz --capacities 4000,4000,6000 --dim 64
+      parge plan edges.parquet --memory 2GB,2GB,8GB --technique hope
+    """
+    plan = make_plan(options)
+    with show.steps("plan") as tell:
+        tell("reading the graph")
+        graph = read_graph(options)
+        decomposer, limits = prepare(graph, plan)
+        decomposition = decomposer.decompose(graph, limits, tell=tell)
+        summary = summarise(decomposition, plan.resolved.technique)
+    show.say(summary.notices, style="dim", label="notice")
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        show.show_summary(summary)
+    show.say(summary.warnings, style="yellow", label="warning")

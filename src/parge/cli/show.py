@@ -1,0 +1,81 @@
+"""What people see: tables on stdout, progress and notices on stderr."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from parge.decompose.anchors import Listener
+from parge.memory import format_bytes
+from parge.report.summary import Summary
+
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def steps(title: str) -> Iterator[Listener]:
+    """Show what is being done: a spinner in a terminal, a line a step elsewhere."""
+    if err.is_terminal:
+        with err.status(escape(title)) as status:
+            yield lambda step: status.update(escape(f"{title}: {step}"))
+    else:
+        yield lambda step: err.print(escape(f"{title}: {step}"), style="dim")
+
+
+def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
+    """Print notices or warnings on stderr."""
+    for message in messages:
+        err.print(f"[{style}]{label}:[/{style}] {escape(message)}")
+
+
+def summary_table(summary: Summary) -> Table:
+    """Return the table of subgraphs."""
+    with_budget = any(part.budget_bytes is not None for part in summary.parts)
+    table = Table(title=None, header_style="bold", show_footer=len(summary.parts) > 1)
+    total = [sum(part.vertices for part in summary.parts), sum(part.edges for part in summary.parts)]
+    table.add_column("subgraph", "all", justify="right")
+    table.add_column("vertices", f"{total[0]:,}", justify="right")
+    table.add_column("capacity", justify="right")
+    table.add_column("full", justify="right")
+    table.add_column("own", f"{summary.vertices - summary.anchors:,}", justify="right")
+    table.add_column("anchors", justify="right")
+    table.add_column("edges", f"{total[1]:,}", justify="right")
+    table.add_column("kept", f"{1 - summary.lost_edges:.1%}", justify="right")
+    table.add_column("memory (at most)", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
+    if with_budget:
+        table.add_column("budget", justify="right")
+    for i, part in enumerate(summary.parts):
+        row = [
+            str(i),
+            f"{part.vertices:,}",
+            f"{part.capacity:,}",
+            f"{part.vertices / max(1, part.capacity):.0%}",
+            f"{part.vertices - summary.anchors:,}",
+            f"{summary.anchors:,}",
+            f"{part.edges:,}",
+            f"{part.kept_edges:.1%}",
+            format_bytes(part.projected_bytes),
+        ]
+        if part.budget_bytes is not None:
+            row.append(format_bytes(part.budget_bytes))
+        table.add_row(*row)
+    return table
+
+
+def show_summary(summary: Summary) -> None:
+    """Print a decomposition for people."""
+    n_parts = len(summary.parts)
+    out.print(
+        f"[bold]{summary.vertices:,}[/bold] vertices, [bold]{summary.edges:,}[/bold] edges in "
+        f"[bold]{n_parts}[/bold] {'subgraph' if n_parts == 1 else 'subgraphs'}, for {escape(summary.technique)} "
+        f"in {summary.dim} dimensions"
+    )
+    out.print(summary_table(summary))
+    if n_parts > 1:
+        out.print(
+            f"lost edges (in no subgraph): [bold]{summary.lost_edges:.2%}[/bold]   "
+            f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions"
+        )

@@ -1,0 +1,154 @@
+"""Plan: everything that decides a run, checked before any work."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from parge.decompose.anchors import strategies
+from parge.decompose.base import AnchorDecomposer
+from parge.decompose.capacity import Limits, anchor_count, check_feasible
+from parge.decompose.partition import partitioners
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.memory import parse_bytes
+from parge.techniques.base import Technique
+from parge.techniques.resolve import resolve
+
+# What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
+PRESETS: dict[str, dict[str, str]] = {
+    "best": {
+        "anchors": "auto",
+        "anchor_strategy": "alternating",
+        "partitioner": "kaminpar",
+        "reconcile": "consensus",
+        "refine": "auto",
+    },
+    "paper": {
+        "anchors": "1%",
+        "anchor_strategy": "top-cut",
+        "partitioner": "metis",
+        "reconcile": "orthogonal",
+        "refine": "none",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to embed with, on which workers, and how to make one space of the parts.
+
+    Exactly one of `parts`, `capacities` and `memory` says what the workers can hold; without any, one worker
+    holds the whole graph. Fields left at None are decided by the preset.
+
+    Parameters
+    ----------
+    technique : Technique, callable, object with fit_transform, or name
+        Embeds each subgraph.
+    parts : int, optional
+        So many equal workers.
+    capacities : sequence of int, optional
+        Vertices that each worker can hold, anchors included.
+    memory : sequence of int or str, optional
+        Bytes that each worker can hold, such as ``"2GB"``.
+    anchors : "auto", int or share such as "5%"
+        How many vertices every subgraph shares.
+    anchor_strategy : str
+        alternating, top-cut, random or degree.
+    partitioner : str
+        kaminpar, metis or random.
+    reconcile : str
+        consensus, orthogonal, linear, mlp or none.
+    refine : str
+        auto or none.
+    preset : str
+        best, or paper.
+    engine : str
+        How the subgraphs are run: serial.
+    workers : int, optional
+        How many subgraphs are embedded at once.
+    seed : int
+        Seeds everything: same seed, same bits.
+
+    Examples
+    --------
+    >>> Plan(parts=8, preset="paper").resolved.anchor_strategy
+    'top-cut'
+    """
+
+    technique: Any = "deepwalk"
+    parts: int | None = None
+    capacities: Sequence[int] | None = None
+    memory: Sequence[int | str] | None = None
+    anchors: str | int | None = None
+    anchor_strategy: str | None = None
+    partitioner: str | None = None
+    reconcile: str | None = None
+    refine: str | None = None
+    preset: str = "best"
+    engine: str = "serial"
+    workers: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("parts", "capacities", "memory") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InputError(f"only one of parts, capacities and memory can be given; got {' and '.join(given)}")
+        if self.preset not in PRESETS:
+            raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
+        if self.seed < 0:
+            raise InputError(f"the seed must not be negative; got {self.seed}")
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"the number of workers must be at least 1; got {self.workers}")
+
+    @cached_property
+    def resolved(self) -> "Plan":
+        """The same plan with every field decided, and every name checked."""
+        decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
+        technique = resolve(self.technique)
+        if technique.aligned and self.reconcile is None:
+            decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
+        plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
+        strategies.get(str(plan.anchor_strategy))
+        partitioners.get(str(plan.partitioner))
+        return plan
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields as plain values, for people and files."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
+
+
+def prepare(graph: Graph, plan: Plan) -> tuple[AnchorDecomposer, Limits]:
+    """Return how to decompose this graph under this plan, or refuse before any work is done."""
+    plan = plan.resolved
+    technique: Technique = plan.technique
+    limits = _limits(plan, technique)
+    n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
+    if n_parts < 1:
+        raise InputError(f"the number of parts must be at least 1; got {n_parts}")
+    if limits is None:
+        slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
+    else:
+        typical = limits.typical_capacities(graph)
+        slack, smallest = int(typical.sum()) - graph.n_vertices, int(typical.min())
+    n_anchors = anchor_count(
+        plan.anchors or 0,
+        n_vertices=graph.n_vertices,
+        n_parts=n_parts,
+        dim=technique.dim,
+        slack=slack,
+        smallest=smallest,
+    )
+    limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
+    check_feasible(limits, graph, n_anchors)
+    decomposer = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed)
+    return decomposer, limits
+
+
+def _limits(plan: Plan, technique: Technique) -> Limits | None:
+    if plan.capacities is not None:
+        return Limits.of_vertices(list(plan.capacities))
+    if plan.memory is not None:
+        budgets = [parse_bytes(size) if isinstance(size, str) else int(size) for size in plan.memory]
+        return Limits.of_bytes(budgets, technique.footprint())
+    return None

@@ -1,0 +1,109 @@
+"""What a decomposition holds, loses and will need: the answer of `parge plan`, and the start of `embed`'s."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from parge.decompose.decomposition import Decomposition
+from parge.techniques.base import Technique
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """One subgraph: its size against its limits."""
+
+    vertices: int
+    capacity: int
+    edges: int
+    projected_bytes: int
+    kept_edges: float
+    budget_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A decomposition in numbers; `lost_edges` is the share of edges that no subgraph sees."""
+
+    vertices: int
+    edges: int
+    dim: int
+    technique: str
+    anchors: int
+    lost_edges: float
+    parts: tuple[PartSummary, ...]
+    warnings: tuple[str, ...]
+    notices: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, without fields that do not apply."""
+        out = asdict(self)
+        for part in out["parts"]:
+            if part["budget_bytes"] is None:
+                del part["budget_bytes"]
+        return out
+
+
+def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
+    """Count what each subgraph holds and needs, and say what deserves a warning."""
+    graph, cut = decomposition.graph, decomposition.cut
+    projected = decomposition.projected(technique.footprint())
+    touched = cut.sum(axis=1)  # inner edges once, edges to other parts once: all that start in the part
+    kept = np.diagonal(cut) / np.maximum(touched, 1)
+    budgets = decomposition.budgets
+    parts = tuple(
+        PartSummary(
+            vertices=int(decomposition.sizes[i]),
+            capacity=int(decomposition.capacities[i]),
+            edges=int(decomposition.edges[i]),
+            projected_bytes=int(projected[i]),
+            kept_edges=float(kept[i]) if touched[i] else 1.0,
+            budget_bytes=None if budgets is None else int(budgets[i]),
+        )
+        for i in range(decomposition.n_parts)
+    )
+    return Summary(
+        vertices=graph.n_vertices,
+        edges=graph.n_edges,
+        dim=technique.dim,
+        technique=technique.name,
+        anchors=int(decomposition.anchors.size),
+        lost_edges=decomposition.lost_edges,
+        parts=parts,
+        warnings=tuple(_warnings(decomposition, technique)),
+        notices=graph.notices,
+    )
+
+
+def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
+    if decomposition.n_parts == 1:
+        return []
+    n_anchors, dim = decomposition.anchors.size, technique.dim
+    found = []
+    if technique.aligned:
+        pass  # its spaces agree by construction: anchors only save edges
+    elif n_anchors < dim:
+        found.append(
+            f"{n_anchors:,} anchors are fewer than the {dim} dimensions, so the rotation between two spaces is not "
+            f"determined; leave more slack in the capacities, ask for --anchors {dim} or more, or lower --dim"
+        )
+    elif n_anchors < 2 * dim:
+        found.append(
+            f"{n_anchors:,} anchors fix the rotation between {dim}-dimensional spaces only just; "
+            f"{2 * dim} or more are comfortable"
+        )
+    empty = int((decomposition.sizes == n_anchors).sum())
+    if empty:
+        found.append(f"{empty} of {decomposition.n_parts} subgraphs hold no vertex of their own")
+    n_loose, n_vertices = decomposition.unanchored
+    if n_loose and n_anchors:
+        found.append(
+            f"{n_loose:,} connected components ({n_vertices:,} vertices) hold no anchor; nothing ties their place in "
+            "the common space to the rest"
+        )
+    if decomposition.lost_edges > 0.25:
+        found.append(
+            f"{decomposition.lost_edges:.0%} of the edges are in no subgraph, and the embedding will miss what they "
+            "say; more anchors, fewer parts or larger capacities keep more"
+        )
+    return found
