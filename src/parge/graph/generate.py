@@ -1,0 +1,388 @@
+"""Graphs whose truth is known: planted communities, hierarchies and plain shapes, for tests, docs and benchmarks."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from parge.errors import InputError
+from parge.graph.build import assemble
+from parge.graph.graph import Graph
+from parge.graph.pairs import PairSource, distinct, pair_keys
+from parge.seeds import stream
+from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
+
+# Vertices whose labels are written at a time.
+_WRITTEN_AT_ONCE = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of every vertex: none, one or several, as numbers.
+
+    Parameters
+    ----------
+    indptr : (n_vertices + 1,) int64
+        Where the labels of each vertex start.
+    labels : (indptr[-1],) int32
+        The labels of vertex 0, of vertex 1, ...; ascending within a vertex.
+    n_labels : int
+        How many labels there are: they are called 0..n_labels-1.
+
+    Examples
+    --------
+    >>> labels = Labels(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), 2)
+    >>> labels.of(1).tolist(), labels.to_scipy().toarray().tolist()
+    ([0, 1], [[0, 1], [1, 1]])
+    """
+
+    indptr: IntArray
+    labels: PartArray
+    n_labels: int
+
+    def __post_init__(self) -> None:
+        self.indptr.flags.writeable = False
+        self.labels.flags.writeable = False
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices, those without a label included."""
+        return self.indptr.size - 1
+
+    def of(self, vertex: int) -> PartArray:
+        """Return the labels of one vertex."""
+        return self.labels[self.indptr[vertex] : self.indptr[vertex + 1]]
+
+    def to_scipy(self) -> Any:
+        """Return which vertex has which label, as an (n_vertices, n_labels) scipy CSR of int8."""
+        ones = np.ones(self.labels.size, np.int8)
+        return sp.csr_matrix((ones, self.labels, self.indptr), shape=(self.n_vertices, self.n_labels))
+
+    @staticmethod
+    def from_keys(keys: IntArray, n_vertices: int, n_labels: int) -> "Labels":
+        """Build from the ascending keys ``vertex * n_labels + label``."""
+        vertices, labels = np.divmod(keys, max(1, n_labels))
+        return Labels(_offsets(vertices, n_vertices), labels.astype(np.int32), n_labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """A graph and the labels that its edges were drawn from."""
+
+    graph: Graph
+    labels: Labels
+
+
+def planted(
+    n_vertices: int,
+    n_edges: int,
+    *,
+    communities: int | None = None,
+    mixing: float = 0.3,
+    exponent: float = 2.5,
+    labels_per_vertex: float = 1.0,
+    seed: int = 0,
+) -> Planted:
+    """Return a graph of planted communities with power-law degrees, labelled by community.
+
+    A degree-corrected block model with exact counts: `n_edges` distinct edges, of which a share `mixing`
+    joins vertices that have no community in common. Both ends of an edge are drawn in proportion to their
+    expected degrees, the second one from a community of the first. Where communities are too full for
+    their edges, the missing ones are drawn anywhere.
+
+    Parameters
+    ----------
+    n_vertices, n_edges : int
+        Size of the graph. Vertices may stay isolated where the mean degree is small.
+    communities : int, optional
+        Number of communities, about ``sqrt(n_vertices) / 2`` unless given; the i-th largest has a size in
+        proportion to ``i ** -0.5``. With one community nothing can leave it, and `mixing` is not used.
+    mixing : float
+        Share of the edges that leave their community, 0 to 1.
+    exponent : float
+        Exponent of the expected degrees' power law, above 2; hubs are kept to a third of the vertices and
+        to ``4 * sqrt(2 * n_edges)``, as in social graphs.
+    labels_per_vertex : float
+        Mean number of communities of a vertex, 1 (disjoint) to half their number.
+
+    Examples
+    --------
+    >>> graph, labels = (made := planted(1000, 5000, communities=8, seed=1)).graph, made.labels
+    >>> graph.n_vertices, graph.n_edges, labels.n_labels
+    (1000, 5000, 8)
+    """
+    _check_size(n_vertices, n_edges)
+    n_communities = max(1, round(math.sqrt(n_vertices) / 2)) if communities is None else communities
+    _check_range("communities", n_communities, 1, max(1, n_vertices))
+    _check_range("mixing", mixing, 0, 1)
+    _check_range("labels_per_vertex", labels_per_vertex, 1, max(1, n_communities / 2))
+    if not exponent > 2:
+        raise InputError(f"exponent must be above 2, or degrees have no mean; got {exponent}")
+    rng = stream(seed, "planted")
+    labels = _memberships(n_vertices, n_communities, labels_per_vertex, rng)
+    source = PairSource(labels.to_scipy(), _power_law(n_vertices, n_edges, exponent, rng), rng)
+    n_across = round(mixing * n_edges) if n_communities > 1 else 0
+    return Planted(_graph(source.pairs(n_edges - n_across, n_across), n_vertices), labels)
+
+
+def tree(
+    n_vertices: int,
+    *,
+    branching: float = 3.0,
+    extra_edges: float = 0.5,
+    depth: int = 3,
+    mixing: float = 0.3,
+    noise: float = 0.1,
+    seed: int = 0,
+) -> Planted:
+    """Return a sparse labelled hierarchy, such as a taxonomy: a random tree with few cycles.
+
+    Labels are classes: the subtree, rooted at `depth`, that a vertex lies in; vertices above it have none.
+
+    Parameters
+    ----------
+    branching : float
+        About how many children a vertex has that has any, at least 1; so about ``branching ** depth`` classes.
+    extra_edges : float
+        Edges beside the tree's own, as a share of those; the mean degree is about ``2 * (1 + extra_edges)``.
+    depth : int
+        Depth at which the classes begin.
+    mixing : float
+        Share of the extra edges that leave their class, 0 to 1.
+    noise : float
+        Share of the labelled vertices whose label is drawn at random instead, 0 to 1.
+
+    Examples
+    --------
+    >>> made = tree(1000, extra_edges=0.5, seed=1)
+    >>> made.graph.n_edges
+    1499
+    """
+    n_extra = round(extra_edges * max(0, n_vertices - 1))
+    _check_size(n_vertices, max(0, n_vertices - 1) + n_extra)
+    _check_range("branching", branching, 1, math.inf)
+    _check_range("depth", depth, 0, math.inf)
+    _check_range("mixing", mixing, 0, 1)
+    _check_range("noise", noise, 0, 1)
+    rng = stream(seed, "tree")
+    name = rng.permutation(n_vertices)
+    parent = _parents(n_vertices, branching, rng)
+    root = _ancestors(parent, depth)
+    vertices = np.flatnonzero(root >= 0)
+    roots, number = np.unique(root[vertices], return_inverse=True)
+    classes = Labels.from_keys(np.sort(name[vertices] * roots.size + number), n_vertices, roots.size)
+    branches = np.sort(pair_keys(name[1:], name[parent[1:]], n_vertices))
+    source = PairSource(classes.to_scipy(), np.ones(n_vertices), rng)
+    n_across = round(mixing * n_extra) if roots.size > 1 else 0
+    keys = source.pairs(n_extra - n_across, n_across, branches)
+    return Planted(_graph(keys, n_vertices), _with_noise(classes, noise, rng))
+
+
+def ring_of_cliques(n_cliques: int, size: int) -> Graph:
+    """Return `n_cliques` cliques in a ring; vertex v is in clique ``v // size``.
+
+    >>> ring_of_cliques(4, 5).n_edges
+    44
+    """
+    _check_size(n_cliques)
+    _check_range("size", size, 1, math.inf)
+    u, v = np.triu_indices(size, 1)
+    first = np.arange(n_cliques) * size
+    # Two cliques are tied once, and one clique has nothing to be tied to.
+    n_ties = n_cliques if n_cliques > 2 else max(0, n_cliques - 1)
+    source = np.concatenate([(first[:, None] + u).ravel(), first[:n_ties] + size - 1])
+    target = np.concatenate([(first[:, None] + v).ravel(), np.roll(first, -1)[:n_ties]])
+    return _graph(pair_keys(source, target, n_cliques * size), n_cliques * size)
+
+
+def grid(rows: int, columns: int) -> Graph:
+    """Return a grid; the vertex in row i and column j is ``i * columns + j``.
+
+    >>> grid(3, 4).n_edges
+    17
+    """
+    _check_size(rows)
+    _check_size(columns)
+    vertex = np.arange(rows * columns).reshape(rows, columns)
+    source = np.concatenate([vertex[:, :-1].ravel(), vertex[:-1].ravel()])
+    target = np.concatenate([vertex[:, 1:].ravel(), vertex[1:].ravel()])
+    return _graph(pair_keys(source, target, rows * columns), rows * columns)
+
+
+def star(n_vertices: int) -> Graph:
+    """Return a star: vertex 0 neighbours all others.
+
+    >>> star(5).degrees.tolist()
+    [4, 1, 1, 1, 1]
+    """
+    _check_size(n_vertices)
+    return _graph(np.arange(1, n_vertices), n_vertices)
+
+
+def path(n_vertices: int) -> Graph:
+    """Return a path from vertex 0 to the last.
+
+    >>> path(4).degrees.tolist()
+    [1, 2, 2, 1]
+    """
+    _check_size(n_vertices)
+    vertex = np.arange(n_vertices)
+    return _graph(pair_keys(vertex[:-1], vertex[1:], n_vertices), n_vertices)
+
+
+def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Graph:
+    """Return a graph of many uneven components, all shapes of this module, and isolated vertices.
+
+    Parameters
+    ----------
+    isolated : float
+        Share of the vertices, at least, that have no edge.
+
+    Examples
+    --------
+    >>> graph = disconnected(500, isolated=0.1, seed=1)
+    >>> graph.n_vertices, int((graph.degrees == 0).sum()) >= 50
+    (500, True)
+    """
+    _check_size(n_vertices)
+    _check_range("isolated", isolated, 0, 1)
+    rng = stream(seed, "disconnected")
+    left = n_vertices - math.ceil(isolated * n_vertices)
+    size = math.ceil(left / 2)
+    pieces: list[Graph] = []
+    while left:
+        shape = _SHAPES[len(pieces) % len(_SHAPES)]
+        pieces.append(shape(size, int(rng.integers(2**31))))
+        left -= pieces[-1].n_vertices
+        # Small components are many, as in real graphs: sizes even on a logarithmic scale.
+        size = min(left, int(max(2, n_vertices / 8) ** rng.random()))
+    return _side_by_side(pieces, rng.permutation(n_vertices))
+
+
+def write_labels(path: str | Path, ids: IdArray, labels: Labels) -> None:
+    """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed)."""
+    import pyarrow as pa
+
+    if ids.size != labels.n_vertices:
+        raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
+    names = [str(name) for name in ids.tolist()]
+    for name in names:
+        if name.split() != [name]:
+            raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
+    with pa.output_stream(str(path), compression="detect") as out:
+        for start in range(0, len(names), _WRITTEN_AT_ONCE):
+            stop = min(start + _WRITTEN_AT_ONCE, len(names))
+            rows = ((names[v], labels.of(v).tolist()) for v in range(start, stop))
+            out.write("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows if row).encode())
+
+
+def _check_size(n_vertices: int, n_edges: int = 0) -> None:
+    if n_vertices < 0 or n_edges < 0:
+        raise InputError(f"sizes must not be negative; got {min(n_vertices, n_edges)}")
+    most = n_vertices * (n_vertices - 1) // 2
+    if n_edges > most:
+        raise InputError(f"{n_edges:,} edges were asked for, but {n_vertices:,} vertices have at most {most:,}")
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InputError(f"{name} must lie in {low:g}..{high:g}; got {value:g}")
+
+
+def _offsets(sorted_rows: NeighbourArray, n_rows: int) -> IntArray:
+    return np.searchsorted(sorted_rows, np.arange(n_rows + 1)).astype(np.int64)
+
+
+def _side_by_side(pieces: list[Graph], name: IntArray) -> Graph:
+    """Return the disjoint union of graphs, vertex after vertex as `name` says; names left over are isolated."""
+    keys = [np.empty(0, np.int64)]
+    first = 0
+    for piece in pieces:
+        rows = np.repeat(np.arange(piece.n_vertices), piece.degrees)
+        once = rows < piece.indices
+        keys.append(pair_keys(name[first + rows[once]], name[first + piece.indices[once]], name.size))
+        first += piece.n_vertices
+    return _graph(np.concatenate(keys), name.size)
+
+
+def _graph(keys: IntArray, n_vertices: int) -> Graph:
+    # Half the memory of divmod: the ends are cut to 32 bits one after the other.
+    dtype = np.int32 if n_vertices < 2**31 else np.int64
+    source = (keys // max(1, n_vertices)).astype(dtype)
+    target = (keys - source.astype(np.int64) * n_vertices).astype(dtype)
+    return assemble(source, target, n_vertices=n_vertices)
+
+
+def _memberships(n_vertices: int, n_communities: int, per_vertex: float, rng: np.random.Generator) -> Labels:
+    """Give every vertex a community, then the rest of the ``per_vertex * n_vertices`` memberships at random."""
+    share = np.cumsum(np.arange(1, n_communities + 1) ** -0.5)
+    ends = np.round(share / share[-1] * max(0, n_vertices - n_communities)).astype(np.int64)
+    sizes = np.diff(ends, prepend=0) + 1  # no community is empty
+    home = np.repeat(np.arange(n_communities), sizes)[:n_vertices]
+    rng.shuffle(home)
+    keys = np.arange(n_vertices) * n_communities + home
+    wanted = round(per_vertex * n_vertices)
+
+    def by_size(count: int) -> IntArray:
+        return rng.integers(n_vertices, size=count) * n_communities + home[rng.integers(n_vertices, size=count)]
+
+    def anywhere(count: int) -> IntArray:
+        return rng.integers(n_vertices * n_communities, size=count)
+
+    keys = distinct(anywhere, wanted, rng, distinct(by_size, wanted, rng, keys))
+    return Labels.from_keys(keys, n_vertices, n_communities)
+
+
+def _power_law(n_vertices: int, n_edges: int, exponent: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return expected degrees up to a common factor, (n_vertices,) float64."""
+    degrees = (1 - rng.random(n_vertices)) ** (-1 / (exponent - 1))
+    scale = 2 * n_edges / max(1.0, degrees.sum())
+    largest = min(n_vertices / 3, 4 * math.sqrt(2 * n_edges))
+    return np.minimum(degrees, max(1.0, largest / scale)) if scale else degrees
+
+
+def _parents(n_vertices: int, branching: float, rng: np.random.Generator) -> IntArray:
+    """Return an earlier vertex for every one but the root, near ``v / branching``: depth grows as its logarithm."""
+    vertex = np.arange(n_vertices)
+    near = (vertex / branching * (0.5 + rng.random(n_vertices))).astype(np.int64)
+    return np.maximum(0, np.minimum(near, vertex - 1))
+
+
+def _ancestors(parent: IntArray, depth: int) -> IntArray:
+    """Return the ancestor at `depth` of every vertex, -1 above it."""
+    level = np.zeros(parent.size, np.int64)
+    above = np.arange(parent.size)
+    while above.any():
+        level += above > 0
+        above = parent[above]
+    ancestor = np.arange(parent.size)
+    while (level[ancestor] > depth).any():
+        ancestor = np.where(level[ancestor] > depth, parent[ancestor], ancestor)
+    return np.where(level >= depth, ancestor, -1)
+
+
+def _with_noise(labels: Labels, noise: float, rng: np.random.Generator) -> Labels:
+    changed = rng.random(labels.labels.size) < noise
+    drawn = rng.integers(max(1, labels.n_labels), size=labels.labels.size)
+    return Labels(labels.indptr, np.where(changed, drawn, labels.labels).astype(np.int32), labels.n_labels)
+
+
+def _grid_of(size: int) -> Graph:
+    rows = max(1, math.isqrt(size))
+    return grid(rows, size // rows)
+
+
+# Shapes of about that many vertices (never more, at least one), by size and seed.
+_SHAPES: tuple[Callable[[int, int], Graph], ...] = (
+    lambda size, seed: planted(size, min(3 * size, size * (size - 1) // 2), seed=seed).graph,
+    lambda size, seed: tree(size, extra_edges=0.0, seed=seed).graph,
+    lambda size, _: ring_of_cliques(max(1, size // 5), min(size, 5)),
+    lambda size, _: _grid_of(size),
+    lambda size, _: star(size),
+    lambda size, _: path(size),
+)
