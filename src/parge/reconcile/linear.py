@@ -1,0 +1,84 @@
+"""Least squares, ridged toward the rotation: bends a space only as far as held-out anchors approve."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg
+
+from parge.reconcile.anchors import check_anchors, condense, folds, nothing_to_map
+from parge.reconcile.base import Map, Reconciler
+from parge.reconcile.consensus import rotations
+from parge.reconcile.maps import IdentityMap, LinearMap, Matrix
+from parge.reconcile.procrustes import rotation
+from parge.reconcile.targets import rotated_and_target
+from parge.typing import FloatArray
+
+# Below two anchors a fold there is no evidence to choose a ridge by.
+_FEWEST_ANCHORS = 10
+
+# A bend must lower the held-out error by more than rounding does.
+_ENOUGH = 1 - 1e-6
+
+
+@dataclass(frozen=True)
+class Linear(Reconciler):
+    """Rotates every space to the consensus, then bends it by least squares where that is borne out.
+
+    ``W = argmin |H_i W - T|^2 + ridge |W - R_i|^2`` with R_i the consensus rotation and T the mean of all
+    rotated anchors. The ridge is chosen by the error on held-out anchors; a ridge of infinity,
+    the rotation itself, is among the choices, so that few anchors (where least squares is dangerous) do no harm.
+
+    Parameters
+    ----------
+    ridges : tuple of float
+        Ridges to choose from, as multiples of the mean eigenvalue of ``H_i^T H_i``.
+    """
+
+    ridges: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
+
+    name: ClassVar[str] = "linear"
+
+    def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
+        """Return one linear map a subgraph: a rotation, bent or not."""
+        check_anchors(anchors)
+        if nothing_to_map(anchors):
+            return (IdentityMap(),) * len(anchors)
+        W = rotations(condense(anchors))
+        return tuple(
+            LinearMap(turn @ self._bend(rows, target))
+            for turn, (rows, target) in zip(W, rotated_and_target(anchors, W), strict=True)
+        )
+
+    def _bend(self, rows: Matrix, target: Matrix) -> Matrix:
+        unbent = np.eye(rows.shape[1])
+        if len(rows) < _FEWEST_ANCHORS:
+            return unbent
+        ridge = self._choose_ridge(rows, target)
+        return unbent if ridge is None else unbent + _corrections(rows, target - rows, (ridge,))[0]
+
+    def _choose_ridge(self, rows: Matrix, target: Matrix) -> float | None:
+        fold, errors = folds(len(rows)), np.zeros(1 + len(self.ridges))
+        for held in range(fold.max() + 1):
+            train, test = fold != held, fold == held
+            # The rotation is fitted anew: one that had seen the held-out anchors would win unfairly.
+            turn = rotation(rows[train].T @ target[train])
+            seen, unseen = rows[train] @ turn, rows[test] @ turn
+            misfit = target[test] - unseen
+            errors[0] += np.vdot(misfit, misfit)
+            for i, bend in enumerate(_corrections(seen, target[train] - seen, self.ridges)):
+                left = misfit - unseen @ bend
+                errors[1 + i] += np.vdot(left, left)
+        best = int(errors.argmin())
+        return self.ridges[best - 1] if best and errors[best] < _ENOUGH * errors[0] else None
+
+
+def _corrections(rows: Matrix, misfit: Matrix, ridges: Sequence[float]) -> list[Matrix]:
+    """Return ``argmin_B |X B - D|^2 + ridge |B|^2`` for every ridge, from one eigendecomposition."""
+    s, V = scipy.linalg.eigh(rows.T @ rows)
+    scale = s.mean()
+    if scale <= 0:
+        return [np.zeros_like(V) for _ in ridges]
+    along = V.T @ (rows.T @ misfit)
+    return [V @ (along / (np.maximum(s, 0) + ridge * scale)[:, None]) for ridge in ridges]

@@ -1,0 +1,48 @@
+"""The best rotation of one set of rows onto another."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+
+from parge.reconcile.maps import Matrix
+
+
+def rotation(product: Matrix) -> Matrix:
+    """Return the orthogonal W that brings ``H W`` nearest to T, given ``H^T T``.
+
+    The paper's solution with the shapes put right: ``U S V^T = svd(H^T T)``, ``W = U V^T`` (d x d; the paper's
+    ``H_0 H_i^T`` is |A| x |A|). Never a translation: moving the origin changes every inner product.
+
+    Where the anchors span fewer than d directions, W is free on the rest; it is chosen there as near to the
+    identity as an orthogonal W can be, so that the answer does not hang on rounding.
+
+    >>> rotation(np.array([[0.0, 2.0], [-3.0, 0.0]])).round(6).tolist()
+    [[0.0, 1.0], [-1.0, 0.0]]
+    """
+    U, s, Vt = scipy.linalg.svd(product)
+    rank = int((s > product.shape[0] * np.finfo(np.float64).eps * s[0]).sum())
+    if rank < product.shape[0]:
+        # Any orthogonal Q in U_2 Q V_2^T does as well; this one has the largest trace.
+        A, _, Bt = scipy.linalg.svd(Vt[rank:] @ U[:, rank:])
+        U = np.hstack([U[:, :rank], U[:, rank:] @ (A @ Bt).T])
+    return np.asarray(U @ Vt)
+
+
+def choose_pivot(anchors: Sequence[Matrix]) -> int:
+    """Return the subgraph to which all others can be rotated with the smallest total residual.
+
+    The residual of a pair is ``min_W |H_i W - H_p|^2 / (|H_i|^2 + |H_p|^2)``, between 0 and 1, so that a
+    subgraph is not preferred for being short; it equals ``1 - 2 sum(svd(H_i^T H_p)) / (|H_i|^2 + |H_p|^2)``.
+    """
+    n = len(anchors)
+    squares = [float(np.vdot(H, H)) for H in anchors]
+    agreement = np.zeros(n)
+    for i in range(n):
+        for j in range(i):
+            total = squares[i] + squares[j]
+            if total > 0:
+                nuclear = scipy.linalg.svdvals(anchors[i].T @ anchors[j]).sum()
+                agreement[[i, j]] += 2 * nuclear / total
+    # Differences of rounding must not decide: they would follow the order of the subgraphs.
+    return int(np.flatnonzero(agreement >= agreement.max() * (1 - 1e-12))[0])

@@ -1,0 +1,127 @@
+"""How well the spaces meet: residuals on the anchors, on anchors held out, and what the anchors determine."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from parge.reconcile.anchors import folds, nothing_to_map
+from parge.reconcile.base import Map, Reconciler
+from parge.reconcile.maps import IdentityMap, Matrix, double
+from parge.rows import row_blocks, triangle
+from parge.typing import FloatArray
+
+_FEWEST_ANCHORS = 5
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How the anchors of one subgraph agree with the mean of the others'.
+
+    Residuals are relative, ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``: 0 where they agree, about 1.41 where the
+    spaces have nothing to do with each other, however many subgraphs there are.
+
+    Parameters
+    ----------
+    before, after : float
+        With the vectors as computed, and as mapped.
+    held_out : float, optional
+        As mapped by a reconciler that has not seen these anchors (every fifth): what to expect of vertices that
+        are no anchors. None with fewer than 5 anchors or 2 subgraphs.
+    smallest_singular_value : float
+        Of the subgraph's anchor rows H_i; 0 where they span fewer than `dim` directions. What a rotation does
+        along directions that the anchors hardly have is decided by noise.
+    n_anchors, dim : int
+        Fewer anchors than dimensions cannot determine a rotation.
+    """
+
+    before: float
+    after: float
+    held_out: float | None
+    smallest_singular_value: float
+    n_anchors: int
+    dim: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers under the names of the fields."""
+        return asdict(self)
+
+
+def residuals(
+    maps: Sequence[Map], anchors: Sequence[FloatArray], *, reconciler: Reconciler | None = None
+) -> tuple[Residual, ...]:
+    """Return one residual a subgraph.
+
+    Parameters
+    ----------
+    maps : sequence of Map
+        As `reconciler` gave them for these anchors.
+    anchors : sequence of (n_anchors, dim) arrays
+        Anchor rows of every subgraph, as computed.
+    reconciler : Reconciler, optional
+        Fits the maps for the held-out residual anew; by default `Consensus`.
+    """
+    if not anchors:
+        return ()
+    n_anchors, dim = anchors[0].shape
+    if nothing_to_map(anchors):
+        return tuple(Residual(0.0, 0.0, None, _smallest(rows), n_anchors, dim) for rows in anchors)
+    before = disagreements([IdentityMap()] * len(anchors), anchors)
+    after = disagreements(maps, anchors)
+    held_out = _held_out(anchors, reconciler)
+    return tuple(
+        Residual(before[i], after[i], held_out[i], _smallest(rows), n_anchors, dim) for i, rows in enumerate(anchors)
+    )
+
+
+def disagreements(maps: Sequence[Map], anchors: Sequence[FloatArray]) -> list[float]:
+    """Return, for every subgraph, the relative residual of its mapped anchors against the others' mean."""
+    total = np.zeros(anchors[0].shape)
+    for apply, rows in zip(maps, anchors, strict=True):
+        total += _mapped(apply, rows)
+    out = []
+    for apply, rows in zip(maps, anchors, strict=True):
+        mapped = _mapped(apply, rows)
+        out.append(relative(mapped, (total - mapped) / (len(anchors) - 1)))
+    return out
+
+
+def _mapped(apply: Map, rows: FloatArray) -> Matrix:
+    exact: Any = double(rows)  # maps keep the precision they are given
+    return double(apply(exact))
+
+
+def relative(one: Matrix, other: Matrix) -> float:
+    """Return ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``; 0 where both are 0."""
+    size = np.vdot(one, one) + np.vdot(other, other)
+    return float(np.linalg.norm(one - other) / np.sqrt(size / 2)) if size > 0 else 0.0
+
+
+def few_anchors(n_anchors: int, dim: int) -> str | None:
+    """Return a warning where the anchors cannot, or can hardly, determine rotations of `dim` dimensions."""
+    if n_anchors >= 2 * dim:
+        return None
+    advice = f"use {2 * dim:,} anchors or more, or fewer dimensions"
+    if n_anchors < dim:
+        return f"{n_anchors:,} anchors do not determine a rotation of {dim} dimensions; {advice}"
+    return f"{n_anchors:,} anchors hardly determine a rotation of {dim} dimensions; {advice}"
+
+
+def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> Sequence[float | None]:
+    from parge.reconcile.consensus import Consensus
+
+    if len(anchors[0]) < _FEWEST_ANCHORS:
+        return [None] * len(anchors)
+    held = folds(len(anchors[0])) == 0
+    maps = (reconciler or Consensus()).maps([rows[~held] for rows in anchors])
+    return disagreements(maps, [rows[held] for rows in anchors])
+
+
+def _smallest(rows: FloatArray) -> float:
+    n_anchors, dim = rows.shape
+    if n_anchors < dim or dim == 0:
+        return 0.0
+    R = triangle((double(rows[block]) for block in row_blocks(n_anchors)), dim)
+    return float(scipy.linalg.svdvals(R)[-1])
