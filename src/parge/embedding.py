@@ -9,7 +9,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.ids import as_ids, positions, repeated, show_ids
 from parge.rows import all_finite
-from parge.typing import FloatArray, IdArray
+from parge.typing import FloatArray, IdArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,17 @@ class Embedding:
 
     def rows(self, ids: Any) -> FloatArray:
         """Return the vectors of some vertices, in the order asked for."""
+        return np.asarray(self.vectors[self.row_numbers(ids)])
+
+    def row_numbers(self, ids: Any) -> IntArray:
+        """Return which row holds each of some vertices; ids without a row are an error that names some."""
         wanted = as_ids(ids)
         place = positions(self.ids, wanted)
         missing = wanted[place < 0]
         if missing.size:
             known = f"its {len(self):,} ids are such as {show_ids(self.ids)}" if len(self) else "it is empty"
             raise InputError(f"the embedding has no vector for {show_ids(missing)}; {known}")
-        return np.asarray(self.vectors[place])
+        return place
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.embedding_files`."""

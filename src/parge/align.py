@@ -1,0 +1,168 @@
+"""Carrying one embedding into the space of another, from the ids that both have."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.ids import positions, show_ids
+from parge.reconcile.anchors import folds
+from parge.reconcile.maps import LinearMap, Matrix, double
+from parge.reconcile.procrustes import rotation
+from parge.reconcile.residuals import few_anchors
+from parge.rows import forget, row_blocks, triangle
+from parge.typing import IntArray
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How well an aligned embedding meets its reference.
+
+    Residuals are relative, ``|X - Y| / sqrt((|X|^2 + |Y|^2) / 2)`` over the shared ids: 0 where they agree,
+    about 1.41 where they have nothing to do with each other.
+
+    Parameters
+    ----------
+    shared, only_source, only_reference : int
+        Ids that both have, and that only one has.
+    before, after : float
+        Residual as given, and as rotated.
+    held_out : float, optional
+        Residual of shared ids under rotations that were fitted without them (five folds): what to expect of
+        ids that are not shared. None with fewer than 5 shared ids.
+    smallest_singular_value : float
+        Of the source's shared rows; 0 where they span fewer than `dim` directions.
+    dim : int
+        Dimensions of both.
+    """
+
+    shared: int
+    only_source: int
+    only_reference: int
+    before: float
+    after: float
+    held_out: float | None
+    smallest_singular_value: float
+    dim: int
+
+    @property
+    def warning(self) -> str | None:
+        """What to know before trusting it: too few shared ids for the dimensions."""
+        found = few_anchors(self.shared, self.dim)
+        return None if found is None else found.replace("anchors", "shared ids")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers under the names of the fields."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        held_out = "" if self.held_out is None else f" ({self.held_out:.4f} on ids held out)"
+        lines = [
+            f"{self.shared:,} shared ids, {self.only_source:,} only in the source, "
+            f"{self.only_reference:,} only in the reference",
+            f"relative residual {self.before:.4f} before, {self.after:.4f} after{held_out}",
+        ]
+        return "\n".join([*lines, f"warning: {self.warning}"] if self.warning else lines)
+
+
+def align(source: Embedding, reference: Embedding) -> tuple[Embedding, Alignment]:
+    """Rotate the source into the space of the reference; any tool may have made them.
+
+    The rotation is the best orthogonal map on the ids that both have, applied to all rows of the source; it
+    changes no inner product within the source. Files that were mapped are read one block at a time.
+
+    Parameters
+    ----------
+    source, reference : Embedding
+        Of equal dimensions, sharing some ids.
+
+    Returns
+    -------
+    Embedding
+        The source's ids with rotated vectors.
+    Alignment
+        Residuals before, after, and on held-out ids.
+    """
+    if source.dim != reference.dim:
+        raise InputError(
+            f"both must have the same dimensions; the source has {source.dim}, the reference {reference.dim}"
+        )
+    pairs = _shared_rows(source, reference)
+    products = _products(source, reference, pairs)
+    turn = rotation(products.sum(axis=0))
+    out = np.empty(source.vectors.shape, source.vectors.dtype)
+    for rows in row_blocks(len(source)):
+        out[rows] = LinearMap(turn)(source.vectors[rows])
+        forget(source.vectors)
+    return Embedding(out, source.ids, source.report), _measure(source, reference, pairs, products, turn)
+
+
+def _shared_rows(source: Embedding, reference: Embedding) -> IntArray:
+    """Return the rows of every shared id in source and reference, (2, n_shared)."""
+    place = positions(reference.ids, source.ids)
+    here = np.flatnonzero(place >= 0)
+    if not here.size:
+        raise InputError(
+            "the embeddings share no id, so nothing says how they lie to each other; the source has ids such as "
+            f"{show_ids(source.ids)}, the reference {show_ids(reference.ids)}"
+        )
+    return np.stack([here, place[here]])
+
+
+def _blocks(source: Embedding, reference: Embedding, pairs: IntArray) -> Iterator[tuple[slice, Matrix, Matrix]]:
+    for rows in row_blocks(pairs.shape[1]):
+        yield rows, double(source.vectors[pairs[0, rows]]), double(reference.vectors[pairs[1, rows]])
+        forget(source.vectors, reference.vectors)
+
+
+def _products(source: Embedding, reference: Embedding, pairs: IntArray) -> Matrix:
+    """Return ``H^T T`` of every fold of the shared rows, (n_folds, dim, dim)."""
+    fold = folds(pairs.shape[1], _FOLDS)
+    out = np.zeros((_FOLDS, source.dim, source.dim))
+    for rows, H, T in _blocks(source, reference, pairs):
+        for i in range(_FOLDS):
+            mine = fold[rows] == i
+            out[i] += H[mine].T @ T[mine]
+    return out
+
+
+def _measure(source: Embedding, reference: Embedding, pairs: IntArray, products: Matrix, turn: Matrix) -> Alignment:
+    n_shared = pairs.shape[1]
+    fold = folds(n_shared, _FOLDS)
+    blind = [rotation(products.sum(axis=0) - products[i]) for i in range(_FOLDS)] if n_shared >= _FOLDS else []
+    squares = np.zeros(4)  # misfit before, after, held out; size of both
+    for rows, H, T in _blocks(source, reference, pairs):
+        squares[0] += _square(H - T)
+        squares[1] += _square(H @ turn - T)
+        for i, unseen in enumerate(blind):
+            mine = fold[rows] == i
+            squares[2] += _square(H[mine] @ unseen - T[mine])
+        squares[3] += _square(H) + _square(T)
+    before, after, held_out = np.sqrt(squares[:3] / max(squares[3] / 2, np.finfo(np.float64).tiny)).tolist()
+    return Alignment(
+        shared=n_shared,
+        only_source=len(source) - n_shared,
+        only_reference=len(reference) - n_shared,
+        before=before,
+        after=after,
+        held_out=held_out if blind else None,
+        smallest_singular_value=_smallest(source, pairs),
+        dim=source.dim,
+    )
+
+
+def _square(matrix: Matrix) -> float:
+    return float(np.vdot(matrix, matrix))
+
+
+def _smallest(source: Embedding, pairs: IntArray) -> float:
+    if pairs.shape[1] < source.dim:
+        return 0.0
+    blocks = (double(source.vectors[pairs[0, rows]]) for rows in row_blocks(pairs.shape[1]))
+    return float(scipy.linalg.svdvals(triangle(blocks, source.dim))[-1])

@@ -1,0 +1,51 @@
+"""The vertices whose vectors point most nearly the same way."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.rows import BLOCK_ROWS, forget, row_blocks
+from parge.typing import FloatArray, IdArray
+
+
+def neighbors(
+    embedding: Embedding,
+    id: Any,  # noqa: A002 - the word of everybody who calls it
+    k: int = 10,
+    *,
+    block_rows: int = BLOCK_ROWS,
+) -> tuple[IdArray, FloatArray]:
+    """Return the ids and cosines of the k vertices nearest to one, nearest first, itself left out.
+
+    One block of rows is looked at at a time, so the embedding may be a memory map larger than memory. A vector
+    of zeros has cosine 0 with everything; equals come in the order of their rows.
+
+    >>> embedding = Embedding(np.array([[1, 0], [2, 0.1], [0, 1]]), ["a", "b", "c"])
+    >>> neighbors(embedding, "a", k=1)[0].tolist()
+    ['b']
+    """
+    if k < 1:
+        raise InputError(f"at least one neighbour must be asked for; got k={k}")
+    itself = int(embedding.row_numbers([id])[0])
+    query = _unit(embedding.vectors[[itself]])[0]
+    best, score = np.zeros(0, np.int64), np.zeros(0)
+    for rows in row_blocks(len(embedding), block_rows):
+        cosine = _unit(embedding.vectors[rows]) @ query
+        number = np.arange(rows.start, rows.stop)
+        others = number != itself
+        best, score = np.concatenate([best, number[others]]), np.concatenate([score, cosine[others]])
+        keep = np.argsort(-score, kind="stable")[:k]
+        best, score = best[keep], score[keep]
+        forget(embedding.vectors)
+    return embedding.ids[best], score.astype(np.float32)
+
+
+def _unit(vectors: FloatArray) -> NDArray[np.float64]:
+    """Return the rows at length 1, in float64; rows of zeros stay."""
+    rows = np.asarray(vectors, np.float64)
+    # The largest entry first: squares of the very small or very large would vanish or overflow.
+    rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -1,0 +1,39 @@
+"""Nearest vertices by cosine, one block at a time."""
+
+import numpy as np
+import pytest
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.neighbors import neighbors
+
+
+@pytest.mark.parametrize("block_rows", [1, 7, 1000])
+def test_neighbours_are_those_of_the_whole_matrix(block_rows: int) -> None:
+    vectors = np.random.default_rng(0).standard_normal((60, 4)).astype(np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids, cosines = neighbors(Embedding(vectors, np.arange(100, 160)), 117, 5, block_rows=block_rows)
+    expected = np.argsort(-(unit @ unit[17]))[1:6]
+    assert ids.tolist() == (100 + expected).tolist()
+    assert np.allclose(cosines, (unit @ unit[17])[expected], atol=1e-6)
+
+
+def test_copies_come_in_order_and_never_the_vertex_itself() -> None:
+    ids, cosines = neighbors(Embedding(np.ones((4, 2)), np.array(["a", "b", "c", "d"])), "b", 9)
+    assert ids.tolist() == ["a", "c", "d"]
+    assert np.allclose(cosines, 1)
+
+
+def test_zeros_and_extremes_have_a_cosine() -> None:
+    embedding = Embedding(np.array([[0, 0], [1e-30, 0], [1e30, 1e30]]), np.arange(3))
+    assert neighbors(embedding, 0, 2)[1].tolist() == [0, 0]
+    assert neighbors(embedding, 1, 2)[1].tolist() == pytest.approx([0.5**0.5, 0])
+
+
+def test_what_cannot_be_answered_is_refused() -> None:
+    embedding = Embedding(np.ones((2, 2)), np.arange(2))
+    with pytest.raises(InputError, match="no vector for 5"):
+        neighbors(embedding, 5)
+    with pytest.raises(InputError, match="k=0"):
+        neighbors(embedding, 0, 0)
+    assert neighbors(Embedding(np.ones((1, 2)), np.arange(1)), 0)[0].tolist() == []
