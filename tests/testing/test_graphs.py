@@ -161,6 +161,8 @@ def test_missing_hypothesis_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_names_are_found_in_the_package() -> None:
     assert parge.testing.assert_graph_laws is assert_graph_laws
-    assert "capacity_vectors" in dir(parge.testing)
+    assert {"capacity_vectors", "DecomposerContract"} <= set(dir(parge.testing))
+    for name in parge.testing._HOMES:
+        assert getattr(parge.testing, name).__name__ == name
     with pytest.raises(AttributeError, match="nothing"):
         _ = parge.testing.nothing

@@ -9,6 +9,9 @@ from typing import Any
 
 # Public name: the module that defines it.
 _HOMES = {
+    "DecomposerContract": "parge.testing.decomposer",
+    "EngineContract": "parge.testing.engine",
+    "ReconcilerContract": "parge.testing.reconciler",
     "assert_graph_laws": "parge.testing.graphs",
     "capacity_vectors": "parge.testing.graphs",
 }

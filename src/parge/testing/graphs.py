@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from parge.errors import InputError, MissingExtraError
-from parge.graph.build import STRING, assemble
+from parge.graph.build import assemble
 from parge.graph.graph import MAX_INT32_VERTICES, Graph
+from parge.ids import STRING
 from parge.typing import FloatArray, IdArray
 
 if TYPE_CHECKING:
