@@ -1,0 +1,130 @@
+"""Claim: a plan takes at most 4 times KaMinPar's own partitioning time, and under 4 GB, on 34.5 M edges.
+
+    python benchmarks/plans_at_scale.py                                   4.0 M vertices, 34.5 M edges
+    python benchmarks/plans_at_scale.py --vertices 100000 --edges 800000  quickly
+
+Eight uneven workers, 1:1:2:2:3:4:5:8, and 10 % of the vertices as anchors. The plan is the whole command, from
+the text file to the printed JSON. KaMinPar's time is its partitioning alone, on one thread, of the graph in its
+own format and in memory, without anchors, into parts of the same proportions.
+"""
+
+from statistics import median
+from typing import Any
+
+from harness import (
+    Claim,
+    Result,
+    gigabytes,
+    into_page_cache,
+    markdown_table,
+    measure_call,
+    measure_command,
+    parge_command,
+    planted_file,
+    scale_arguments,
+)
+
+PROPORTIONS = (1, 1, 2, 2, 3, 4, 5, 8)
+ANCHOR_SHARE = 0.1
+
+# Room over its share that every part has, in both.
+SLACK = 0.03
+
+LARGEST_RATIO = 4.0
+MOST_BYTES = 4e9
+
+
+def own_limits(n_vertices: int) -> list[int]:
+    """Return vertices a part, in the proportions above, that hold so many with some slack."""
+    return [int(n_vertices * (1 + SLACK) * share / sum(PROPORTIONS)) + 1 for share in PROPORTIONS]
+
+
+def capacities(n_vertices: int) -> list[int]:
+    """Return k_i: the anchors, which every subgraph holds, and room for its own vertices."""
+    n_anchors = round(ANCHOR_SHARE * n_vertices)
+    return [n_anchors + own for own in own_limits(n_vertices - n_anchors)]
+
+
+def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
+    """Partition with KaMinPar as its own manual would have it, and time its steps."""
+    import tempfile
+    from pathlib import Path
+    from time import perf_counter
+
+    import kaminpar
+    import numpy as np
+
+    from parge.decompose.partition import write_parhip
+    from parge.graph.read import read
+
+    graph = read(path, vertices=n_vertices)
+    limits = own_limits(n_vertices)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "graph.parhip"
+        times = [perf_counter()]
+        write_parhip(file, graph.indptr, graph.indices, np.ones(n_vertices, np.int64))
+        times.append(perf_counter())
+        loaded = kaminpar.load_graph(str(file), kaminpar.GraphFileFormat.PARHIP)
+        times.append(perf_counter())
+    kaminpar.reseed(seed)
+    start = perf_counter()
+    found = kaminpar.KaMinPar(1, kaminpar.default_context()).compute_partition(loaded, max_block_weights=limits)
+    seconds = perf_counter() - start
+    part = np.array(found, np.int32)
+    n_cut = np.count_nonzero(np.repeat(part, graph.degrees) != part[graph.indices]) // 2
+    return {
+        "write_seconds": times[1] - times[0],
+        "load_seconds": times[2] - times[1],
+        "seconds": seconds,
+        "lost_edges": n_cut / graph.n_edges,
+        "largest_share_of_limit": float((np.bincount(part, minlength=len(limits)) / limits).max()),
+    }
+
+
+def main() -> None:
+    arguments = scale_arguments(__doc__.splitlines()[0], repeats=1)
+    path = planted_file(arguments.workdir, arguments.vertices, arguments.edges)
+    limits = ",".join(map(str, capacities(arguments.vertices)))
+    plan = parge_command("plan", str(path), "--vertices", str(arguments.vertices), "--capacities", limits)
+    plan += ["--anchors", f"{ANCHOR_SHARE:.0%}", "--json"]
+
+    into_page_cache(path)
+
+    runs: list[dict[str, Any]] = []
+    for turn in range(arguments.repeats):
+        alone = measure_call("plans_at_scale:partition_alone", path=str(path), n_vertices=arguments.vertices, seed=turn)
+        whole = measure_command([*plan, "--seed", str(turn)])
+        for part in whole.value["parts"]:
+            if part["vertices"] > part["capacity"]:
+                raise SystemExit(f"a subgraph of {part['vertices']:,} vertices is over its limit {part['capacity']:,}")
+        runs.append({"what": "KaMinPar alone", "turn": turn, "peak_bytes": alone.peak_bytes, **alone.value})
+        told = {"seconds": whole.seconds, "lost_edges": whole.value["lost_edges"], "anchors": whole.value["anchors"]}
+        runs.append({"what": "parge plan", "turn": turn, "peak_bytes": whole.peak_bytes, **told})
+
+    def middle(what: str, key: str) -> float:
+        return median(run[key] for run in runs if run["what"] == what)
+
+    print(f"\n{arguments.vertices:,} vertices, {arguments.edges:,} edges, 8 parts {':'.join(map(str, PROPORTIONS))}\n")
+    rows = [
+        [
+            what,
+            f"{middle(what, 'seconds'):.1f}",
+            gigabytes(max(run["peak_bytes"] for run in runs if run["what"] == what)),
+            f"{middle(what, 'lost_edges'):.3f}",
+        ]
+        for what in ("KaMinPar alone", "parge plan")
+    ]
+    print(markdown_table(["", "s", "peak memory", "lost edges"], rows))
+
+    ratio = middle("parge plan", "seconds") / middle("KaMinPar alone", "seconds")
+    most = max(run["peak_bytes"] for run in runs if run["what"] == "parge plan")
+    claims = [
+        Claim("time against KaMinPar's partitioning", ratio, LARGEST_RATIO),
+        Claim("peak memory of the plan in GB", most / 1e9, MOST_BYTES / 1e9),
+    ]
+    graph = {"vertices": arguments.vertices, "edges": arguments.edges, "capacities": capacities(arguments.vertices)}
+    Result("plans_at_scale", graph, claims, runs).finish()
+
+
+if __name__ == "__main__":
+    main()
