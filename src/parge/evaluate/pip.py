@@ -1,0 +1,130 @@
+"""PIP: how far two embeddings are apart in their pairwise inner products, whatever their rotation.
+
+``|Z1 Z1^T - Z2 Z2^T|_F`` over n vertices, without an n x n matrix: with ``[Z1 Z2] = Q [R1 R2]`` it equals
+``|R1 R1^T - R2 R2^T|_F``, because Q is orthogonal. R is gathered from row blocks in float64, so embeddings may be
+larger than memory. (Squares of Gram matrices would be cheaper still, but lose every digit where the relative
+difference is 1e-8.)
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.evaluate.scores import PIP
+from parge.ids import as_ids, positions, show_ids
+from parge.rows import BLOCK_ROWS, forget, row_blocks, triangle
+from parge.seeds import stream
+from parge.typing import FloatArray, IntArray
+
+Matrix = NDArray[np.float64]
+Vectors = Embedding | FloatArray | NDArray[np.float64]
+"""An embedding, or the rows of one in the order of vertices 0..n-1."""
+
+
+def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: int = BLOCK_ROWS) -> PIP:
+    """Return the PIP distance of an embedding from a reference.
+
+    Parameters
+    ----------
+    a, b : Embedding, or (n_vertices, dim) array
+        The embedding and the reference; they meet by id, and may differ in dimensions. Bare arrays have the
+        ids 0..n-1.
+    core : int or ids, optional
+        Compare inner products with these core vertices L only, or with that many drawn at random. `pip` is then
+        ``|Z1 L1^T - Z2 L2^T|_F * sqrt(n / |L|)``, an estimate of the whole (exact for L = V).
+    seed : int
+        Draws the core.
+    block_rows : int
+        Rows held in memory at a time.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> pip(rows, rows[:, ::-1]).pip < 1e-15
+    True
+    """
+    pairs = _Pairs.meet(a, b, block_rows)
+    R = pairs.triangle(None)
+    C, share = (R, 1.0) if core is None else pairs.core(core, seed)
+    d = pairs.first.dim
+    # |Z1 L1^T - Z2 L2^T| = |Q (R1 C1^T - R2 C2^T) Q_L^T| for [Z1 Z2] = Q R and [L1 L2] = Q_L C.
+    distance = float(np.linalg.norm(R[:, :d] @ C[:, :d].T - R[:, d:] @ C[:, d:].T))
+    size = float(np.linalg.norm(R[:, d:] @ C[:, d:].T))
+    whole = distance / share**0.5
+    return PIP(whole, whole / max(1, pairs.n_vertices), _ratio(distance, size))
+
+
+def core_distances(
+    a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: int = BLOCK_ROWS
+) -> NDArray[np.float64]:
+    """Return the paper's d(z_1u, z_2u | L) of every vertex u of the reference, in the order of `a`'s rows.
+
+    ``d(u | L) = |z_1u L1^T - z_2u L2^T|``: how differently the two embeddings see u from the core vertices L; by
+    default from all of them, when the squares of all d sum to the square of PIP. Parameters are those of `pip`.
+    """
+    pairs = _Pairs.meet(a, b, block_rows)
+    C = pairs.triangle(None) if core is None else pairs.core(core, seed)[0]
+    d = pairs.first.dim
+    turn = np.vstack([C[:, :d].T, -C[:, d:].T])
+    return np.concatenate([np.zeros(0), *(np.linalg.norm(block @ turn, axis=1) for block in pairs.blocks(None))])
+
+
+class _Pairs:
+    """Rows of two embeddings side by side, matched by id, one block at a time."""
+
+    def __init__(self, first: Embedding, second: Embedding, place: IntArray | None, block_rows: int) -> None:
+        self.first, self.second, self._place, self._block_rows = first, second, place, block_rows
+        self.n_vertices = len(first)
+
+    @staticmethod
+    def meet(a: Vectors, b: Vectors, block_rows: int) -> "_Pairs":
+        first, second = _as_embedding(a), _as_embedding(b)
+        if first.ids.dtype == second.ids.dtype and np.array_equal(first.ids, second.ids):
+            return _Pairs(first, second, None, block_rows)
+        place = positions(second.ids, first.ids)
+        extra = first.ids[place < 0]
+        missing = second.ids[positions(first.ids, second.ids) < 0]
+        if extra.size or missing.size:
+            found = [f"only the embedding has {show_ids(extra)}"] if extra.size else []
+            found += [f"only the reference has {show_ids(missing)}"] if missing.size else []
+            raise InputError(f"both must have the same vertices; {'; '.join(found)}")
+        return _Pairs(first, second, place, block_rows)
+
+    def blocks(self, chosen: IntArray | None) -> Iterator[Matrix]:
+        """Yield blocks of ``[Z1 Z2]`` in float64: all rows, or the chosen ones."""
+        n_rows = self.n_vertices if chosen is None else chosen.size
+        for rows in row_blocks(n_rows, self._block_rows):
+            here: Any = rows if chosen is None else chosen[rows]
+            there = here if self._place is None else self._place[here]
+            yield np.hstack([self.first.vectors[here], self.second.vectors[there]], dtype=np.float64)
+            forget(self.first.vectors, self.second.vectors)
+
+    def triangle(self, chosen: IntArray | None) -> Matrix:
+        return triangle(self.blocks(chosen), self.first.dim + self.second.dim)
+
+    def core(self, core: Any, seed: int) -> tuple[Matrix, float]:
+        """Return the triangle of the core rows, and their share of all rows."""
+        if isinstance(core, int | np.integer):
+            if core < 1:
+                raise InputError(f"the core must have at least one vertex; got {core}")
+            size = min(int(core), self.n_vertices)
+            chosen = np.sort(stream(seed, "core").choice(self.n_vertices, size, replace=False))
+        else:
+            chosen = np.unique(self.first.row_numbers(as_ids(core)))
+        if not chosen.size:
+            raise InputError("the core must have at least one vertex; got none")
+        return self.triangle(chosen), chosen.size / self.n_vertices
+
+
+def _as_embedding(vectors: Vectors) -> Embedding:
+    return vectors if isinstance(vectors, Embedding) else Embedding(vectors, np.arange(len(vectors)))  # type: ignore[arg-type]
+
+
+def _ratio(distance: float, size: float) -> float:
+    if size > 0:
+        return distance / size
+    return 0.0 if distance == 0 else float("inf")

@@ -1,0 +1,102 @@
+"""Scores: what evaluation answers with, as values that print and turn into JSON."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over repetitions, and their sample standard deviation (0 where there is one)."""
+
+    mean: float
+    sd: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.sd:.4f}"
+
+    def to_json(self) -> dict[str, float]:
+        """Return ``{"mean", "sd"}``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PIP:
+    """How far two embeddings are apart in their inner products.
+
+    Parameters
+    ----------
+    pip : float
+        ``|Z1 Z1^T - Z2 Z2^T|_F``; over a core set, the estimate of it (see `parge.evaluate.pip`).
+    per_vertex : float
+        Divided by the number of vertices.
+    relative : float
+        Divided by ``|Z2 Z2^T|_F``; infinite where the reference is zero and the embedding is not.
+    """
+
+    pip: float
+    per_vertex: float
+    relative: float
+
+    def __str__(self) -> str:
+        return f"PIP {self.pip:.6g}, per vertex {self.per_vertex:.6g}, relative {self.relative:.6g}"
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return ``{"pip", "per_vertex", "relative"}``; JSON has no infinity, so null stands for it."""
+        return {key: value if math.isfinite(value) else None for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Classification:
+    """F1 of predicting labels from vectors, over several shuffles."""
+
+    micro_f1: Mean
+    macro_f1: Mean
+    protocol: str
+    train_ratio: float
+    repeats: int
+    standardised: bool = False
+
+    def __str__(self) -> str:
+        how = f"{self.protocol}, {self.train_ratio:.0%} for training, {self.repeats} shuffles"
+        features = ", features standardised" if self.standardised else ""
+        return f"micro-F1 {self.micro_f1}, macro-F1 {self.macro_f1} ({how}{features})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats"}``."""
+        out = asdict(self)
+        if not out.pop("standardised"):
+            return out
+        return {**out, "standardised": True}
+
+
+@dataclass(frozen=True)
+class LinkScore:
+    """How well one score tells held-out edges from pairs that are none."""
+
+    roc_auc: float
+    average_precision: float
+
+    def __str__(self) -> str:
+        return f"ROC-AUC {self.roc_auc:.4f}, average precision {self.average_precision:.4f}"
+
+    def to_json(self) -> dict[str, float]:
+        """Return ``{"roc_auc", "average_precision"}``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class LinkScores:
+    """Link prediction by three scores of the vectors, and by Adamic–Adar, which needs none."""
+
+    cosine: LinkScore
+    dot: LinkScore
+    logistic: LinkScore
+    adamic_adar: LinkScore
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {score}" for name, score in vars(self).items())
+
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """Return ``{"cosine", "dot", "logistic", "adamic_adar"}``, each with both numbers."""
+        return asdict(self)
