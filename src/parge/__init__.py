@@ -3,6 +3,71 @@
 Values flow one way, and each stage is a folder::
 
     Graph --decompose--> Decomposition --techniques--> local vectors --reconcile--> Embedding --evaluate--> Scores
+
+Everything starts with ``parge.embed(parge.read("edges.txt"), parge.Plan(parts=8))``.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+# Public name -> where it lives. Loaded on first use, so that `import parge` and `parge --help` cost nothing.
+_PUBLIC = {
+    "DeepWalk": "parge.techniques.deepwalk",
+    "Embedding": "parge.embedding",
+    "GraphSAGE": "parge.techniques.graphsage",
+    "Graph": "parge.graph.graph",
+    "HOPE": "parge.techniques.hope",
+    "LINE": "parge.techniques.line",
+    "NetMF": "parge.techniques.netmf",
+    "Node2Vec": "parge.techniques.node2vec",
+    "Plan": "parge.plan",
+    "ProNE": "parge.techniques.prone",
+    "SGC": "parge.techniques.sgc",
+    "Technique": "parge.techniques.base",
+    "adapt": "parge.techniques.adapt",
+    "align": "parge.align",
+    "embed": "parge.pipeline",
+    "neighbors": "parge.neighbors",
+    "read": "parge.graph.read",
+    "write": "parge.graph.write",
+}
+
+__all__ = ["__version__", "evaluate", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "evaluate":
+        return import_module("parge.evaluate")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'parge' has no attribute {name!r}")
+    # Submodules of the same name (align, neighbors) shadow the function once imported: keep the function here.
+    value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from parge import evaluate as evaluate
+    from parge.align import align as align
+    from parge.embedding import Embedding as Embedding
+    from parge.graph.graph import Graph as Graph
+    from parge.graph.read import read as read
+    from parge.graph.write import write as write
+    from parge.neighbors import neighbors as neighbors
+    from parge.pipeline import embed as embed
+    from parge.plan import Plan as Plan
+    from parge.techniques.adapt import adapt as adapt
+    from parge.techniques.base import Technique as Technique
+    from parge.techniques.deepwalk import DeepWalk as DeepWalk
+    from parge.techniques.graphsage import GraphSAGE as GraphSAGE
+    from parge.techniques.hope import HOPE as HOPE
+    from parge.techniques.line import LINE as LINE
+    from parge.techniques.netmf import NetMF as NetMF
+    from parge.techniques.node2vec import Node2Vec as Node2Vec
+    from parge.techniques.prone import ProNE as ProNE
+    from parge.techniques.sgc import SGC as SGC

@@ -27,3 +27,11 @@ Listener = Callable[[Event], None]
 
 def ignore(_event: Event) -> None:
     """Listen to nothing."""
+
+
+Tell = Callable[[str], None]
+"""Told in words what is being done, when a long step begins."""
+
+
+def quiet(_step: str) -> None:
+    """Tell nobody."""

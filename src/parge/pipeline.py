@@ -1,33 +1,38 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
+import hashlib
+import json
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import parge
 from parge.decompose.decomposition import Decomposition
 from parge.embedding import Embedding
 from parge.engine.base import Task
 from parge.engine.registry import engines
-from parge.errors import InputError
+from parge.errors import InputError, TechniqueError
 from parge.events import Listener, Part, Step, ignore
 from parge.graph.graph import Graph
 from parge.plan import Plan, prepare
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.report.summary import summarise
+from parge.rows import forget
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import RunFolder, check_same, fingerprint
 from parge.techniques.base import Technique
-from parge.techniques.resolve import describe
+from parge.techniques.resolve import describe, restore
 from parge.typing import FloatArray
 
 
@@ -62,8 +67,38 @@ def embed(
     with open_run(graph, plan or Plan(), run_dir=run_dir, resume=resume, listener=listener) as run:
         embed_parts(run, listener)
         reconciliation = reconcile_parts(run, listener)
-        vectors = merge_parts(run, reconciliation)
+        vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         return Embedding(vectors, graph.outside_ids, run.report(reconciliation))
+
+
+def embed_to_file(
+    graph: Graph,
+    plan: Plan,
+    out: Path,
+    *,
+    run_dir: Path,
+    resume: bool = False,
+    listener: Listener = ignore,
+) -> dict[str, Any]:
+    """Embed a graph into a file, never holding all vectors in memory; return the report."""
+    with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
+        embed_parts(run, listener)
+        return finish(run, out, listener)
+
+
+def finish(run: "Run", out: Path, listener: Listener) -> dict[str, Any]:
+    """Reconcile the results of a run and write the embedding; return the report."""
+    reconciliation = reconcile_parts(run, listener)
+    scratch = run.folder.path / "embedding.npy"
+    try:
+        vectors = np.lib.format.open_memmap(scratch, mode="w+", dtype=np.float32, shape=run.shape)
+        merge_parts(run, reconciliation, vectors)
+        listener(Step("write", str(out)))
+        report = run.report(reconciliation)
+        Embedding(vectors, run.decomposition.graph.outside_ids, report).save(out)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return report
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +109,12 @@ class Run:
     plan: Plan
     technique: Technique
     decomposition: Decomposition
+    id: str
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def has_result(self, i: int) -> bool:
+        """Return whether subgraph i has an intact result of this very run, not of another one copied here."""
+        return self.folder.has_result(i) and parts.load_facts(self.folder.part(i))["run"] == self.id
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -83,17 +123,28 @@ class Run:
         yield
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun
 
-    def results(self) -> list[tuple[FloatArray, dict[str, Any]]]:
-        """Return the local vectors (memory-mapped) of all subgraphs, and how each came about."""
-        return [parts.load_result(self.folder.part(i)) for i in range(self.decomposition.n_parts)]
+    @cached_property
+    def local_vectors(self) -> list[FloatArray]:
+        """Return the vectors of all subgraphs, memory-mapped; they must have the same number of columns."""
+        found = [parts.load_result(self.folder.part(i))[0] for i in range(self.decomposition.n_parts)]
+        widths = sorted({vectors.shape[1] for vectors in found if len(vectors)})
+        if len(widths) > 1:
+            raise TechniqueError(f"{self.technique.name} answered with {widths} columns for different subgraphs")
+        return found
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the embedding."""
+        return self.decomposition.graph.n_vertices, self.local_vectors[0].shape[1]
 
     def report(self, reconciliation: Reconciliation) -> dict[str, Any]:
         """Return the run in numbers, as `parge embed --json` prints them."""
         out = summarise(self.decomposition, self.technique).to_json()
         for i, part in enumerate(out["parts"]):
-            _, facts = parts.load_facts(self.folder.part(i))
+            facts = parts.load_facts(self.folder.part(i))
             part |= {key: facts[key] for key in ("peak_bytes", "seconds")}
         stages = {stage: self.seconds.get(stage, 0.0) for stage in ("decompose", "embed", "reconcile", "refine")}
+        out["dim"] = self.shape[1]
         out["seconds"] = {**stages, "total": sum(stages.values())}
         out["reconcile"] = reconciliation.to_json()
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
@@ -127,16 +178,55 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     decomposer, limits = prepare(graph, plan)
     decomposition = decomposer.decompose(graph, limits, tell=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
-    folder.save_plan(decomposition, {"settings": _settings(graph, plan), "decompose_seconds": seconds})
-    return Run(folder, plan, plan.technique, decomposition, {"decompose": seconds})
+    settings = _settings(graph, plan)
+    folder.save_plan(decomposition, {"settings": settings, "decompose_seconds": seconds})
+    return Run(folder, plan, plan.technique, decomposition, _run_id(settings), {"decompose": seconds})
 
 
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     plan = plan.resolved
     listener(Step("resume", str(folder.path)))
     decomposition, facts = folder.load_plan(graph)
-    check_same(facts, _settings(graph, plan), folder.path)
-    return Run(folder, plan, plan.technique, decomposition, {"decompose": facts["decompose_seconds"]})
+    settings = _settings(graph, plan)
+    check_same(facts, settings, folder.path)
+    seconds = {"decompose": facts["decompose_seconds"]}
+    return Run(folder, plan, plan.technique, decomposition, _run_id(settings), seconds)
+
+
+@contextmanager
+def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
+    """Open a run by its folder alone, to finish it; every subgraph must have been embedded."""
+    folder = RunFolder(path)
+    if not folder.exists:
+        raise InputError(f"{path} holds no run: it has no plan")
+    with folder.locked():
+        decomposition, facts = folder.load_plan()
+        settings = facts["settings"]
+        kept = {field.name: settings[field.name] for field in fields(Plan) if field.name in settings}
+        technique = settings["technique"]
+        kept["technique"] = _unknown if isinstance(technique, str) else restore(technique)
+        plan = Plan(**{**kept, "reconcile": reconciler or settings["reconcile"]})
+        seconds = {"decompose": facts["decompose_seconds"]}
+        run = Run(folder, plan, plan.resolved.technique, decomposition, _run_id(settings), seconds)
+        missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
+        if missing:
+            names = ", ".join(folder.part(i).name for i in missing[:8])
+            raise InputError(
+                f"{len(missing)} of {decomposition.n_parts} subgraphs of {path} have no intact result of this run: "
+                f"{names}{', ...' if len(missing) > 8 else ''}. "
+                f"Embed them first: parge embed-part {folder.part(missing[0])}"
+            )
+        run.seconds["embed"] = sum(parts.load_facts(folder.part(i))["seconds"] for i in range(decomposition.n_parts))
+        yield run
+
+
+def _unknown(_csr: Any, _rng: Any) -> Any:
+    raise InputError("the technique of this run is a Python object that is not at hand")
+
+
+def _run_id(settings: dict[str, Any]) -> str:
+    """Return what ties the results of a run to its plan."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:
@@ -147,43 +237,58 @@ def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple | np.ndarray) else value for key, value in settings.items()}
 
 
+def write_subgraphs(run: Run) -> None:
+    """Write every part folder that is not there, or not intact, and has no result yet."""
+    facts = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
+    for i in range(run.decomposition.n_parts):
+        if not run.has_result(i) and not run.folder.has_subgraph(i):
+            parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts)
+
+
 def embed_parts(run: Run, listener: Listener) -> None:
     """Embed every subgraph that has no intact result yet."""
     n_parts = run.decomposition.n_parts
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
-        tasks = []
-        projected = run.decomposition.projected(run.technique.footprint())
-        budgets = run.decomposition.budgets
-        described = describe(run.technique)
-        for i in range(n_parts):
-            if run.folder.has_result(i):
-                listener(Part(i, 1.0, n_parts))
-                continue
-            if not run.folder.has_subgraph(i):
-                facts = {"technique": described, "seed": run.plan.seed, "task": run.folder.path.name}
-                parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts)
-            job = PartJob(run.folder.part(i), None if described else run.technique)
-            limit = None if budgets is None else int(budgets[i])
-            tasks.append(Task(i, embed_part, job, int(projected[i]), limit, label=f"subgraph {i}"))
+        write_subgraphs(run)
+        waiting = [i for i in range(n_parts) if not run.has_result(i)]
+        for i in set(range(n_parts)) - set(waiting):
+            listener(Part(i, 1.0, n_parts))
         engine = engines.get(run.plan.engine)(workers=run.plan.workers)
-        for task, _ in engine.run(tasks, lambda task, share: listener(Part(task.key, share, n_parts))):
+        for task, _ in engine.run(_tasks(run, waiting), lambda task, share: listener(Part(task.key, share, n_parts))):
             listener(Part(task.key, 1.0, n_parts))
 
 
+def _tasks(run: Run, waiting: list[int]) -> list[Task]:
+    projected = run.decomposition.projected(run.technique.footprint())
+    budgets = run.decomposition.budgets
+    live = run.technique if describe(run.technique) is None else None
+    return [
+        Task(
+            key=i,
+            function=embed_part,
+            argument=PartJob(run.folder.part(i), live),
+            projected_bytes=int(projected[i]),
+            limit_bytes=None if budgets is None else int(budgets[i]),
+            label=f"subgraph {i}",
+        )
+        for i in waiting
+    ]
+
+
 def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
-    """Compute the maps into one space from the anchor rows of every result."""
-    listener(Step("reconcile"))
+    """Compute the maps into one space, from the anchor rows of every result and nothing else."""
+    listener(Step("reconcile", f"from {run.decomposition.anchors.size:,} anchors"))
     with run.timed("reconcile"):
-        anchors = [np.asarray(vectors[vectors.shape[0] - run.decomposition.anchors.size :]) for vectors, _ in run.results()]
+        local = run.local_vectors
+        anchors = [np.array(vectors[vectors.shape[0] - run.decomposition.anchors.size :]) for vectors in local]
         return reconcile(str(run.plan.reconcile), anchors)
 
 
-def merge_parts(run: Run, reconciliation: Reconciliation) -> FloatArray:
-    """Return all vectors in vertex order, in memory."""
-    with run.timed("reconcile"):
-        dim = run.results()[0][0].shape[1]
-        out = np.empty((run.decomposition.graph.n_vertices, dim), np.float32)
-        for rows, block in merged_blocks(run.decomposition, [vectors for vectors, _ in run.results()], reconciliation.maps):
+def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> FloatArray:
+    """Write all vectors into `out`, in vertex order, a block at a time; `out` may be a memory map."""
+    with run.timed("reconcile"), threadpool_limits(1, "blas"):  # sums in one order: the same bits on any machine
+        for rows, block in merged_blocks(run.decomposition, run.local_vectors, reconciliation.maps):
             out[rows] = block
-        return out
+            forget(out)
+    return out

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from parge.decompose.anchors import strategies
-from parge.decompose.base import AnchorDecomposer
 from parge.decompose.capacity import Limits, anchor_count, check_feasible
-from parge.decompose.partition import partitioners
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
 from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
+
+if TYPE_CHECKING:
+    from parge.decompose.base import AnchorDecomposer
 
 # What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
 PRESETS: dict[str, dict[str, str]] = {
@@ -103,22 +103,19 @@ class Plan:
 
     @cached_property
     def resolved(self) -> "Plan":
-        """The same plan with every field decided, and every name checked."""
+        """The same plan with every field decided."""
         decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile is None:
             decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
-        plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
-        strategies.get(str(plan.anchor_strategy))
-        partitioners.get(str(plan.partitioner))
-        return plan
+        return replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
 
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
 
 
-def prepare(graph: Graph, plan: Plan) -> tuple[AnchorDecomposer, Limits]:
+def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
     """Return how to decompose this graph under this plan, or refuse before any work is done."""
     plan = plan.resolved
     technique: Technique = plan.technique
@@ -141,6 +138,8 @@ def prepare(graph: Graph, plan: Plan) -> tuple[AnchorDecomposer, Limits]:
     )
     limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
     check_feasible(limits, graph, n_anchors)
+    from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
+
     decomposer = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed)
     return decomposer, limits
 

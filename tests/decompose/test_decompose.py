@@ -114,9 +114,7 @@ def test_a_roomy_byte_budget_is_not_refused() -> None:
 
 def test_infeasible_says_what_would_do() -> None:
     path = Graph.from_edges(np.arange(9), np.arange(1, 10))
-    with pytest.raises(
-        InfeasibleError, match=r"add up to 10, but 12 .* 2 vertices short.* 1 vertices more .* at most 0"
-    ):
+    with pytest.raises(InfeasibleError, match=r"add up to 10, but 12 .* 2 vertices short.* 1 vertex more .* at most 0"):
         AnchorDecomposer(2).decompose(path, Limits.of_vertices([5, 5]))
     with pytest.raises(InfeasibleError, match="subgraph 1 has a capacity of 1: 2 short"):
         AnchorDecomposer(3).decompose(path, Limits.of_vertices([20, 1]))

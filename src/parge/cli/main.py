@@ -9,10 +9,20 @@ import click
 import parge
 from parge.errors import PargeError
 
-# Verb -> module that holds it: a command is imported only when it is used, so that --help and refusals are fast.
+# Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
+# --help and refusals are fast.
 _COMMANDS = {
-    "plan": "parge.cli.plan",
-    "generate": "parge.cli.generate",
+    "demo": "Generate a graph, embed it in parts, score it: the whole story in a minute.",
+    "plan": "Show what each worker would hold, what is lost and whether it fits.",
+    "embed": "Embed a graph in parts and write all vectors in one space.",
+    "decompose": "Write one folder a subgraph, to be embedded anywhere.",
+    "embed-part": "Embed one such folder, on any machine.",
+    "reconcile": "Make one space of the embedded folders and write the vectors.",
+    "status": "Show how far a run is.",
+    "evaluate": "Score an embedding: PIP distance, classification, link prediction.",
+    "align": "Rotate one embedding into the space of another.",
+    "neighbors": "List the vertices nearest to one.",
+    "generate": "Write a graph whose communities are known.",
 }
 
 
@@ -20,13 +30,21 @@ class _Verbs(click.Group):
     """Loads each command from its own module."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name."""
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        module = importlib.import_module(f"parge.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

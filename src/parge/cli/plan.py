@@ -7,7 +7,6 @@ import click
 from parge.cli import show
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
 from parge.plan import prepare
-from parge.report.summary import summarise
 
 
 @click.command("plan")
@@ -29,6 +28,8 @@ def command(as_json: bool, **options: Any) -> None:
         graph = read_graph(options)
         decomposer, limits = prepare(graph, plan)
         decomposition = decomposer.decompose(graph, limits, tell=tell)
+        from parge.report.summary import summarise  # compiled code: not needed to refuse a plan
+
         summary = summarise(decomposition, plan.resolved.technique)
     show.say(summary.notices, style="dim", label="notice")
     if as_json:

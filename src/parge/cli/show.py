@@ -1,22 +1,29 @@
 """What people see: tables on stdout, progress and notices on stderr."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from parge.decompose.anchors import Listener
+from parge.events import Tell
 from parge.memory import format_bytes
-from parge.report.summary import Summary
 
-out = Console(highlight=False, soft_wrap=False)
+if TYPE_CHECKING:
+    from parge.report.summary import Summary
+
+_WIDTH_OF_FILES = 120  # where there is no terminal to ask
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_FILES)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def steps(title: str) -> Iterator[Listener]:
+def steps(title: str) -> Iterator[Tell]:
     """Show what is being done: a spinner in a terminal, a line a step elsewhere."""
     if err.is_terminal:
         with err.status(escape(title)) as status:
@@ -31,7 +38,7 @@ def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
         err.print(f"[{style}]{label}:[/{style}] {escape(message)}")
 
 
-def summary_table(summary: Summary) -> Table:
+def summary_table(summary: "Summary") -> Table:
     """Return the table of subgraphs."""
     with_budget = any(part.budget_bytes is not None for part in summary.parts)
     table = Table(title=None, header_style="bold", show_footer=len(summary.parts) > 1)
@@ -44,7 +51,7 @@ def summary_table(summary: Summary) -> Table:
     table.add_column("anchors", justify="right")
     table.add_column("edges", f"{total[1]:,}", justify="right")
     table.add_column("kept", f"{1 - summary.lost_edges:.1%}", justify="right")
-    table.add_column("memory (at most)", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
+    table.add_column("memory at most", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
     if with_budget:
         table.add_column("budget", justify="right")
     for i, part in enumerate(summary.parts):
@@ -65,7 +72,7 @@ def summary_table(summary: Summary) -> Table:
     return table
 
 
-def show_summary(summary: Summary) -> None:
+def show_summary(summary: "Summary") -> None:
     """Print a decomposition for people."""
     n_parts = len(summary.parts)
     out.print(
@@ -79,3 +86,37 @@ def show_summary(summary: Summary) -> None:
             f"lost edges (in no subgraph): [bold]{summary.lost_edges:.2%}[/bold]   "
             f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions"
         )
+
+
+def show_report(report: dict[str, Any], path: Path) -> None:
+    """Print a finished run for people: what each subgraph held and took, then where the time went."""
+    table = Table(header_style="bold")
+    for heading in ("subgraph", "vertices", "edges", "seconds", "memory", "at most", "anchors off by"):
+        table.add_column(heading, justify="right")
+    residuals = report["reconcile"]["residuals"]
+    for i, part in enumerate(report["parts"]):
+        off = residuals[i].get("after") if i < len(residuals) else None
+        table.add_row(
+            str(i),
+            f"{part['vertices']:,}",
+            f"{part['edges']:,}",
+            f"{part['seconds']:.2f}",
+            format_bytes(part["peak_bytes"]),
+            format_bytes(part["projected_bytes"]),
+            "-" if off is None else f"{off:.1%}",
+        )
+    out.print(table)
+    seconds = report["seconds"]
+    stages = ", ".join(f"{stage} {seconds[stage]:.1f} s" for stage in ("decompose", "embed", "reconcile", "refine"))
+    out.print(
+        f"[bold]{report['vertices']:,}[/bold] vectors of {report['dim']} numbers: [bold]{escape(str(path))}[/bold]\n"
+        f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}; {stages}"
+    )
+
+
+def show_score(score: Any, *, as_json: bool) -> None:
+    """Print a score: as one JSON object, or its words."""
+    if as_json:
+        out.print_json(data=score.to_json())
+    else:
+        out.print(escape(str(score)))

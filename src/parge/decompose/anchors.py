@@ -8,17 +8,15 @@ import numpy as np
 from parge.decompose.capacity import Limits
 from parge.decompose.partition import Problem, partition
 from parge.decompose.repair import repair
+from parge.events import Tell
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
-from parge.kernels.cut import count_edges, cut_degrees, greedy_cover, majority_part
+from parge.kernels import cut
 from parge.registry import Registry
 from parge.seeds import stream
 from parge.typing import IntArray, PartArray
 
 NO_ANCHORS: IntArray = np.zeros(0, np.int64)
-
-Listener = Callable[[str], None]
-"""Told what is being done, in words, when a long step begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +27,7 @@ class Splitter:
     limits: Limits
     partitioner: str
     seed: int
-    tell: Listener
+    tell: Tell
 
     def split(self, anchors: IntArray, *, loosely: bool = False) -> PartArray:
         """Return the part of every vertex; an anchor joins the part that holds most of its neighbours.
@@ -51,7 +49,7 @@ class Splitter:
         problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)
         part[rest] = partition(problem, self.partitioner)
-        part[anchors] = majority_part(self.graph.indptr, self.graph.indices, part, anchors, self.limits.n_parts)
+        part[anchors] = cut.majority_part(self.graph.indptr, self.graph.indices, part, anchors, self.limits.n_parts)
         return part
 
     def repaired(self, part: PartArray, anchors: IntArray) -> PartArray:
@@ -63,8 +61,8 @@ class Splitter:
         """Return how many edges no subgraph would see."""
         is_anchor = np.zeros(self.graph.n_vertices, np.bool_)
         is_anchor[anchors] = True
-        cut, _, _ = count_edges(self.graph.indptr, self.graph.indices, part, is_anchor, self.limits.n_parts)
-        return int(np.triu(cut, 1).sum())
+        counts, _, _ = cut.count_edges(self.graph.indptr, self.graph.indices, part, is_anchor, self.limits.n_parts)
+        return int(np.triu(counts, 1).sum())
 
 
 def _work(degrees: IntArray) -> IntArray:
@@ -103,13 +101,15 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
 def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:
     splitter.tell(f"choosing {n_anchors:,} anchors")
     graph = splitter.graph
-    return greedy_cover(graph.indptr, graph.indices, part, cut_degrees(graph.indptr, graph.indices, part), n_anchors)
+    return cut.greedy_cover(
+        graph.indptr, graph.indices, part, cut.cut_degrees(graph.indptr, graph.indices, part), n_anchors
+    )
 
 
 def top_cut(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
     """Choose the vertices with most edges between parts: the paper's Algorithm 1 (Recon-S)."""
     part = splitter.split(NO_ANCHORS, loosely=True)
-    degrees = cut_degrees(splitter.graph.indptr, splitter.graph.indices, part)
+    degrees = cut.cut_degrees(splitter.graph.indptr, splitter.graph.indices, part)
     return np.argsort(-degrees, kind="stable")[:n_anchors], part
 
 

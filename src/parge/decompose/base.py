@@ -5,16 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parge.decompose.anchors import NO_ANCHORS, Listener, Splitter, strategies
+from parge.decompose.anchors import NO_ANCHORS, Splitter, strategies
 from parge.decompose.capacity import Limits, check_feasible
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InfeasibleError
+from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.typing import IntArray, PartArray
-
-
-def quiet(_step: str) -> None:
-    """Ignore what is being done."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Decomposer(ABC):
     """
 
     @abstractmethod
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Listener = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
         """Return a decomposition within the limits."""
 
 
@@ -55,7 +52,7 @@ class AnchorDecomposer(Decomposer):
     partitioner: str = "kaminpar"
     seed: int = 0
 
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Listener = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
         """Choose the anchors, split the rest, and repair what the split leaves over a limit."""
         check_feasible(limits, graph, self.n_anchors)
         splitter = Splitter(graph, limits, self.partitioner, self.seed, tell)

@@ -7,7 +7,6 @@ import numpy as np
 
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
-from parge.kernels.cut import marked_neighbours
 from parge.memory import Footprint, format_bytes
 from parge.typing import IntArray
 
@@ -80,6 +79,8 @@ class Limits:
             weights = np.ones(graph.n_vertices, np.int64)
             weights[anchors] = 0
             return Load(weights, self.capacities - anchors.size)
+        from parge.kernels.cut import marked_neighbours  # compiled code, loaded only by who needs it
+
         is_anchor = np.zeros(graph.n_vertices, np.bool_)
         is_anchor[anchors] = True
         to_anchors = marked_neighbours(graph.indptr, graph.indices, is_anchor)
@@ -161,14 +162,23 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int) -> No
         )
     if total < needed:
         short = needed - total
-        remedy = f"the smallest budget that would do: {-(-short // n_parts):,} vertices more for each worker"
+        remedy = f"the smallest budget that would do: {count(-(-short // n_parts))} more for each worker"
         spare = (total - n_vertices) // (n_parts - 1) if n_parts > 1 else -1
         if spare >= 0:
             remedy += f", or at most {min(spare, smallest):,} anchors"
         raise InfeasibleError(
             f"the capacities add up to {total:,}, but {needed:,} are needed (|V| + (n-1)|A| = {n_vertices:,} + "
-            f"{n_parts - 1} x {n_anchors:,}): {short:,} vertices short; {remedy}."
+            f"{n_parts - 1} x {n_anchors:,}): {count(short)} short; {remedy}."
         )
+
+
+def count(n_vertices: int) -> str:
+    """Return a number of vertices in words.
+
+    >>> count(1), count(2000)
+    ('1 vertex', '2,000 vertices')
+    """
+    return "1 vertex" if n_vertices == 1 else f"{n_vertices:,} vertices"
 
 
 def _check_bytes(limits: Limits, graph: Graph) -> None:

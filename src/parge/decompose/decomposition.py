@@ -9,7 +9,6 @@ import scipy.sparse.csgraph
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
-from parge.kernels.cut import count_edges
 from parge.memory import Footprint
 from parge.typing import BoolArray, IntArray, PartArray
 
@@ -103,6 +102,8 @@ class Decomposition:
 
     @cached_property
     def _counts(self) -> tuple[IntArray, IntArray, int]:
+        from parge.kernels.cut import count_edges
+
         return count_edges(self.graph.indptr, self.graph.indices, self.part, self.is_anchor, self.n_parts)
 
     def projected(self, footprint: Footprint) -> IntArray:

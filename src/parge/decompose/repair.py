@@ -3,7 +3,6 @@
 import numpy as np
 
 from parge.errors import InfeasibleError
-from parge.kernels.cut import part_votes
 from parge.typing import IntArray, NeighbourArray, PartArray
 
 
@@ -39,6 +38,8 @@ def _relieve(
     indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray, loads: IntArray
 ) -> bool:
     """Empty the most overfull part down to its limit; return whether any vertex could move."""
+    from parge.kernels.cut import part_votes  # compiled code, loaded only by who needs it
+
     full = int(np.argmax(loads - limits))
     members = np.flatnonzero((part == full) & (weights > 0))
     votes = part_votes(indptr, indices, part, members, limits.size)

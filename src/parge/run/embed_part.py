@@ -46,7 +46,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         "seconds": time.perf_counter() - embedding_begun,
         "total_seconds": time.perf_counter() - begun,
         "peak_bytes": peak_bytes(),
-        "task": facts["task"],
+        "run": facts["run"],
         "versions": {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
     }
     parts.save_result(job.folder, vectors, result)

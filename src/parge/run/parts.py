@@ -66,3 +66,8 @@ def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
     """Return the local vectors (memory-mapped) and how they came about."""
     content, facts = arrays.load(folder / RESULT, RESULT)
     return content["vectors"], facts
+
+
+def load_facts(folder: Path) -> dict[str, Any]:
+    """Return how the local vectors came about, without reading them."""
+    return arrays.load(folder / RESULT, RESULT, arrays=False)[1]

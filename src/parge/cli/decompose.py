@@ -1,0 +1,47 @@
+"""``parge decompose``: one self-contained folder a subgraph, to be embedded anywhere."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.cli.progress import run_progress
+from parge.events import Step
+from parge.pipeline import open_run, write_subgraphs
+from parge.report.summary import summarise
+
+
+@click.command("decompose")
+@graph_options
+@click.option("--run-dir", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where the run goes.")
+@plan_options
+@json_option
+def command(run_dir: Path, as_json: bool, **options: Any) -> None:
+    r"""Decompose a graph into one folder a subgraph, for machines that share nothing.
+
+    \b
+    Example, the part folder carried to another machine and back:
+      parge decompose edges.txt --run-dir run --parts 3
+      scp -r run/parts/002 elsewhere:         # there: parge embed-part 002
+      scp -r elsewhere:002 run/parts/         # and back
+      parge reconcile run -o vectors.parquet
+    """
+    plan = make_plan(options)
+    with run_progress() as listener:
+        listener(Step("read", str(options["graph"])))
+        graph = read_graph(options)
+        with open_run(graph, plan, run_dir=run_dir, resume=False, listener=listener) as run:
+            write_subgraphs(run)
+            summary = summarise(run.decomposition, run.technique)
+    show.say(summary.notices, style="dim", label="notice")
+    if as_json:
+        print_json({**summary.to_json(), "run": str(run_dir)})
+    else:
+        show.show_summary(summary)
+        show.out.print(
+            f"next: parge embed-part {run_dir}/parts/000 and its siblings, anywhere; "
+            f"then parge reconcile {run_dir} -o OUT"
+        )
+    show.say(summary.warnings, style="yellow", label="warning")

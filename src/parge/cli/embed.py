@@ -1,0 +1,58 @@
+"""``parge embed``: the whole way from a graph file to vectors in one space."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.cli.progress import run_progress
+from parge.embedding_files import check_output
+from parge.errors import PargeError
+from parge.events import Step
+from parge.pipeline import embed_to_file
+
+
+@click.command("embed")
+@graph_options
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="OUT", help="Where vectors go.")
+@plan_options
+@click.option(
+    "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]"
+)
+@click.option("--resume", is_flag=True, help="Go on with the run in the run folder where it stopped.")
+@json_option
+def command(out: Path, run_dir: Path | None, resume: bool, as_json: bool, **options: Any) -> None:
+    r"""Embed a graph in parts, each alone within its limits, and write all vectors in one space.
+
+    OUT's suffix says the format: .npy, .npz, .parquet, or .vec/.emb/.txt (word2vec text).
+    The run folder is removed when all is done, unless --run-dir names it.
+
+    \b
+    Examples:
+      parge embed edges.txt.gz -o vectors.parquet --parts 8
+      parge embed edges.csv -o vectors.npy --capacities 4000,4000,6000 --technique hope --dim 64
+      parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
+    """
+    check_output(out)
+    plan = make_plan(options)
+    folder = run_dir or out.with_name(out.name + ".run")
+    try:
+        with run_progress() as listener:
+            listener(Step("read", str(options["graph"])))
+            graph = read_graph(options)
+            report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
+    except (PargeError, KeyboardInterrupt, OSError, MemoryError) as error:
+        if (folder / "plan").exists() and getattr(error, "exit_code", 1) != 2:
+            error.add_note(f"Go on where it stopped: the same command with --run-dir {folder} --resume")
+        raise
+    if run_dir is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    show.say(tuple(report["notices"]), style="dim", label="notice")
+    if as_json:
+        print_json(report)
+    else:
+        show.show_report(report, out)
+    show.say(tuple(report["warnings"]), style="yellow", label="warning")

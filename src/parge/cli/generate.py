@@ -1,0 +1,90 @@
+"""``parge generate``: graphs whose truth is known, to try things on."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.errors import InputError
+from parge.graph import generate
+from parge.graph.generate import Planted
+from parge.graph.graph import Graph
+from parge.graph.write import write
+
+
+@click.command("generate")
+@click.option(
+    "--kind",
+    type=click.Choice(["planted", "tree", "ring", "grid", "star", "path", "disconnected"]),
+    default="planted",
+    show_default=True,
+    help="Planted communities, a labelled hierarchy, a ring of cliques, or a plain shape.",
+)
+@click.option("--vertices", type=click.IntRange(min=1), required=True, metavar="N", help="Vertices.")
+@click.option("--edges", type=click.IntRange(min=0), metavar="M", help="Edges (planted, tree).  [default: 8 N; 1.5 N]")
+@click.option("--communities", type=click.IntRange(min=1), metavar="C", help="Planted communities, or cliques.")
+@click.option("--mixing", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Edges that leave theirs.")
+@click.option("--exponent", type=float, default=2.5, show_default=True, help="Of the power law of degrees.")
+@click.option("--labels-per-vertex", type=float, default=1.0, show_default=True, help="Communities of a vertex.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same graph.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="GRAPH", help="Where edges go.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Where labels go.")
+def command(out: Path, labels: Path | None, **options: Any) -> None:
+    r"""Write a graph with planted communities and their labels, or one of a plain shape.
+
+    \b
+    Example:
+      parge generate --vertices 10000 --edges 80000 -o graph.txt.gz --labels labels.txt
+    """
+    with show.steps("generate") as tell:
+        tell(f"{options['kind']} graph of {options['vertices']:,} vertices")
+        made = _make(**options)
+        graph = made.graph if isinstance(made, Planted) else made
+        if labels is not None and not isinstance(made, Planted):
+            raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
+        tell(f"writing {out}")
+        write(graph, out)
+        if labels is not None and isinstance(made, Planted):
+            generate.write_labels(labels, graph.outside_ids, made.labels)
+    show.err.print(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {out}")
+    n_isolated = int((graph.degrees == 0).sum())
+    if n_isolated:
+        show.err.print(f"{n_isolated:,} vertices are isolated; read it with --vertices {graph.n_vertices}")
+
+
+def _make(  # noqa: PLR0911  one line a kind
+    kind: str,
+    vertices: int,
+    edges: int | None,
+    communities: int | None,
+    mixing: float,
+    exponent: float,
+    labels_per_vertex: float,
+    seed: int,
+) -> Planted | Graph:
+    if kind == "planted":
+        return generate.planted(
+            vertices,
+            8 * vertices if edges is None else edges,
+            communities=communities,
+            mixing=mixing,
+            exponent=exponent,
+            labels_per_vertex=labels_per_vertex,
+            seed=seed,
+        )
+    if kind == "tree":
+        extra = 0.5 if edges is None else max(0, edges - vertices + 1) / max(1, vertices - 1)
+        return generate.tree(vertices, extra_edges=extra, mixing=mixing, seed=seed)
+    if kind == "ring":
+        n_cliques = communities or max(1, round(math.sqrt(vertices)))
+        return generate.ring_of_cliques(n_cliques, max(1, vertices // n_cliques))
+    if kind == "grid":
+        rows = max(1, math.isqrt(vertices))
+        return generate.grid(rows, vertices // rows)
+    if kind == "star":
+        return generate.star(vertices)
+    if kind == "path":
+        return generate.path(vertices)
+    return generate.disconnected(vertices, seed=seed)

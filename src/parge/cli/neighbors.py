@@ -1,0 +1,43 @@
+"""``parge neighbors``: the vertices whose vectors point the same way."""
+
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from parge.cli import show
+from parge.cli.options import json_option, print_json
+from parge.embedding import Embedding
+from parge.neighbors import neighbors
+
+
+@click.command("neighbors")
+@click.argument("embedding", type=click.Path(path_type=Path))
+@click.argument("vertex")
+@click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="How many.")
+@json_option
+def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
+    r"""List the vertices nearest to VERTEX by cosine.
+
+    \b
+    Example:
+      parge neighbors vectors.parquet 42 -k 5
+    """
+    loaded = Embedding.load(embedding)
+    wanted = int(vertex) if loaded.ids.dtype.kind == "i" and _whole(vertex) else vertex
+    ids, cosines = neighbors(loaded, wanted, k)
+    if as_json:
+        found = [{"vertex": i, "cosine": c} for i, c in zip(ids.tolist(), cosines.tolist(), strict=True)]
+        print_json({"vertex": wanted, "neighbors": found})
+        return
+    table = Table(header_style="bold")
+    table.add_column("vertex")
+    table.add_column("cosine", justify="right")
+    for i, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
+        table.add_row(escape(str(i)), f"{cosine:.4f}")
+    show.out.print(table)
+
+
+def _whole(text: str) -> bool:
+    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()

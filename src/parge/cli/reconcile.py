@@ -1,0 +1,38 @@
+"""``parge reconcile``: one space of all the embedded parts of a run."""
+
+from pathlib import Path
+
+import click
+
+from parge.cli import show
+from parge.cli.options import json_option, print_json
+from parge.cli.progress import run_progress
+from parge.embedding_files import check_output
+from parge.pipeline import finish, open_planned
+
+
+@click.command("reconcile")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="OUT", help="Where vectors go.")
+@click.option(
+    "--reconcile",
+    "reconciler",
+    type=click.Choice(["consensus", "orthogonal", "linear", "mlp", "none"]),
+    help="Instead of the way that was planned.",
+)
+@json_option
+def command(folder: Path, out: Path, reconciler: str | None, as_json: bool) -> None:
+    r"""Reconcile the embedded parts of the run in DIR and write all vectors in one space.
+
+    \b
+    Example:
+      parge reconcile run -o vectors.parquet
+    """
+    check_output(out)
+    with run_progress() as listener, open_planned(folder, reconciler=reconciler) as run:
+        report = finish(run, out, listener)
+    if as_json:
+        print_json(report)
+    else:
+        show.show_report(report, out)
+    show.say(tuple(report["warnings"]), style="yellow", label="warning")

@@ -1,0 +1,46 @@
+"""``parge status``: how far a run is."""
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from parge.cli import show
+from parge.cli.options import json_option, print_json
+from parge.memory import format_bytes
+from parge.run.status import PartStatus, status
+
+
+@click.command("status")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@json_option
+def command(folder: Path, as_json: bool) -> None:
+    r"""Show what of the run in DIR is done, waiting or damaged, and about how long the rest will take.
+
+    \b
+    Example:
+      parge status vectors.parquet.run
+    """
+    found = status(folder)
+    if as_json:
+        print_json(found.to_json())
+        return
+    table = Table(header_style="bold")
+    for heading in ("subgraph", "state", "vertices", "edges", "on disk", "seconds", "memory"):
+        table.add_column(heading, justify="left" if heading == "state" else "right")
+    for part in found.parts:
+        table.add_row(*_row(part))
+    show.out.print(table)
+    show.out.print(found.sentence())
+
+
+def _row(part: PartStatus) -> list[str]:
+    return [
+        str(part.index),
+        part.state,
+        f"{part.vertices:,}",
+        f"{part.edges:,}",
+        format_bytes(part.disk_bytes),
+        "" if part.seconds is None else f"{part.seconds:.1f}",
+        "" if part.peak_bytes is None else format_bytes(part.peak_bytes),
+    ]
