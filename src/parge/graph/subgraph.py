@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from parge.graph.graph import Graph
-from parge.kernels import csr
 from parge.typing import FloatArray, IntArray
 
 
@@ -51,6 +50,8 @@ class Subgraph:
 
 def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) -> Subgraph:
     """Cut out the subgraph on ascending `own` vertices and ascending `anchors` (disjoint)."""
+    from parge.kernels import csr  # compiled code, loaded only by who needs it
+
     vertices = np.concatenate([own, anchors]).astype(np.int64)
     position = np.full(graph.n_vertices, -1, graph.indices.dtype)
     position[vertices] = np.arange(vertices.size)
