@@ -1,0 +1,173 @@
+"""A run folder is believed only with its checksums, resumed only under its own plan, and moved anywhere."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import parge
+from parge.errors import InputError, PargeError
+from parge.events import ignore
+from parge.graph.generate import planted
+from parge.pipeline import embed_parts, embed_to_file, finish, open_planned, open_run, write_subgraphs
+from parge.run import arrays, parts
+from parge.run.embed_part import PartJob, embed_part
+from parge.run.folder import RunFolder
+from parge.run.status import status
+
+GRAPH = planted(200, 900, communities=4, seed=2).graph
+PLAN = parge.Plan(technique=parge.DeepWalk(dim=8, walks=1, walk_length=8), parts=3, engine="serial", seed=1)
+
+
+@pytest.fixture(scope="module")
+def reference() -> np.ndarray:  # type: ignore[type-arg]
+    return parge.embed(GRAPH, PLAN).vectors
+
+
+def begin(path: Path) -> None:
+    with open_run(GRAPH, PLAN, run_dir=path, resume=False, listener=ignore) as run:
+        embed_parts(run, ignore)
+
+
+def result(path: Path) -> np.ndarray:  # type: ignore[type-arg]
+    return parge.embed(GRAPH, PLAN, run_dir=path, resume=True).vectors
+
+
+def test_parts_embedded_elsewhere_give_the_same_file(tmp_path: Path, reference: np.ndarray) -> None:  # type: ignore[type-arg]
+    run, out = tmp_path / "run", tmp_path / "out.npy"
+    with open_run(GRAPH, PLAN, run_dir=run, resume=False, listener=ignore) as opened:
+        write_subgraphs(opened)
+    for i in range(3):
+        place = run / "parts" / f"{i:03d}"
+        away = tmp_path / f"machine-{i}" / "anywhere"
+        shutil.copytree(place, away)
+        shutil.rmtree(place)
+        embed_part(PartJob(away))
+        shutil.copytree(away, place)
+    with open_planned(run) as opened:
+        finish(opened, out, ignore)
+    assert np.array_equal(np.load(out), reference)
+    embed_to_file(GRAPH, PLAN, tmp_path / "direct.npy", run_dir=tmp_path / "direct")
+    assert out.read_bytes() == (tmp_path / "direct.npy").read_bytes()
+
+
+def test_resuming_redoes_only_what_is_missing(tmp_path: Path, reference: np.ndarray) -> None:  # type: ignore[type-arg]
+    begin(tmp_path)
+    kept = [(tmp_path / f"parts/{i:03d}/result/vectors.npy").stat().st_mtime_ns for i in (0, 2)]
+    shutil.rmtree(tmp_path / "parts/001/result")
+    assert np.array_equal(result(tmp_path), reference)
+    assert kept == [(tmp_path / f"parts/{i:03d}/result/vectors.npy").stat().st_mtime_ns for i in (0, 2)]
+
+
+@pytest.mark.parametrize("name", ["result/vectors.npy", "result/manifest.json", "subgraph/indices.npy"])
+@pytest.mark.parametrize("damage", ["flip", "truncate", "delete", "empty"])
+def test_damage_is_found_and_repaired(tmp_path: Path, reference: np.ndarray, name: str, damage: str) -> None:  # type: ignore[type-arg]
+    begin(tmp_path)
+    if name.startswith("subgraph"):  # a subgraph is read again only where its result is gone
+        shutil.rmtree(tmp_path / "parts/001/result")
+    spoil(tmp_path / "parts/001" / name, damage)
+    assert np.array_equal(result(tmp_path), reference)
+
+
+@pytest.mark.parametrize("name", ["part.npy", "anchors.npy", "capacities.npy", "manifest.json"])
+@pytest.mark.parametrize("damage", ["flip", "truncate"])
+def test_a_damaged_plan_is_refused(tmp_path: Path, name: str, damage: str) -> None:
+    begin(tmp_path)
+    spoil(tmp_path / "plan" / name, damage)
+    with pytest.raises(arrays.DamagedError, match=f"{name} (was altered|cannot be read)"):
+        result(tmp_path)
+
+
+def spoil(path: Path, damage: str) -> None:
+    data = bytearray(path.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 1
+    elif damage == "truncate":
+        del data[len(data) // 2 :]
+    path.unlink()
+    if damage != "delete":
+        path.write_bytes(b"" if damage == "empty" else bytes(data))
+
+
+def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
+    begin(tmp_path)
+    other = parge.Plan(technique=parge.DeepWalk(dim=8, walks=2, walk_length=8), parts=3, engine="serial", seed=2)
+    with pytest.raises(InputError, match=r"seed \(was 1, now 2\); technique \(was .*'walks': 1.*now .*'walks': 2"):
+        parge.embed(GRAPH, other, run_dir=tmp_path, resume=True)
+    with pytest.raises(InputError, match="graph"):
+        parge.embed(planted(200, 900, communities=4, seed=3).graph, PLAN, run_dir=tmp_path, resume=True)
+    with pytest.raises(InputError, match="holds a run already"):
+        parge.embed(GRAPH, PLAN, run_dir=tmp_path)
+
+
+def test_results_of_another_run_are_not_taken(tmp_path: Path, reference: np.ndarray) -> None:  # type: ignore[type-arg]
+    begin(tmp_path / "mine")
+    other = parge.Plan(technique=PLAN.technique, parts=3, engine="serial", seed=9)
+    parge.embed(GRAPH, other, run_dir=tmp_path / "other")
+    shutil.rmtree(tmp_path / "mine/parts/000/result")
+    shutil.copytree(tmp_path / "other/parts/000/result", tmp_path / "mine/parts/000/result")
+    assert np.array_equal(result(tmp_path / "mine"), reference)
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    with RunFolder(tmp_path).locked(), pytest.raises(PargeError, match=r"another parge .* is at work"):
+        parge.embed(GRAPH, PLAN, run_dir=tmp_path)
+
+
+def test_links_are_refused(tmp_path: Path) -> None:
+    begin(tmp_path / "run")
+    place = tmp_path / "run/parts/000/subgraph"
+    shutil.move(place / "indices.npy", tmp_path / "stolen.npy")
+    (place / "indices.npy").symlink_to(tmp_path / "stolen.npy")
+    with pytest.raises(arrays.DamagedError, match="is a link"):
+        parts.load_subgraph(tmp_path / "run/parts/000")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/b", "..", "A"])
+def test_hostile_names_in_a_manifest_are_refused(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "thing"
+    arrays.save(place, "subgraph", {"a": np.zeros(3)}, {})
+    body = json.loads((place / "manifest.json").read_text())["body"]
+    body["arrays"] = {name: body["arrays"]["a"]}
+    (place / "manifest.json").write_text(json.dumps({"body": body, "sha256": arrays._digest(body)}))
+    with pytest.raises(arrays.DamagedError, match="parge never writes"):
+        arrays.load(place, "subgraph")
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    place = tmp_path / "thing"
+    arrays.save(place, "subgraph", {"a": np.zeros(3)}, {})
+    np.save(place / "a.npy", np.array([{"evil": 1}], dtype=object), allow_pickle=True)
+    body = json.loads((place / "manifest.json").read_text())["body"]
+    body["arrays"]["a"] = {"sha256": arrays.file_digest(place / "a.npy"), "bytes": (place / "a.npy").stat().st_size}
+    (place / "manifest.json").write_text(json.dumps({"body": body, "sha256": arrays._digest(body)}))
+    with pytest.raises(arrays.DamagedError, match="is not an array"):
+        arrays.load(place, "subgraph")
+
+
+def test_status_tells_what_is_done(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.rmtree(tmp_path / "parts/001/result")
+    spoil(tmp_path / "parts/002/result/manifest.json", "flip")
+    found = status(tmp_path)
+    assert [part.state for part in found.parts] == ["done", "waiting", "damaged"]
+    assert "1 of 3 subgraphs" in found.sentence()
+    assert found.seconds_left is not None
+
+
+def test_reconcile_names_what_is_missing(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.rmtree(tmp_path / "parts/001/result")
+    with pytest.raises(InputError, match=r"1 of 3 subgraphs .* 001.*embed-part"), open_planned(tmp_path):
+        pass
+
+
+def test_string_ids_survive(tmp_path: Path) -> None:
+    graph = parge.Graph.from_edges(["a b", "ü", "c\nd"], ["ü", "c\nd", "x"])
+    plan = parge.Plan(technique=PLAN.technique, parts=2, anchors=1, engine="serial")
+    embed_to_file(graph, plan, tmp_path / "a.npz", run_dir=tmp_path / "run")
+    with open_planned(tmp_path / "run") as run:
+        assert run.decomposition.graph.ids is not None
+        assert run.decomposition.graph.ids.tolist() == sorted(["a b", "ü", "c\nd", "x"])

@@ -1,0 +1,157 @@
+"""The whole way: the same bits however it is run, one part unchanged, failures named, anything as a technique."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import parge
+from parge.errors import InputError, TechniqueError
+from parge.events import Event, Part, Step
+from parge.graph.generate import planted, ring_of_cliques
+from parge.graph.subgraph import Subgraph
+from parge.seeds import stream
+
+GRAPH = planted(300, 1500, communities=5, seed=1).graph
+TECHNIQUE = parge.DeepWalk(dim=8, walks=2, walk_length=10)
+
+
+def plan(**fields: object) -> parge.Plan:
+    return parge.Plan(**{"technique": TECHNIQUE, "parts": 3, "engine": "serial", "seed": 5, **fields})
+
+
+def spectral(csr, rng):  # type: ignore[no-untyped-def]
+    start = rng.normal(size=(csr.shape[0], 6))
+    return np.linalg.qr(csr @ (csr @ start))[0]
+
+
+def test_one_part_returns_the_technique_s_own_vectors() -> None:
+    found = parge.embed(GRAPH, plan(parts=1))
+    alone = TECHNIQUE.embed(Subgraph.whole(GRAPH), stream(5, "embed", 0))
+    assert np.array_equal(found.vectors, alone)
+    assert found.report["lost_edges"] == 0
+
+
+def test_same_seed_same_bits_whatever_the_engine_and_workers() -> None:
+    serial = parge.embed(GRAPH, plan())
+    for workers in (1, 2, 3):
+        again = parge.embed(GRAPH, plan(engine="processes", workers=workers))
+        assert np.array_equal(serial.vectors, again.vectors)
+    assert not np.array_equal(serial.vectors, parge.embed(GRAPH, plan(seed=6)).vectors)
+
+
+def test_every_vertex_has_a_vector_under_its_own_id() -> None:
+    names = np.array([f"person {v}" for v in range(40)])
+    ring = ring_of_cliques(8, 5)
+    source = np.repeat(np.arange(40), ring.degrees)
+    graph = parge.Graph.from_edges(names[source], names[ring.indices], vertices=[*names, "a hermit"])
+    found = parge.embed(graph, plan(technique=spectral, parts=2))
+    assert sorted(found.ids.tolist()) == sorted([*names.tolist(), "a hermit"])
+    assert found.vector("a hermit").shape == (6,)
+
+
+def test_reconciling_beats_not_reconciling() -> None:
+    reference = parge.embed(GRAPH, plan(parts=1, technique=parge.HOPE(dim=8)))
+    both = [
+        parge.evaluate.pip(parge.embed(GRAPH, plan(technique=parge.HOPE(dim=8), reconcile=how)), reference).relative
+        for how in ("none", "consensus")
+    ]
+    assert both[1] < 0.9 * both[0]
+
+
+def test_aligned_techniques_are_not_rotated_unless_asked() -> None:
+    assert plan(technique=parge.SGC(dim=8)).resolved.reconcile == "none"
+    assert plan(technique=parge.SGC(dim=8), reconcile="orthogonal").resolved.reconcile == "orthogonal"
+
+
+def test_report_has_the_contract_s_keys() -> None:
+    report = parge.embed(GRAPH, plan(capacities=[150, 150, 200], parts=None)).report
+    assert {"vertices", "edges", "dim", "anchors", "lost_edges", "parts", "seconds"} <= set(report)
+    wanted = {"vertices", "capacity", "edges", "projected_bytes", "peak_bytes", "seconds"}
+    assert all(wanted <= set(part) for part in report["parts"])
+    assert set(report["seconds"]) == {"decompose", "embed", "reconcile", "refine", "total"}
+    assert [part["capacity"] for part in report["parts"]] == [150, 150, 200]
+    assert all(part["vertices"] <= part["capacity"] for part in report["parts"])
+
+
+def test_listener_hears_stages_and_parts() -> None:
+    heard: list[Event] = []
+    parge.embed(GRAPH, plan(), listener=heard.append)
+    assert [event.stage for event in heard if isinstance(event, Step) and event.stage != "decompose"] == [
+        "embed",
+        "reconcile",
+    ]
+    assert {event.index for event in heard if isinstance(event, Part) and event.share == 1} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda csr, rng: np.zeros((3, 4)), r"subgraph \d .*got shape \(3, 4\)"),
+        (lambda csr, rng: np.full((csr.shape[0], 4), np.nan), r"subgraph \d .*not finite"),
+        (lambda csr, rng: "vectors", r"subgraph \d .*got str"),
+        (lambda csr, rng: np.zeros(csr.shape[0]), r"subgraph \d .*got shape"),
+    ],
+)
+def test_a_wrong_answer_names_the_subgraph_and_the_technique(engine: str, answer: object, message: str) -> None:
+    with pytest.raises(TechniqueError, match=message):
+        parge.embed(GRAPH, plan(technique=answer, engine=engine))
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_an_exception_keeps_its_type_and_says_where(engine: str) -> None:
+    def touchy(csr, rng):  # type: ignore[no-untyped-def]
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        parge.embed(GRAPH, plan(technique=touchy, engine=engine))
+    notes = "\n".join(caught.value.__notes__)
+    assert "embedding subgraph" in notes
+    assert "touchy" in notes
+
+
+def test_different_widths_are_refused() -> None:
+    with pytest.raises(TechniqueError, match="columns for different subgraphs"):
+        parge.embed(GRAPH, plan(technique=lambda csr, rng: np.ones((csr.shape[0], csr.shape[0] % 7 + 1))))
+
+
+def test_plan_refuses_what_it_cannot_mean() -> None:
+    with pytest.raises(InputError, match="only one of parts, capacities and memory"):
+        plan(capacities=[1])
+    with pytest.raises(InputError, match="no preset 'x'; known: best, paper"):
+        plan(preset="x")
+    with pytest.raises(InputError, match="no technique 'x'; known: deepwalk"):
+        parge.embed(GRAPH, plan(technique="x"))
+    with pytest.raises(InputError, match="no partitioner 'x'; known"):
+        parge.embed(GRAPH, plan(partitioner="x"))
+    with pytest.raises(InputError, match="seed must not be negative"):
+        plan(seed=-1)
+
+
+def test_presets_decide_only_what_the_plan_leaves_open() -> None:
+    paper = plan(preset="paper").resolved
+    assert (paper.anchors, paper.anchor_strategy, paper.partitioner, paper.reconcile, paper.refine) == (
+        "1%",
+        "top-cut",
+        "metis",
+        "orthogonal",
+        "none",
+    )
+    assert plan(preset="paper", anchor_strategy="random").resolved.anchor_strategy == "random"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        parge.Graph.from_edges([], [], vertices=1),
+        parge.Graph.from_edges([], [], vertices=5),
+        parge.Graph.from_edges([0], [1], vertices=7),
+        parge.Graph.from_edges(np.zeros(30, int), np.arange(1, 31)),
+    ],
+    ids=["one vertex", "no edge", "isolated vertices", "star"],
+)
+def test_odd_graphs_are_embedded(graph: parge.Graph, tmp_path: Path) -> None:
+    found = parge.embed(graph, plan(parts=2))
+    assert found.vectors.shape == (graph.n_vertices, 8)
+    assert np.isfinite(found.vectors).all()
