@@ -64,7 +64,7 @@ class Plan:
     preset : str
         best, or paper.
     engine : str
-        How the subgraphs are run: serial.
+        How the subgraphs are run: processes, or serial (here, one by one).
     workers : int, optional
         How many subgraphs are embedded at once.
     seed : int
@@ -86,7 +86,7 @@ class Plan:
     reconcile: str | None = None
     refine: str | None = None
     preset: str = "best"
-    engine: str = "serial"
+    engine: str = "processes"
     workers: int | None = None
     seed: int = 0
 

@@ -112,7 +112,13 @@ def plan_options(function: F) -> F:
                 show_default=True,
                 help="What is not said otherwise: best, or the paper as corrected.",
             ),
-            click.option("--engine", type=click.Choice(["serial"]), default="serial", show_default=True),
+            click.option(
+                "--engine",
+                type=click.Choice(["serial", "processes"]),
+                default="processes",
+                show_default=True,
+                help="How subgraphs run: here one by one, or a process each.",
+            ),
             click.option("--workers", type=click.IntRange(min=1), metavar="W", help="Subgraphs embedded at once."),
             click.option(
                 "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same bits."

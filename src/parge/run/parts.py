@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.run import arrays
@@ -23,6 +24,8 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
     """Return the subgraph and the facts written with it."""
+    if not arrays.exists(folder / SUBGRAPH):
+        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{arrays.MANIFEST}")
     content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
     try:
         graph = graph_of(content)

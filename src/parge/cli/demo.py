@@ -1,0 +1,116 @@
+"""``parge demo``: the whole story in a minute, on a generated graph or on the user's own."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from parge.cli import show
+from parge.cli.options import read_graph, reading_options
+from parge.cli.progress import run_progress
+from parge.embedding import Embedding
+from parge.evaluate.classification import classify
+from parge.evaluate.labels import Labels, read_labels
+from parge.evaluate.pip import pip
+from parge.evaluate.scores import Classification
+from parge.events import Listener
+from parge.graph.generate import planted, write_labels
+from parge.graph.graph import Graph
+from parge.graph.write import write
+from parge.memory import format_bytes
+from parge.pipeline import embed
+from parge.plan import Plan
+from parge.techniques.deepwalk import DeepWalk
+
+_VERTICES, _EDGES, _COMMUNITIES = 8_000, 80_000, 20
+
+# Beyond this many vertices the whole graph is not embedded for comparison: it may not fit, and takes long.
+_COMPARE_UP_TO = 300_000
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One way to embed the graph, and what came of it."""
+
+    name: str
+    embedding: Embedding
+    seconds: float
+    score: Classification | None
+
+
+@click.command("demo")
+@click.option("--graph", type=click.Path(), metavar="GRAPH", help="Your own graph instead of a generated one.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Labels of your own graph.")
+@click.option("--parts", type=click.IntRange(min=1), default=8, show_default=True, help="How many workers.")
+@click.option("--dim", type=click.IntRange(min=1), default=64, show_default=True, help="Dimensions of the vectors.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder.")
+def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **options: Any) -> None:
+    """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""
+    out.mkdir(parents=True, exist_ok=True)
+    graph, known = _own(options, labels) if options["graph"] else _generated(out, seed)
+    rows: list[_Row] = []
+    with run_progress() as listener:
+
+        def add(name: str, **fields: Any) -> None:
+            rows.append(_embed(name, graph, known, Plan(technique=DeepWalk(dim=dim), seed=seed, **fields), listener))
+
+        add(f"{parts} parts, reconciled", parts=parts)
+        add(f"{parts} parts, as they came", parts=parts, reconcile="none")
+        if graph.n_vertices <= _COMPARE_UP_TO:
+            add("whole graph at once", parts=1)
+    path = out / "embedding.parquet"
+    rows[0].embedding.save(path)
+    show.out.print(_table(rows))
+    report = rows[0].embedding.report
+    show.out.print(
+        f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report['anchors']:,} anchors; "
+        f"{report['lost_edges']:.1%} of the edges are in no part\nvectors: {path}"
+    )
+
+
+for _option in reversed(reading_options()):
+    command = _option(command)
+
+
+def _generated(out: Path, seed: int) -> tuple[Graph, Labels]:
+    made = planted(_VERTICES, _EDGES, communities=_COMMUNITIES, mixing=0.4, seed=seed)
+    write(made.graph, out / "graph.txt")
+    write_labels(out / "labels.txt", made.graph.outside_ids, made.labels)
+    return made.graph, read_labels(out / "labels.txt")
+
+
+def _own(options: dict[str, Any], labels: Path | None) -> tuple[Graph, Labels | None]:
+    return read_graph(options), None if labels is None else read_labels(labels)
+
+
+def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener: Listener) -> _Row:
+    begun = time.perf_counter()
+    embedding = embed(graph, plan, listener=listener)
+    seconds = time.perf_counter() - begun
+    return _Row(name, embedding, seconds, None if labels is None else classify(embedding, labels))
+
+
+def _table(rows: list[_Row]) -> Table:
+    """Return what a user wants to know: quality, time and memory, parts against the whole."""
+    whole = rows[-1].embedding if len(rows) == 3 else None
+    table = Table(header_style="bold")
+    table.add_column("")
+    for heading in ("micro-F1", "macro-F1", "PIP to whole", "slowest worker", "in all", "most memory a worker"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        report = row.embedding.report
+        distance = "-" if whole is None or row.embedding is whole else f"{pip(row.embedding, whole).relative:.3f}"
+        table.add_row(
+            row.name,
+            "-" if row.score is None else str(row.score.micro_f1),
+            "-" if row.score is None else str(row.score.macro_f1),
+            distance,
+            f"{max(part['seconds'] for part in report['parts']):.1f} s",
+            f"{row.seconds:.1f} s",
+            format_bytes(max(part["peak_bytes"] for part in report["parts"])),
+        )
+    return table
