@@ -1,0 +1,192 @@
+"""Held-out edges reach nothing that is trained, and planted structure predicts them."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parge.decompose.decomposition import Decomposition
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.evaluate import adamic_adar, hold_out, links, score_links
+from parge.graph.graph import Graph
+
+
+def pairs_of(graph: Graph) -> set[tuple[int, int]]:
+    rows = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    return {(int(u), int(v)) for u, v in zip(rows, graph.indices, strict=True) if u < v}
+
+
+def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
+    return {(int(u), int(v)) for u, v in pairs}
+
+
+def random_graph(seed: int, n_vertices: int, n_edges: int, *, weighted: bool = False) -> Graph:
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(n_vertices, size=(n_edges, 2))
+    weights = rng.random(n_edges) + 0.5 if weighted else None
+    return Graph.from_edges(ends[:, 0], ends[:, 1], weights, vertices=n_vertices)
+
+
+def communities(seed: int = 0, n: int = 240, n_communities: int = 6) -> tuple[Graph, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    home = rng.integers(n_communities, size=n)
+    u, v = np.triu_indices(n, 1)
+    keep = rng.random(u.size) < np.where(home[u] == home[v], 0.35, 0.01)
+    return Graph.from_edges(u[keep], v[keep], vertices=n), np.eye(n_communities)[home]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    n_vertices=st.integers(4, 30),
+    n_edges=st.integers(4, 80),
+    share=st.floats(0.05, 0.95),
+    weighted=st.booleans(),
+)
+def test_nothing_held_out_is_left_in(seed: int, n_vertices: int, n_edges: int, share: float, weighted: bool) -> None:
+    graph = random_graph(seed, n_vertices, n_edges, weighted=weighted)
+    free = n_vertices * (n_vertices - 1) // 2 - graph.n_edges
+    if graph.n_edges < 2 or free < graph.n_edges:
+        return
+    train, positives, negatives = hold_out(graph, share, seed)
+    whole, kept, held, others = pairs_of(graph), pairs_of(train), as_set(positives), as_set(negatives)
+    assert train.n_vertices == graph.n_vertices
+    assert kept | held == whole
+    assert not kept & held
+    assert not others & whole
+    assert len(others) == len(negatives) == len(held) == len(positives)
+    assert all(u < v for u, v in held | others)
+    assert abs(len(held) - share * len(whole)) <= 1
+    before, after = graph.to_scipy().toarray(), train.to_scipy().toarray()
+    assert all(after[u, v] == after[v, u] == before[u, v] for u, v in kept)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10**6), n_parts=st.integers(1, 4))
+def test_no_held_out_edge_reaches_a_subgraph(seed: int, n_parts: int) -> None:
+    train, positives, _ = hold_out(random_graph(seed, 40, 120), 0.5, seed)
+    rng = np.random.default_rng(seed)
+    part = rng.integers(n_parts, size=40).astype(np.int32)
+    anchors = np.sort(rng.choice(40, 6, replace=False))
+    decomposition = Decomposition(train, part, anchors, np.full(n_parts, 40))
+    held = as_set(positives)
+    for i in range(n_parts):
+        subgraph = decomposition.subgraph(i)
+        seen = {tuple(sorted(subgraph.vertices[list(pair)].tolist())) for pair in pairs_of(subgraph.graph)}
+        assert not seen & held
+
+
+def test_the_regression_learns_from_no_test_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, vectors = communities()
+    train, positives, negatives = hold_out(graph, 0.5, 3)
+    looked_at: list[set[tuple[int, int]]] = []
+    original = links._hadamard
+
+    def watched(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        looked_at.append(as_set(pairs))
+        return original(rows, pairs)
+
+    def fit(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        test = as_set(positives) | as_set(negatives)
+        edges, others = looked_at[-2:]
+        assert edges <= pairs_of(train)
+        assert not (edges | others) & test
+        assert not others & pairs_of(train)
+        assert len(edges) + len(others) == len(X) == len(Y)
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr(links, "_hadamard", watched)
+    monkeypatch.setattr(links.logistic, "fit", fit)
+    with pytest.raises(RuntimeError, match="seen"):
+        score_links(vectors, train, positives, negatives)
+
+
+def test_ids_features_and_isolated_vertices_stay() -> None:
+    graph = Graph.from_edges(["a", "b", "c"], ["b", "c", "d"], vertices=["a", "b", "c", "d", "e"])
+    graph = graph.with_features(np.eye(5))
+    train = hold_out(graph, 0.6, 0).train
+    assert train.outside_ids.tolist() == ["a", "b", "c", "d", "e"]
+    assert train.features.shape == (5, 5)
+
+
+def test_the_seed_decides() -> None:
+    graph = random_graph(0, 60, 200)
+    assert np.array_equal(hold_out(graph, seed=1).positives, hold_out(graph, seed=1).positives)
+    assert not np.array_equal(hold_out(graph, seed=1).positives, hold_out(graph, seed=2).positives)
+
+
+def test_large_sparse_graphs_draw_without_looking_at_every_pair() -> None:
+    graph = random_graph(0, 300_000, 20_000)
+    _, positives, negatives = hold_out(graph, 0.5, 0)
+    assert len(as_set(negatives) - pairs_of(graph)) == len(positives)
+    # Drawn evenly: the lower end of a random pair lies at a third on average.
+    assert negatives[:, 0].mean() / 300_000 == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_planted_communities_predict_links() -> None:
+    graph, truth = communities()
+    train, positives, negatives = hold_out(graph, 0.5, 0)
+    vectors = truth + 0.1 * np.random.default_rng(0).standard_normal(truth.shape)
+    found = score_links(vectors, train, positives, negatives)
+    for score in (found.cosine, found.dot, found.logistic):
+        assert score.roc_auc > 0.8
+        assert score.average_precision > 0.8
+    assert found.adamic_adar.roc_auc > 0.7  # about one common neighbour a pair is left in the training graph
+    noise = score_links(np.random.default_rng(1).standard_normal((240, 6)), train, positives, negatives)
+    assert noise.cosine.roc_auc == pytest.approx(0.5, abs=0.06)
+    assert noise.logistic.roc_auc == pytest.approx(0.5, abs=0.06)
+    assert noise.adamic_adar == found.adamic_adar
+
+
+def test_embeddings_meet_the_graph_by_id() -> None:
+    graph, truth = communities()
+    train, positives, negatives = hold_out(graph, 0.5, 0)
+    order = np.random.default_rng(0).permutation(240)
+    assert score_links(Embedding(truth[order], order), train, positives, negatives) == score_links(
+        truth, train, positives, negatives
+    )
+    with pytest.raises(InputError, match="no vector for"):
+        score_links(Embedding(truth[1:], np.arange(1, 240)), train, positives, negatives)
+
+
+def test_adamic_adar_is_its_formula() -> None:
+    graph = random_graph(0, 25, 90)
+    rows = [set(graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()) for v in range(25)]
+    pairs = np.stack(np.triu_indices(25, 1), axis=1)
+    expected = [sum(1 / np.log(len(rows[w])) for w in rows[u] & rows[v]) for u, v in pairs]
+    assert np.allclose(adamic_adar(graph, pairs), expected)
+
+
+def test_what_cannot_be_held_out_is_refused() -> None:
+    triangle = Graph.from_edges([0, 1, 2], [1, 2, 0])
+    with pytest.raises(InputError, match=r"2 pairs that are no edges .* 3 vertices and 3 edges has 0"):
+        hold_out(triangle, 0.5)
+    with pytest.raises(InputError, match="at least two edges"):
+        hold_out(Graph.from_edges([0], [1]), 0.5)
+    with pytest.raises(InputError, match="between 0 and 1; got 1"):
+        hold_out(triangle, 1.0)
+    graph = random_graph(0, 30, 60)
+    train, positives, negatives = hold_out(graph)
+    with pytest.raises(InputError, match="30 in all"):
+        score_links(np.ones((29, 2)), train, positives, negatives)
+    with pytest.raises(InputError, match="finite"):
+        score_links(np.full((30, 2), np.nan), train, positives, negatives)
+    with pytest.raises(InputError, match="both kinds"):
+        score_links(np.ones((30, 2)), train, positives[:0], negatives)
+
+
+def test_zero_vectors_and_full_graphs_have_scores() -> None:
+    path = Graph.from_edges([0, 1], [1, 2])
+    train, positives, negatives = hold_out(path, 0.5)
+    found = score_links(np.zeros((3, 2)), train, positives, negatives)
+    assert found.cosine.roc_auc == found.logistic.roc_auc == 0.5
+
+
+def test_json_is_that_of_the_contract() -> None:
+    graph, truth = communities()
+    found = json.loads(json.dumps(score_links(truth, *hold_out(graph)).to_json()))
+    assert list(found) == ["cosine", "dot", "logistic", "adamic_adar"]
+    assert all(list(score) == ["roc_auc", "average_precision"] for score in found.values())
