@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ class Measured:
     ----------
     seconds : float
         Wall time: of the whole process for a command; of the call alone, imports done, for a function.
+    cpu_seconds : float
+        Time of all its threads on a core, over the same span: what a busy machine does not lengthen.
     peak_bytes : int
         Largest resident memory of the process (VmHWM), imports included.
     value : Any
@@ -41,14 +44,21 @@ class Measured:
     """
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     value: Any = None
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """Time and memory, for a record of the run."""
+        return {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "peak_bytes": self.peak_bytes}
 
 
 def measure_command(command: Sequence[str]) -> Measured:
     """Run a command that prints JSON (or nothing) and measure the whole process."""
-    seconds, peak, printed = _run(command)
-    return Measured(seconds, peak, json.loads(printed) if printed.strip() else None)
+    seconds, usage, printed = _run(command)
+    value = json.loads(printed) if printed.strip() else None
+    return Measured(seconds, usage.ru_utime + usage.ru_stime, _peak(usage), value)
 
 
 def measure_call(target: str, *, imports: Sequence[str] = (), **arguments: Any) -> Measured:
@@ -58,9 +68,9 @@ def measure_call(target: str, *, imports: Sequence[str] = (), **arguments: Any) 
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
-        _, peak, _ = _run([sys.executable, __file__, target, json.dumps(arguments), str(answer), *imports])
+        _, usage, _ = _run([sys.executable, __file__, target, json.dumps(arguments), str(answer), *imports])
         told = json.loads(answer.read_text())
-    return Measured(told["seconds"], peak, told["value"])
+    return Measured(told["seconds"], told["cpu_seconds"], _peak(usage), told["value"])
 
 
 def parge_command(*arguments: str) -> list[str]:
@@ -68,7 +78,7 @@ def parge_command(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("parge")), *arguments]
 
 
-def _run(command: Sequence[str]) -> tuple[float, int, str]:
+def _run(command: Sequence[str]) -> tuple[float, resource.struct_rusage, str]:
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
         child = subprocess.Popen(command, stdout=out)
@@ -79,7 +89,11 @@ def _run(command: Sequence[str]) -> tuple[float, int, str]:
         printed = out.read().decode()
     if child.returncode:
         raise SystemExit(f"exit code {child.returncode} of: {' '.join(command)}\n{printed}")
-    return seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), printed
+    return seconds, usage, printed
+
+
+def _peak(usage: resource.struct_rusage) -> int:
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _answer(target: str, arguments: str, answer: str, *imports: str) -> None:
@@ -87,10 +101,10 @@ def _answer(target: str, arguments: str, answer: str, *imports: str) -> None:
         import_module(needed)
     module, name = target.split(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     value = function(**json.loads(arguments))
-    seconds = time.perf_counter() - start
-    Path(answer).write_text(json.dumps({"seconds": seconds, "value": value}))
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    Path(answer).write_text(json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "value": value}))
 
 
 def planted_file(workdir: Path, n_vertices: int, n_edges: int, *, seed: int = 1) -> Path:
@@ -196,12 +210,12 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the numbers were measured on."""
+    """Return what the numbers were measured on; a load above this benchmark's own makes wall times doubtful."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"system": platform.system(), "processor": model, "cores": usable}
+    return {"system": platform.system(), "processor": model, "cores": usable, "load": os.getloadavg()}
 
 
 def gigabytes(size: float) -> str:
