@@ -1,67 +1,118 @@
-"""Loops over compressed sparse rows: building, inducing, counting."""
+"""Loops over compressed sparse rows: building and inducing them."""
 
 import numpy as np
 
 from parge.kernels.jit import kernel
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
+# Bits sorted per pass: 4096 counters stay in the first-level cache.
+_DIGIT = 12
+
 
 @kernel
-def arc_offsets(source: NeighbourArray, target: NeighbourArray, n_vertices: int) -> IntArray:
-    """Return row offsets for both directions of every edge; self loops are not counted."""
-    indptr = np.zeros(n_vertices + 1, np.int64)
+def bucket_sizes(source: NeighbourArray, target: NeighbourArray, shift: int, sizes: IntArray) -> None:
+    """Count the arcs in every bucket of ``2**shift`` vertices; an edge is two arcs, a self loop none."""
     for e in range(source.size):
         if source[e] != target[e]:
-            indptr[source[e] + 1] += 1
-            indptr[target[e] + 1] += 1
-    for v in range(n_vertices):
-        indptr[v + 1] += indptr[v]
-    return indptr
+            sizes[source[e] >> shift] += 1
+            sizes[target[e] >> shift] += 1
 
 
 @kernel
-def scatter_arcs(source: NeighbourArray, target: NeighbourArray, indptr: IntArray, out: NeighbourArray) -> None:
-    """Write both directions of every edge into its rows, in order of appearance."""
-    cursor = indptr[:-1].copy()
-    for e in range(source.size):
-        u, v = source[e], target[e]
-        if u != v:
-            out[cursor[u]] = v
-            cursor[u] += 1
-            out[cursor[v]] = u
-            cursor[v] += 1
+def bucket_arcs(
+    source: NeighbourArray,
+    target: NeighbourArray,
+    weights: FloatArray,
+    shift: int,
+    bits: int,
+    cursor: IntArray,
+    arcs: IntArray,
+    arc_weights: FloatArray,
+) -> None:
+    """Write both directions of every edge into the bucket of their first vertex, from `cursor` on.
 
-
-@kernel
-def transpose(indptr: IntArray, indices: NeighbourArray, out: NeighbourArray) -> None:
-    """Write the transpose of a symmetric pattern: itself, with every row sorted.
-
-    Rows are visited in order, so each row of the transpose receives its neighbours in ascending order:
-    a counting sort of all rows at once.
+    An arc is one number: its first vertex within the bucket, its second vertex in `bits` bits, and one bit
+    that is set where it runs against the edge as given; so arcs in ascending order are sorted rows.
+    `weights` of size 0 means unweighted edges.
     """
-    cursor = indptr[:-1].copy()
-    for u in range(indptr.size - 1):
-        for j in range(indptr[u], indptr[u + 1]):
-            v = indices[j]
-            out[cursor[v]] = u
-            cursor[v] += 1
+    low = (1 << shift) - 1
+    for e in range(source.size):
+        u, v = np.int64(source[e]), np.int64(target[e])
+        if u == v:
+            continue
+        i = cursor[u >> shift]
+        cursor[u >> shift] = i + 1
+        j = cursor[v >> shift]
+        cursor[v >> shift] = j + 1
+        arcs[i] = (((u & low) << bits) | v) << 1
+        arcs[j] = ((((v & low) << bits) | u) << 1) | 1
+        if weights.size:
+            arc_weights[i] = weights[e]
+            arc_weights[j] = weights[e]
 
 
 @kernel
-def drop_repeats(indptr: IntArray, indices: NeighbourArray) -> IntArray:
-    """Compact sorted rows in place so that no neighbour repeats; return the new offsets."""
-    out = np.empty_like(indptr)
-    out[0] = 0
+def sort_arcs(arcs: IntArray, weights: FloatArray, first_bit: int, last_bit: int) -> None:
+    """Sort arcs in place by their bits ``first_bit..last_bit-1``; arcs equal in these keep their order.
+
+    A radix sort from the lowest digit up: linear, and blind to the order of its input.
+    """
+    n = arcs.size
+    keys, other = arcs, np.empty(n, np.int64)
+    values, other_values = weights, np.empty(weights.size, np.float32)
+    count = np.empty(1 << _DIGIT, np.int64)
+    for bit in range(first_bit, last_bit, _DIGIT):
+        mask = (1 << min(_DIGIT, last_bit - bit)) - 1
+        count[:] = 0
+        for i in range(n):
+            count[(keys[i] >> bit) & mask] += 1
+        total = 0
+        for d in range(mask + 1):
+            here = count[d]
+            count[d] = total
+            total += here
+        for i in range(n):
+            d = (keys[i] >> bit) & mask
+            other[count[d]] = keys[i]
+            if weights.size:
+                other_values[count[d]] = values[i]
+            count[d] += 1
+        keys, other = other, keys
+        values, other_values = other_values, values
+    if ((last_bit - first_bit + _DIGIT - 1) // _DIGIT) % 2:
+        arcs[:] = keys
+        weights[:] = values
+
+
+@kernel
+def rows_of_arcs(
+    arcs: IntArray,
+    arc_weights: FloatArray,
+    bits: int,
+    degrees: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+) -> int:
+    """Decode sorted arcs into rows without repeats, count them in `degrees`, and return how many remain.
+
+    Weights of repeats in one direction add up; of the two directions the larger sum holds.
+    """
+    mask = (1 << bits) - 1
     end = 0
-    for u in range(indptr.size - 1):
-        last = -1
-        for j in range(indptr[u], indptr[u + 1]):
-            if indices[j] != last:
-                last = indices[j]
-                indices[end] = last
-                end += 1
-        out[u + 1] = end
-    return out
+    last = np.int64(-1)
+    sums = np.zeros(2)
+    for i in range(arcs.size):
+        arc = arcs[i] >> 1
+        if arc != last:
+            indices[end] = arc & mask
+            degrees[arc >> bits] += 1
+            end += 1
+            last = arc
+            sums[:] = 0
+        if arc_weights.size:
+            sums[arcs[i] & 1] += arc_weights[i]
+            weights[end - 1] = max(sums[0], sums[1])
+    return end
 
 
 @kernel

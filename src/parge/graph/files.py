@@ -1,0 +1,92 @@
+"""Opening files that others wrote: compression, limits, and failures that come out as one kind of error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from parge.errors import InputError, PargeError
+from parge.memory import format_bytes
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+"""Compressions by suffix, as pyarrow names them."""
+
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+
+# Below this, a size is not worth asking the system how much memory is free.
+_ALWAYS_FITS = 256 * 10**6
+
+
+def format_suffix(path: Path) -> str:
+    """Return the suffix that names the format, without that of a compression.
+
+    >>> format_suffix(Path("a/b.MTX.gz")), format_suffix(Path("edges.zst"))
+    ('.mtx', '')
+    """
+    stem = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    return stem.suffix.lower()
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be opened as a file, and say why."""
+    with foreign_errors(path, "file"):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the file in it that holds the data")
+        if not path.exists():
+            raise InputError(f"{path} does not exist (looked from {Path.cwd()})")
+        if not path.is_file():
+            raise InputError(f"{path} is not a regular file, and it has to be read twice; save it to a file first")
+        with path.open("rb"):
+            pass
+
+
+def open_bytes(path: Path) -> Any:
+    """Open a file for reading bytes, decompressed where its content is gzip or zstd."""
+    import pyarrow as pa
+
+    check_file(path)
+    with path.open("rb") as file:
+        start = file.read(4)
+    named = COMPRESSIONS.get(path.suffix.lower())
+    found = next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
+    if named and start and found != named:
+        raise InputError(f"{path} is named {path.suffix} but is not {named} data; rename it, or compress it again")
+    with foreign_errors(path, found or "text"):
+        return pa.input_stream(str(path), compression=found)
+
+
+@contextmanager
+def foreign_errors(path: Path, kind: str) -> Iterator[None]:
+    """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file."""
+    try:
+        yield
+    except PargeError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{path}: reading this {kind} data needs more memory than there is") from error
+    except OSError as error:
+        reason = error.strerror or _first_line(error)
+        raise InputError(f"{path}: cannot be read as {kind}: {reason}; is the file complete?") from error
+    except Exception as error:  # what a parser raises on damaged data is not documented by any of them
+        raise InputError(
+            f"{path}: cannot be read as {kind}: {_first_line(error)}; is the file complete, and its suffix right?"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def refuse_larger_than_memory(path: Path, n_bytes: float, what: str) -> None:
+    """Refuse data whose declared size exceeds the free memory, before anything of it is read."""
+    if n_bytes < _ALWAYS_FITS:
+        return
+    import psutil
+
+    free = psutil.virtual_memory().available
+    if n_bytes > free:
+        raise InputError(
+            f"{path} declares {what}, which take {format_bytes(n_bytes)}; {format_bytes(free)} of memory are free; "
+            "if the file is not damaged, use a machine with more memory"
+        )

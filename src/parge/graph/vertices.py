@@ -1,0 +1,126 @@
+"""Vertices that no edge names: from a count or a file, added to a graph."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.build import assemble
+from parge.graph.graph import Graph
+from parge.graph.numbering import number_dtype
+from parge.graph.segments import line_number, read_segments, without_comments
+from parge.ids import STRING, parse_ids
+from parge.memory import format_bytes
+from parge.typing import IdArray, IntArray
+
+
+def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Graph:
+    """Return the graph with isolated vertices added.
+
+    Parameters
+    ----------
+    graph : Graph
+    vertices : int, or array of ids
+        A count n says that the ids are 0..n-1, and any other id is an error; ids are added to those there are.
+
+    Examples
+    --------
+    >>> graph = add_vertices(Graph.from_edges([0], [2]), 4)
+    >>> graph.n_vertices, graph.degrees.tolist()
+    (4, [1, 0, 1, 0])
+    """
+    if isinstance(vertices, (int, np.integer)):
+        _check_count(graph, int(vertices))
+        return _renumber(graph, graph.outside_ids, int(vertices), None)
+    ids, extra = graph.outside_ids, vertices
+    if extra.size == 0:
+        return graph
+    if not graph.n_vertices:
+        ids = ids.astype(extra.dtype)
+    if (ids.dtype == STRING) != (extra.dtype == STRING):
+        graph = _with_string_ids(graph)
+        ids, extra = graph.outside_ids, extra.astype(STRING)
+    everything = np.unique(np.concatenate([ids, extra]))
+    plain = everything.dtype != STRING and everything[0] == 0 and everything[-1] == everything.size - 1
+    return _renumber(graph, np.searchsorted(everything, ids), everything.size, None if plain else everything)
+
+
+def read_vertices(path: Path) -> IdArray:
+    """Read ids, one a line; lines that start with # or % are comments, blanks around an id are not part of it."""
+    ids: list[str] = []
+    for offset, segment in read_segments(path):
+        try:
+            text = without_comments(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
+            raise InputError(
+                f"{path}, about line {line:,}: not UTF-8 text; one vertex id a line was expected"
+            ) from None
+        ids.extend(stripped for line in text.split("\n") if (stripped := line.strip(" \t\r")))
+    if not ids:
+        raise InputError(f"{path} names no vertex; one id a line was expected")
+    return parse_ids(ids)
+
+
+def outside(graph: Graph, n_vertices: int) -> Any:
+    """Return an id that is not one of 0..n_vertices-1, or None."""
+    ids = graph.outside_ids
+    if not ids.size or (ids.dtype != STRING and ids[0] >= 0 and ids[-1] < n_vertices):
+        return None
+    return ids[0] if ids.dtype == STRING or ids[0] < 0 else ids[np.searchsorted(ids, n_vertices)]
+
+
+def _check_count(graph: Graph, n_vertices: int) -> None:
+    if n_vertices < 0:
+        raise InputError(f"the number of vertices must not be negative; got {n_vertices}")
+    found = outside(graph, n_vertices)
+    if found is None:
+        return
+    if graph.outside_ids.dtype == STRING:
+        raise InputError(
+            f"{n_vertices:,} vertices were asked for, so ids must be 0..{n_vertices - 1}; found the id {found!r}; "
+            "name the vertices in a file, one id a line, instead"
+        )
+    raise InputError(
+        f"{n_vertices:,} vertices were asked for, so ids must be 0..{n_vertices - 1}; found the id {found}; "
+        "give a larger count, or name the vertices in a file, one id a line"
+    )
+
+
+def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | None) -> Graph:
+    """Return the graph where vertex v is called ``number[v]``; numbers rise with v, so rows stay sorted."""
+    try:
+        degrees = np.zeros(n_vertices + 1, np.int64)
+    except (MemoryError, ValueError):
+        size = format_bytes(8.0 * n_vertices)
+        raise InputError(f"{n_vertices:,} vertices were asked for; their row offsets alone take {size}") from None
+    degrees[1 + number] = graph.degrees
+    same = number.size == 0 or number[-1] == number.size - 1
+    indices = graph.indices if same else number.astype(number_dtype(n_vertices))[graph.indices]
+    features = None
+    if graph.features is not None and n_vertices == graph.n_vertices:
+        features = graph.features
+    return Graph(np.cumsum(degrees), indices, graph.weights, ids, features, graph.notices)
+
+
+def _with_string_ids(graph: Graph) -> Graph:
+    """Return the graph with its integer ids as strings, whose order differs: 10 stands before 9."""
+    ids = graph.outside_ids.astype(STRING)
+    return permuted(replace(graph, ids=None), ids) if graph.n_vertices else graph
+
+
+def permuted(graph: Graph, ids: IdArray) -> Graph:
+    """Return the graph where vertex v is called ``ids[v]``, renumbered so that ids ascend."""
+    order = np.argsort(ids, kind="stable")
+    number = np.empty(ids.size, graph.indices.dtype)
+    number[order] = np.arange(ids.size)
+    source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
+    once = source < graph.indices
+    weights = None if graph.weights is None else graph.weights[once]
+    found = assemble(
+        number[source[once]], number[graph.indices[once]], weights, n_vertices=graph.n_vertices, ids=ids[order]
+    )
+    features = None if graph.features is None else graph.features[order]
+    return replace(found, features=features, notices=graph.notices)
