@@ -1,0 +1,171 @@
+"""Text edge lists: two ids a line, and a weight if there is one."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from parge.errors import InputError
+from parge.graph.build import check_weights
+from parge.graph.faults import has_integer_ids, line_fault
+from parge.graph.files import format_suffix, refuse_larger_than_memory
+from parge.graph.gather import Gatherer
+from parge.graph.graph import Graph
+from parge.graph.layout import Layout, sniff
+from parge.graph.segments import line_number, narrow, read_head, read_segments
+from parge.typing import FloatArray, IntArray
+
+Edges = tuple[Any, Any, FloatArray | None]
+"""Arrow columns of sources and targets, and the weights."""
+
+# Bytes looked at together for odd integers: the masks stay in a cache.
+_SLICE = 2**18
+
+
+class _NotIntegers(Exception):  # noqa: N818 - not an error: the ids are strings, then
+    """Ids that would not come back as given if they were read as integers, and the byte where their line starts."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+def read_edge_list(path: Path, *, weighted: bool = True) -> Graph:
+    """Read a text edge list; docs/formats.md says what is recognised."""
+    layout = sniff(read_head(path), path, suffix=format_suffix(path), weighted=weighted)
+    if layout is None:
+        return Graph.from_edges([], [])
+    if not layout.integers:
+        return _gather(path, layout).graph(layout.notices)
+    try:
+        return _gather(path, layout).graph(layout.notices)
+    except _NotIntegers as found:
+        line = line_number(path, found.offset)
+        notice = f"ids are read as strings, because line {line:,} has one that is not a plain 64-bit integer"
+        return _gather(path, replace(layout, integers=False)).graph((*layout.notices, notice))
+
+
+def _gather(path: Path, layout: Layout) -> Gatherer:
+    """Parse segment by segment: as it is, else cleaned; one that still fails is searched for the line at fault."""
+    edges = Gatherer()
+    types = [pa.int32(), pa.int64()] if layout.integers else [pa.large_string()]
+    clean = False
+    for offset, segment in read_segments(path, layout.start):
+        refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
+        parsed = None if clean or _needs_cleaning(segment, layout) else _parse(segment, layout, types)
+        if parsed is None:
+            parsed = _parse(layout.cleaned(bytes(segment)), layout, types)
+            clean = layout.integers
+        if parsed is None:
+            raise _explained(path, layout, types, offset, bytes(segment))
+        types = types[types.index(parsed[0].type) :]
+        edges.add(*parsed)
+    return edges
+
+
+def _needs_cleaning(segment: memoryview, layout: Layout) -> bool:
+    """Return whether string ids could be confused with comments or with blanks of the other kind.
+
+    Integers cannot: they fail to parse, or have the blanks trimmed.
+    """
+    if layout.integers:
+        return False
+    marks = b"#%" + (b" \t".replace(layout.delimiter.encode(), b"") if layout.blanks else b"")
+    text = bytes(segment)
+    return any(mark.to_bytes() in text for mark in marks)
+
+
+def _parse(text: bytes | memoryview, layout: Layout, types: list[Any]) -> Edges | None:
+    """Return the edges as the first of these types that all ids have, or None where something is wrong."""
+    if not len(text):
+        return pa.array([], types[0]), pa.array([], types[0]), None
+    for kind in types:
+        try:
+            table = _parse_table(text, layout, kind)
+        except (pa.ArrowInvalid, pa.ArrowKeyError):
+            continue
+        source, target, *rest = table.columns
+        try:
+            weights = check_weights(rest[0].to_numpy(), len(table)) if rest else None
+        except InputError:
+            return None
+        if layout.integers:
+            return None if has_odd_integers(text) else (source, target, weights)
+        source, target = (pc.ascii_trim(column, " \t") for column in (source, target))
+        good = all(_good_names(column) for column in (source, target))
+        return (source, target, weights) if good else None
+    return None
+
+
+def _parse_table(text: bytes | memoryview, layout: Layout, kind: Any) -> Any:
+    names = [str(place) for place in range(layout.n_columns)]
+    used = [names[place] for place in layout.columns.used]
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(pa.py_buffer(text)),
+        pyarrow.csv.ReadOptions(column_names=names),
+        pyarrow.csv.ParseOptions(delimiter=layout.delimiter, quote_char='"' if layout.delimiter == "," else False),
+        pyarrow.csv.ConvertOptions(
+            column_types=dict(zip(used, (kind, kind, pa.float64()), strict=False)),
+            include_columns=used,
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    )
+
+
+def _good_names(column: Any) -> bool:
+    """Return whether no id is empty or has a line break."""
+    bad = pc.or_(pc.equal(column, ""), pc.match_substring_regex(column, "[\r\n]"))
+    return not pc.any(bad, min_count=0).as_py()
+
+
+def has_odd_integers(text: bytes | memoryview) -> bool:
+    """Return whether a number is written with a leading zero, as -0, or in hexadecimal.
+
+    pyarrow would read it as the integer that it is, and it would not come back as given. Signs of exponents are no
+    signs of numbers.
+
+    >>> [has_odd_integers(text) for text in (b"10 0 0.5 1e-05", b"1 007", b"0x1 2", b"-0 1")]
+    [False, True, True, True]
+    """
+    data = np.frombuffer(text, np.uint8)
+    for start in range(0, data.size, _SLICE):
+        part = data[start : start + _SLICE + 1]
+        zeros = start + 1 + np.flatnonzero((part[1:] == ord("0")) & (part[:-1] <= ord("-")))
+        if start == 0 and part[0] == ord("0"):
+            zeros = np.concatenate([[0], zeros])
+        if zeros.size and _any_odd(data, zeros):
+            return True
+    return False
+
+
+def _any_odd(data: NDArray[np.uint8], zeros: IntArray) -> bool:
+    """Return whether one of these zeros, each after a separator or sign or at the start, makes a number odd."""
+    before = np.where(zeros > 0, data[zeros - 1], ord(" "))
+    before_that = np.where(zeros > 1, data[zeros - 2], ord(" "))
+    after = np.where(zeros + 1 < data.size, data[np.minimum(zeros + 1, data.size - 1)], ord(" "))
+    signed = (before == ord("-")) | (before == ord("+"))
+    longer = ((after >= ord("0")) & (after <= ord("9"))) | ((after | 32) == ord("x"))
+    return bool(np.where(signed, (before == ord("-")) & (before_that <= ord("-")), longer).any())
+
+
+def _explained(path: Path, layout: Layout, types: list[Any], offset: int, segment: bytes) -> Exception:
+    """Return what is wrong with a segment that cannot be parsed: an error that names the line, or `_NotIntegers`."""
+    begin, lines = narrow(segment, lambda part: _parse(layout.cleaned(part), layout, types) is None)
+    place, odd = offset + begin, None
+    for line in lines.splitlines(keepends=True):
+        fault = line_fault(line, layout)
+        if fault:
+            return InputError(f"{path}, line {line_number(path, place):,}: {fault}")
+        if odd is None and not has_integer_ids(line, layout):
+            odd = place
+        place += len(line)
+    if layout.integers and odd is not None:
+        return _NotIntegers(odd)
+    near = line_number(path, offset + begin)
+    return InputError(f"{path}, about line {near:,}: these lines cannot be split into edges")

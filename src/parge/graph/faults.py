@@ -1,0 +1,57 @@
+"""What is wrong with a line of a text edge list, said to a person; used after parsing has failed."""
+
+import re
+
+import numpy as np
+
+from parge.graph.layout import Layout, is_integer
+from parge.graph.segments import MAX_LINE
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def line_fault(line: bytes, layout: Layout) -> str:
+    """Say what is wrong with a line and what to do; nothing where it is an edge, a comment or empty."""
+    if len(line) > MAX_LINE:
+        return f"a line of {len(line):,} bytes; one edge a line was expected"
+    try:
+        text = _text(line, layout)
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start : error.start + 1].hex()
+        return f"not UTF-8 text (byte 0x{byte}); convert the file to UTF-8, for example with iconv"
+    return _fields_fault(layout.split(text), text, layout) if text.strip(" \t") else ""
+
+
+def has_integer_ids(line: bytes, layout: Layout) -> bool:
+    """Return whether both ids of a faultless line are integers; so are those of a comment, which has none."""
+    text = _text(line, layout)
+    fields = layout.split(text) if text.strip(" \t") else []
+    return not fields or all(is_integer(fields[place]) for place in layout.columns.used[:2])
+
+
+def _text(line: bytes, layout: Layout) -> str:
+    return layout.cleaned(line).decode().strip("\r\n")
+
+
+def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
+    shown = f"in {text[:80]!r}"
+    if layout.delimiter == "," and text.count('"') % 2:
+        return f"a quote that is not closed, {shown}; ids cannot hold line breaks"
+    if len(fields) != layout.n_columns:
+        return (
+            f"{layout.n_columns} columns were expected, as in the first line; found {len(fields)}, {shown}; "
+            "write one edge a line, all with the same columns"
+        )
+    source, target, *weights = (fields[place] for place in layout.columns.used)
+    if not source or not target:
+        return f"an id is empty, {shown}; every edge needs two ids"
+    if weights and not _is_weight(weights[0]):
+        return (
+            f"the weight {weights[0][:80]!r} is not a finite number from 0 up, {shown}; correct it, or read without "
+            "weights (weighted=False, --unweighted)"
+        )
+    return ""
+
+
+def _is_weight(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= float(np.finfo(np.float32).max)

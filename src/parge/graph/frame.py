@@ -1,0 +1,113 @@
+"""Tables of edges: Parquet files, and arrow, pandas or polars frames."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parge.errors import InputError
+from parge.graph.build import check_weights
+from parge.graph.columns import Columns, asked_for
+from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
+from parge.graph.gather import Gatherer
+from parge.graph.graph import Graph
+from parge.typing import FloatArray
+
+# Rows read at a time.
+_BATCH = 2**20
+
+
+def read_parquet(path: Path, *, weighted: bool = True) -> Graph:
+    """Read the edges of a Parquet file: columns by their names, else the first two."""
+    import pyarrow.parquet as pq
+
+    check_file(path)
+    with foreign_errors(path, "Parquet"), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        names = file.schema_arrow.names
+        refuse_larger_than_memory(path, 8.0 * file.metadata.num_rows, f"{file.metadata.num_rows:,} edges")
+        try:
+            columns = asked_for(names, None, None, None)
+            reader = _Reader(names, columns if weighted else Columns(columns.source, columns.target))
+            used = [names[place] for place in reader.columns.used]
+            for batch in file.iter_batches(_BATCH, columns=used):
+                reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        return reader.graph()
+
+
+def from_table(table: Any, source: str | None, target: str | None, weight: str | None) -> Graph:
+    """Build a graph from an arrow table of edges."""
+    reader = _Reader(table.column_names, asked_for(table.column_names, source, target, weight))
+    reader.add([table.column(place) for place in reader.columns.used])
+    return reader.graph()
+
+
+class _Reader:
+    """Takes runs of rows and remembers how many there were, to say where one is at fault."""
+
+    def __init__(self, names: list[str], columns: Columns) -> None:
+        self.columns = columns
+        self._names = [names[place] for place in columns.used]
+        ignored = [name for place, name in enumerate(names) if place not in columns.used]
+        self._notices = (f"columns ignored: {', '.join(map(repr, ignored))}",) if ignored else ()
+        self._edges = Gatherer()
+        self._n_rows = 0
+
+    def add(self, parts: list[Any]) -> None:
+        for name, part in zip(self._names, parts, strict=True):
+            self._refuse_nulls(name, part)
+        source, target = (_as_ids(name, part) for name, part in zip(self._names, parts[:2], strict=False))
+        if source.type != target.type and pa.large_string() in (source.type, target.type):
+            source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
+        weights = self._weights(parts[2]) if len(parts) > 2 else None
+        self._edges.add(source, target, weights)
+        self._n_rows += len(source)
+
+    def graph(self) -> Graph:
+        return self._edges.graph(self._notices)
+
+    def _refuse_nulls(self, name: str, part: Any) -> None:
+        if part.null_count:
+            row = pc.index(pc.is_null(part), True).as_py()
+            raise InputError(
+                f"the column {name!r} has no value in row {self._n_rows + row + 1:,} ({part.null_count:,} such rows); "
+                "drop these rows"
+            )
+
+    def _weights(self, part: Any) -> FloatArray:
+        name = self._names[2]
+        if not _is_number(part.type):
+            raise InputError(f"the weights in the column {name!r} must be numbers; found {part.type}")
+        weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if bad.size:
+            raise InputError(
+                f"the column {name!r} has the weight {weights[bad[0]]} in row {self._n_rows + bad[0] + 1:,}; weights "
+                "must be finite and not negative"
+            )
+        return check_weights(weights, len(part))
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _as_ids(name: str, part: Any) -> Any:
+    """Return a column as integers of 32 or 64 bits, or as strings."""
+    kind = part.type
+    if pa.types.is_dictionary(kind):
+        part, kind = part.cast(kind.value_type), kind.value_type
+    if pa.types.is_integer(kind):
+        beyond = pa.types.is_uint64(kind) and len(part) and pc.max(part).as_py() >= 2**63
+        return part.cast(pa.large_string() if beyond else pa.int32() if kind.bit_width < 32 else _signed(kind))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return part.cast(pa.large_string())
+    hint = "; turn it into integers" if pa.types.is_floating(kind) else ""
+    raise InputError(f"the ids in the column {name!r} must be integers or strings; found {kind}{hint}")
+
+
+def _signed(kind: Any) -> Any:
+    return pa.int32() if pa.types.is_int32(kind) else pa.int64()

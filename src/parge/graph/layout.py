@@ -1,0 +1,213 @@
+"""How the lines of a text edge list are made, seen from its first lines."""
+
+import csv
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from parge.errors import InputError
+from parge.graph.columns import Columns, by_name
+from parge.graph.segments import single_blanks, without_comments
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_NUMBERS = re.compile(r"[-+.,0-9eE\s]*")
+_WORD = re.compile(r"[^\W\d]\w*([ .:-]\w+)*")
+_ATTRIBUTES = re.compile(rb"(?m)[ \t,]+\{[^\r\n]*\}[ \t]*$")
+_WITH_ATTRIBUTES = re.compile(r"[^ \t,]+[ \t,]+[^ \t,]+[ \t,]+\{.*\}[ \t]*")
+
+# Lines that are looked at before parsing starts.
+_SAMPLE = 100
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What separates the columns, which of them make an edge, and where the first edge starts.
+
+    Parameters
+    ----------
+    start : int
+        Bytes before the first edge: comments and a header.
+    delimiter : str
+        Space, tab or comma.
+    blanks : bool
+        Whether any run of blanks separates; else each single delimiter does, and ids may contain blanks.
+    n_columns : int
+        Columns of every line.
+    columns : Columns
+        Those that make an edge.
+    integers : bool
+        Whether the first lines have integers as ids.
+    attributes : bool
+        Whether lines end in a ``{...}`` of attributes, as networkx writes them, which is cut off.
+    notices : tuple of str
+        What is ignored.
+    """
+
+    start: int
+    delimiter: str
+    blanks: bool
+    n_columns: int
+    columns: Columns
+    integers: bool
+    attributes: bool = False
+    notices: tuple[str, ...] = ()
+
+    def cleaned(self, segment: bytes) -> bytes:
+        """Return lines that pyarrow can split: no comments, and one delimiter between columns."""
+        text = without_comments(segment)
+        if self.attributes:
+            text = _ATTRIBUTES.sub(b"", text)
+        return single_blanks(text).replace(b" ", self.delimiter.encode()) if self.blanks else text
+
+    def split(self, line: str) -> list[str]:
+        """Return the fields of one line."""
+        return split_line(line, self.delimiter, self.blanks)
+
+
+def split_line(line: str, delimiter: str, blanks: bool) -> list[str]:
+    """Return the fields of one line; quotes mean something between commas only.
+
+    >>> split_line('"a, b", c', ",", False)
+    ['a, b', 'c']
+    """
+    if blanks:
+        return [field for field in line.replace("\t", " ").split(" ") if field]
+    fields = line.split(delimiter)
+    if delimiter == "," and '"' in line:
+        with suppress(csv.Error):
+            fields = next(csv.reader([line]))
+    return [field.strip(" \t") for field in fields]
+
+
+def is_integer(field: str) -> bool:
+    """Return whether a field is an integer as Python would write it, and fits 64 bits.
+
+    >>> [is_integer(text) for text in ("7", "-7", "007", "+7", "7.0", "99999999999999999999")]
+    [True, True, False, False, False, False]
+    """
+    return bool(_INTEGER.fullmatch(field)) and field != "-0" and -(2**63) <= int(field[:21]) < 2**63
+
+
+def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool) -> Layout | None:
+    """Return the layout of a file from its first lines, or None where they hold no data."""
+    start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    _refuse_binary(head, path)
+    lines = _data_lines(head, start)
+    if not lines:
+        return None
+    texts = [line.decode("utf-8", "replace") for _, line in lines]
+    attributes = all(_WITH_ATTRIBUTES.fullmatch(text) for text in texts)
+    if attributes:
+        texts = [text.partition("{")[0].rstrip(" \t,") for text in texts]
+    delimiter, blanks = _delimiter(texts, suffix)
+    rows = [split_line(text, delimiter, blanks) for text in texts]
+    header = rows[0] if _is_header(rows) else None
+    body = rows[1:] if header else rows
+    if header and not body:
+        return None
+    n_columns = len(body[0])
+    _refuse_narrow(path, n_columns, texts[0], delimiter, blanks)
+    layout = Layout(
+        start=lines[bool(header)][0],
+        delimiter=delimiter,
+        blanks=blanks,
+        n_columns=n_columns,
+        columns=Columns(0, 1),
+        integers=False,
+        attributes=attributes,
+        notices=("the {...} after the two ids ignored",) if attributes else (),
+    )
+    return _with_columns(layout, header, body, weighted)
+
+
+def _refuse_binary(head: bytes, path: Path) -> None:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16 text; save it as UTF-8")
+    if b"\0" in head[: 2**16]:
+        raise InputError(
+            f"{path} is not text, and its suffix names no binary format; formats are told by their suffix: "
+            ".parquet, .npz, .mat, and text for every other"
+        )
+
+
+def _data_lines(head: bytes, start: int) -> list[tuple[int, bytes]]:
+    """Return the first lines that are neither empty nor comments, with their offsets."""
+    found, offset = [], start
+    for line in head[start:].splitlines(keepends=True):
+        text = line.strip()
+        if text and not text.startswith((b"#", b"%")):
+            found.append((offset, line.rstrip(b"\r\n")))
+            if len(found) == _SAMPLE:
+                break
+        offset += len(line)
+    return found
+
+
+def _delimiter(texts: list[str], suffix: str) -> tuple[str, bool]:
+    """Return what separates columns, and whether runs of it do.
+
+    A tab, then a comma, that the first line and most others have; a suffix that names one of them goes before. But
+    where lines hold nothing but numbers, blanks separate them too, as in ``1 2<tab>0.5``; and where only
+    blanks give every line as many columns, they separate.
+    """
+    usual = [mark for mark in ("\t", ",") if mark in texts[0] and 2 * sum(mark in text for text in texts) > len(texts)]
+    for mark, name in (("\t", ".tsv"), (",", ".csv")):
+        if suffix == name and mark in usual:
+            return mark, False
+    numbers = all(_NUMBERS.fullmatch(text) for text in texts)
+    if usual and not (numbers and _has_inner_blanks(texts[0], usual[0])):
+        even = len(_widths(texts, usual[0], blanks=False)) == 1
+        if even or len(blank := _widths(texts, " ", blanks=True)) > 1 or 1 in blank:
+            return usual[0], False
+    first = texts[0].strip(" ")
+    return ("\t" if "\t" in first and " " not in first else " "), True
+
+
+def _widths(texts: list[str], delimiter: str, *, blanks: bool) -> set[int]:
+    return {len(split_line(text, delimiter, blanks)) for text in texts}
+
+
+def _has_inner_blanks(text: str, mark: str) -> bool:
+    return any(" " in field.strip(" \t") or "\t" in field.strip(" \t") for field in text.split(mark))
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row names columns: by names in common use, or as words over integers."""
+    first, rest = rows[0], rows[1:]
+    if len(first) < 2:
+        return False
+    named = by_name(first)
+    if named and all(_WORD.fullmatch(first[place]) for place in named.used):
+        return True
+    words = all(_WORD.fullmatch(field) for field in first[:2])
+    return words and bool(rest) and all(is_integer(field) for row in rest for field in row[:2])
+
+
+def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks: bool) -> None:
+    if n_columns > 1:
+        return
+    between = {"\t": "tabs", ",": "commas"}.get("" if blanks else delimiter, "blanks")
+    raise InputError(
+        f"{path}: one column was found where two ids were expected, in the line {text[:80]!r} (split at {between}); "
+        "write one edge a line: two ids, and a weight if there is one, separated by blanks, tabs or commas"
+    )
+
+
+def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]], weighted: bool) -> Layout:
+    """Choose the columns and say which are ignored."""
+    named = by_name(header) if header else None
+    if named and max(named.used) < layout.n_columns:
+        columns = named
+    else:
+        empty = all(len(row) < 3 or not row[2] for row in body)
+        columns = Columns(0, 1, 2 if layout.n_columns > 2 and not empty else None)
+    if not weighted:
+        columns = replace(columns, weight=None)
+    ignored = [place for place in range(layout.n_columns) if place not in columns.used]
+    if not weighted and not named:
+        ignored = [place for place in ignored if place > 2]
+    names = ", ".join(repr(header[place]) if header else str(place + 1) for place in ignored)
+    notices = (f"columns ignored: {names}",) if ignored else ()
+    integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
+    return replace(layout, columns=columns, integers=integers, notices=layout.notices + notices)

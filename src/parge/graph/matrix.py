@@ -1,0 +1,171 @@
+"""Square matrices as graphs: scipy's own, and the files that hold one (.mtx, .npz, .mat)."""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from parge.errors import InputError
+from parge.graph.build import check_weights, useful_weights
+from parge.graph.files import check_file, foreign_errors, open_bytes, refuse_larger_than_memory
+from parge.graph.graph import Graph
+from parge.graph.numbering import number_dtype
+from parge.graph.vertices import permuted
+from parge.ids import as_ids, repeated, show_ids
+from parge.typing import IdArray
+
+# Names under which .mat files keep the adjacency matrix, in this order.
+_MAT_NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")
+
+_MAT_NUMBERS = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+
+
+def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
+    """Build a graph from a square matrix, sparse or dense; entry (u, v) is the weight of the edge.
+
+    >>> from_matrix(np.array([[0, 2, 0], [0, 0, 0], [0, 0, 0]])).notices
+    ('the matrix is not symmetric: read as undirected, an entry in either direction is an edge',)
+    """
+    rows = _checked_rows(matrix, weighted=weighted)
+    notices: tuple[str, ...] = ()
+    n_loops = int(np.count_nonzero(rows.diagonal()))
+    if n_loops:
+        notices += (f"{n_loops:,} self loops dropped",)
+        rows.setdiag(0)
+        rows.eliminate_zeros()
+    rows, symmetric = _symmetric(rows)
+    if not symmetric:
+        notices += ("the matrix is not symmetric: read as undirected, an entry in either direction is an edge",)
+    indices = rows.indices.astype(number_dtype(rows.shape[0]), copy=False)
+    graph = Graph(rows.indptr.astype(np.int64), indices, useful_weights(rows.data), notices=notices)
+    return graph if ids is None else _with_ids(graph, as_ids(ids))
+
+
+def _checked_rows(matrix: Any, *, weighted: bool) -> Any:
+    """Return a new CSR matrix of positive float32 entries, sorted and without repeats."""
+    shape, kind = np.shape(matrix), np.dtype(matrix.dtype)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"an adjacency matrix must be square; found the shape {' x '.join(map(str, shape))}")
+    if kind.kind not in "biuf":
+        raise InputError(f"an adjacency matrix must hold real numbers; found {kind}")
+    if getattr(matrix, "format", "") in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)  # indices out of range would crash what follows
+    rows = sp.csr_matrix(matrix, copy=True)
+    # Small integers would overflow where repeated entries add up.
+    rows = rows.astype(np.float32 if not weighted else np.result_type(kind, np.float32), copy=False)
+    if not weighted:
+        rows.data[:] = rows.data != 0
+        np.nan_to_num(rows.data, copy=False)
+    rows.sum_duplicates()
+    if not weighted:
+        rows.data[rows.data > 1] = 1
+    rows.data = check_weights(rows.data, rows.data.size)
+    rows.eliminate_zeros()
+    return rows
+
+
+def _symmetric(rows: Any) -> tuple[Any, bool]:
+    """Return the matrix, or the larger of it and its transpose where they differ, and whether they did not."""
+    transpose = rows.T.tocsr()
+    transpose.sort_indices()
+    same = np.array_equal(rows.indptr, transpose.indptr) and np.array_equal(rows.indices, transpose.indices)
+    if same and np.array_equal(rows.data, transpose.data):
+        return rows, True
+    rows = rows.maximum(transpose).tocsr()
+    rows.sort_indices()
+    return rows, False
+
+
+def _with_ids(graph: Graph, ids: IdArray) -> Graph:
+    if ids.size != graph.n_vertices:
+        raise InputError(f"{ids.size} ids for {graph.n_vertices} vertices")
+    twice = repeated(ids)
+    if twice.size:
+        raise InputError(f"every vertex needs an id of its own; given more than once: {show_ids(twice)}")
+    return permuted(graph, ids)
+
+
+def _read_matrix(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
+    refuse_larger_than_memory(path, 8.0 * max(matrix.shape), f"{max(matrix.shape):,} vertices")
+    try:
+        return from_matrix(matrix, ids=ids, weighted=weighted)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
+    """Read a Matrix Market file; row and column k are vertex k - 1."""
+    import scipy.io
+
+    with open_bytes(path) as file:
+        size = path.stat().st_size
+        with foreign_errors(path, "Matrix Market"):
+            n_rows, n_columns, n_entries, layout, field, _ = scipy.io.mminfo(file)
+    if n_rows != n_columns:
+        raise InputError(f"{path}: an adjacency matrix must be square; found {n_rows:,} x {n_columns:,}")
+    if field == "complex":
+        raise InputError(f"{path}: an adjacency matrix must hold real numbers; found complex ones")
+    smallest = 2 if layout == "array" else 4  # bytes of the shortest entry and its line break
+    if path.suffix.lower() == ".mtx" and n_entries * smallest > 2 * size + 4096:
+        raise InputError(f"{path}: its header announces {n_entries:,} entries, more than its {size:,} bytes can hold")
+    refuse_larger_than_memory(path, 8.0 * max(n_rows, n_entries), f"{n_rows:,} vertices and {n_entries:,} entries")
+    with open_bytes(path) as file, foreign_errors(path, "Matrix Market"):
+        matrix = scipy.io.mmread(file)
+        return _read_matrix(path, matrix, weighted=weighted)
+
+
+def read_npz(path: Path, *, weighted: bool = True) -> Graph:
+    """Read a sparse matrix that scipy saved; an array ``ids`` in the file names the vertices."""
+    check_file(path)
+    with foreign_errors(path, "npz (a sparse matrix of scipy)"):
+        with zipfile.ZipFile(path) as archive:
+            members = {item.filename.removesuffix(".npy"): item.file_size for item in archive.infolist()}
+        refuse_larger_than_memory(path, sum(members.values()), f"{len(members)} arrays")
+        if "format" not in members or "shape" not in members:
+            raise InputError(
+                f"{path} holds {', '.join(sorted(members)) or 'nothing'}, which is no sparse matrix; save the "
+                "adjacency matrix with scipy.sparse.save_npz"
+            )
+        with np.load(path, allow_pickle=False) as arrays:
+            ids = arrays["ids"] if "ids" in members else None
+            shape = arrays["shape"].astype(np.float64)
+            refuse_larger_than_memory(path, 8.0 * shape.max(initial=0), f"{int(shape.max(initial=0)):,} vertices")
+        matrix = sp.load_npz(path)
+        return _read_matrix(path, matrix, ids=ids, weighted=weighted)
+
+
+def read_mat(path: Path, *, weighted: bool = True) -> Graph:
+    """Read the adjacency matrix of a MATLAB file: the square sparse one, by convention called ``network``.
+
+    No other variable is looked at, MATLAB objects and functions least of all.
+    """
+    import scipy.io
+
+    check_file(path)
+    with foreign_errors(path, "MATLAB (version 4 to 7)"):
+        try:
+            variables = scipy.io.whosmat(str(path))
+        except NotImplementedError:
+            raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
+        name = _choose(path, variables)
+        matrix = scipy.io.loadmat(str(path), variable_names=[name])[name]
+        return _read_matrix(path, matrix, weighted=weighted)
+
+
+def _choose(path: Path, variables: Sequence[tuple[str, tuple[int, ...], str]]) -> str:
+    square = [(name, kind) for name, shape, kind in variables if len(shape) == 2 and shape[0] == shape[1] > 1]
+    for kinds in ({"sparse"}, _MAT_NUMBERS):
+        names = [name for name, kind in square if kind in kinds]
+        usual = [name for name in _MAT_NAMES if name in names]
+        if usual or len(names) == 1:
+            return (usual or names)[0]
+        if names:
+            raise InputError(
+                f"{path} has several square matrices ({', '.join(names)}) and none is called network; "
+                "save the adjacency matrix under that name"
+            )
+    found = ", ".join(f"{name} ({' x '.join(map(str, shape))} {kind})" for name, shape, kind in variables)
+    raise InputError(f"{path} has no square matrix to be the graph; found {found or 'no variables'}")

@@ -1,0 +1,152 @@
+"""Files into graphs: the format by the suffix; vertices and features from files of their own."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.files import COMPRESSIONS, check_file, foreign_errors, format_suffix, refuse_larger_than_memory
+from parge.graph.graph import Graph
+
+# Reader of each format: module and function. Every other suffix is a text edge list.
+_READERS = {
+    ".parquet": ("frame", "read_parquet"),
+    ".mtx": ("matrix", "read_matrix_market"),
+    ".npz": ("matrix", "read_npz"),
+    ".mat": ("matrix", "read_mat"),
+    ".graph": ("metis", "read_metis"),
+    ".graphml": ("graphml", "read_graphml"),
+}
+
+# Read in place, so that they cannot be compressed once more.
+_SEEKABLE = {".parquet", ".npz", ".mat"}
+
+# Known files that are no graph to us; as text they would fail with a stranger message.
+_OTHERS = {
+    ".gml",
+    ".gexf",
+    ".json",
+    ".pkl",
+    ".pickle",
+    ".gpickle",
+    ".h5",
+    ".hdf5",
+    ".xlsx",
+    ".zip",
+    ".tar",
+    ".7z",
+    ".pt",
+}
+
+
+def read(
+    path: str | Path,
+    *,
+    vertices: int | str | Path | None = None,
+    features: str | Path | None = None,
+    weighted: bool = True,
+) -> Graph:
+    """Read a graph from a file.
+
+    Parameters
+    ----------
+    path : path
+        Edge list (whitespace, tab or comma; optional third column of weights; also ``.gz`` or ``.zst``), ``.parquet``,
+        ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``; docs/formats.md has the details.
+    vertices : int or path, optional
+        Vertices that exist even where no edge names them: a count n, which says that the ids are 0..n-1 and makes any
+        other id an error; or a file with one id a line.
+    features : path, optional
+        Vertex features, row i for vertex i: ``.npz`` of scipy, or ``.npy``.
+    weighted : bool
+        Whether to read weights where there are some; without them every edge weighs 1.
+
+    Returns
+    -------
+    Graph
+        Undirected; `Graph.notices` says what was normalised.
+    """
+    path = Path(path)
+    known = _known_vertices(vertices)
+    graph = _reader(path)(path, weighted=weighted)
+    if known is not None:
+        graph = _with_vertices(graph, known, path)
+    elif graph.n_edges == 0:
+        dropped = "".join(f" ({notice})" for notice in graph.notices)
+        raise InputError(
+            f"{path} has no edge between two vertices{dropped}; to read a graph without edges, say which vertices "
+            "there are: their number, or a file with one id a line"
+        )
+    return graph if features is None else _with_features(graph, Path(features))
+
+
+def _reader(path: Path) -> Callable[..., Graph]:
+    suffix = format_suffix(path)
+    check_file(path)
+    if suffix in _OTHERS:
+        formats = ", ".join(_READERS)
+        raise InputError(f"{path}: {suffix} files are not read; convert it to an edge list, or one of {formats}")
+    if suffix in _SEEKABLE and path.suffix.lower() in COMPRESSIONS:
+        raise InputError(f"{path}: {suffix} files are compressed inside; unpack it first")
+    if suffix not in _READERS and _is_matrix_market(path):
+        suffix = ".mtx"
+    module, name = _READERS.get(suffix, ("edgelist", "read_edge_list"))
+    reader: Callable[..., Graph] = getattr(import_module(f"parge.graph.{module}"), name)
+    return reader
+
+
+def _is_matrix_market(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(14) == b"%%MatrixMarket"
+
+
+def _known_vertices(vertices: int | str | Path | None) -> Any:
+    """Return the count, the ids of the file, or None."""
+    if vertices is None:
+        return None
+    if isinstance(vertices, (int, np.integer)):
+        refuse_larger_than_memory(Path("the number of vertices"), 8.0 * int(vertices), f"{int(vertices):,} vertices")
+        return int(vertices)
+    from parge.graph.vertices import read_vertices
+
+    return read_vertices(Path(vertices))
+
+
+def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
+    from parge.graph.vertices import add_vertices
+
+    try:
+        return add_vertices(graph, known)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _with_features(graph: Graph, path: Path) -> Graph:
+    import scipy.sparse as sp
+
+    check_file(path)
+    with foreign_errors(path, "features (.npz of scipy, or .npy)"):
+        matrix: Any
+        if path.suffix.lower() == ".npz":
+            matrix = sp.csr_matrix(sp.load_npz(path))
+            matrix.check_format(full_check=True)
+        elif path.suffix.lower() == ".npy":
+            matrix = np.load(path, allow_pickle=False, mmap_mode="r")
+        else:
+            raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz) or .npy (numpy.save)")
+        if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+            raise InputError(
+                f"{path}: features must be a matrix of numbers; found {matrix.dtype}, shape {matrix.shape}"
+            )
+        if matrix.shape[0] != graph.n_vertices:
+            raise InputError(
+                f"{path} has {matrix.shape[0]:,} rows, the graph has {graph.n_vertices:,} vertices; row i belongs to "
+                "vertex i, in ascending order of ids (is --vertices missing?)"
+            )
+        found = graph.with_features(matrix)
+        if not np.isfinite(found.features.data).all():
+            raise InputError(f"{path}: features must be finite; found NaN or infinity")
+    return found
