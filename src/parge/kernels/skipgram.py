@@ -1,0 +1,150 @@
+"""Skip-gram with negative sampling over walks: the plain kernel, one window of a walk at a time.
+
+After Mikolov et al. (NIPS 2013). Each vertex has a row of In (its vector) and a row of Out (how it is
+predicted). For the centre of a window, In rows of the vertices around it meet T = 1 + negatives targets:
+Out of the centre (label 1) and Out of drawn vertices (label 0), shared by that window and fresh for each centre.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from parge.kernels.alias import AliasTable, draw_item
+from parge.kernels.jit import fast_kernel, kernel
+from parge.kernels.streams import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
+from parge.typing import FloatArray, IntArray, NeighbourArray
+
+
+class Tables(NamedTuple):
+    """The two tables that training changes, (n_vertices, padded dim) float32.
+
+    Where a technique has one table (LINE of first order), both are that table and `is_one` is True.
+    """
+
+    In: FloatArray
+    Out: FloatArray
+    is_one: bool
+
+
+@fast_kernel
+def update_window(
+    tables: Tables, contexts: IntArray, n_contexts: int, targets: IntArray, rate: float, g: FloatArray, sums: FloatArray
+) -> None:
+    """Train the first `n_contexts` rows of In against the rows `targets` of Out, the first of them true.
+
+    With old values throughout: all logits first, then ``g = rate * (label - sigmoid(logit))``, then
+    ``In[c] += sum_k g[c,k] Out[k]`` and ``Out[k] += sum_c g[c,k] In[c]``. A target that equals the first one
+    trains nothing. `g` (contexts, targets) and `sums` (targets + 1, dim) are scratch space.
+    """
+    In, Out = tables.In, tables.Out
+    n_targets, dim = targets.size, In.shape[1]
+    for i in range(n_contexts):
+        c = contexts[i]
+        for k in range(n_targets):
+            t = targets[k]
+            logit = np.float32(0.0)
+            for d in range(dim):
+                logit += In[c, d] * Out[t, d]
+            sigmoid = np.float32(1.0) / (np.float32(1.0) + np.exp(-logit))
+            if k == 0:
+                g[i, k] = rate * (np.float32(1.0) - sigmoid)
+            else:
+                g[i, k] = np.float32(0.0) if t == targets[0] else -rate * sigmoid
+    sums[:n_targets] = 0
+    for i in range(n_contexts):
+        c = contexts[i]
+        for d in range(dim):
+            sums[n_targets, d] = 0
+        for k in range(n_targets):
+            t, slope = targets[k], g[i, k]
+            for d in range(dim):
+                sums[k, d] += slope * In[c, d]
+                sums[n_targets, d] += slope * Out[t, d]
+        for d in range(dim):
+            In[c, d] += sums[n_targets, d]
+    for k in range(n_targets):
+        t = targets[k]
+        for d in range(dim):
+            Out[t, d] += sums[k, d]
+
+
+@fast_kernel
+def draw_targets(noise: AliasTable, centre: int, state: Bits, targets: IntArray) -> Bits:
+    """Write the centre and its negatives into `targets`; return the state of the stream."""
+    targets[0] = centre
+    for k in range(1, targets.size):
+        state += GOLDEN
+        targets[k] = draw_item(noise, mix(state))
+    return state
+
+
+@fast_kernel
+def window_around(walk: NeighbourArray, i: int, reach: int, contexts: IntArray) -> int:
+    """Write the vertices at most `reach` steps from step i, without it, into `contexts`; return how many."""
+    n = 0
+    for j in range(max(0, i - reach), min(walk.size, i + reach + 1)):
+        if j != i:
+            contexts[n] = walk[j]
+            n += 1
+    return n
+
+
+@fast_kernel
+def train_walks(
+    tables: Tables,
+    noise: AliasTable,
+    walks: NeighbourArray,
+    keys: KeyArray,
+    rates: FloatArray,
+    window: int,
+    negatives: int,
+) -> None:
+    """Train every walk (row) in order, at its own rate, drawing from the stream of its own key.
+
+    The window of each centre reaches 1..window steps, drawn uniformly.
+    """
+    targets = np.empty(negatives + 1, np.int64)
+    contexts = np.empty(2 * window, np.int64)
+    g = np.empty((2 * window, negatives + 1), np.float32)
+    sums = np.empty((negatives + 2, tables.In.shape[1]), np.float32)
+    for w in range(walks.shape[0]):
+        state = open_stream(keys[w], TRAIN)
+        for i in range(walks.shape[1]):
+            state += GOLDEN
+            reach = 1 + below(high(mix(state)), window)
+            n_contexts = window_around(walks[w], i, reach, contexts)
+            state = draw_targets(noise, walks[w, i], state, targets)
+            if tables.is_one:
+                # Here a negative may be the context itself: treat it as one that equals the centre.
+                for k in range(1, targets.size):
+                    for j in range(n_contexts):
+                        if targets[k] == contexts[j]:
+                            targets[k] = targets[0]
+            update_window(tables, contexts, n_contexts, targets, rates[w], g, sums)
+
+
+@kernel
+def all_finite(table: FloatArray) -> bool:
+    """Return whether no number of the table is infinite or NaN."""
+    for v in range(table.shape[0]):
+        for d in range(table.shape[1]):
+            if not np.isfinite(table[v, d]):
+                return False
+    return True
+
+
+def new_table(n_rows: int, dim: int) -> FloatArray:
+    """Return a table of zeros, its `dim` columns padded to a multiple of 16 and every row on 64 bytes."""
+    width = padded(dim)
+    flat = np.zeros(n_rows * width + 16, np.float32)
+    skip = -flat.ctypes.data % 64 // 4
+    return flat[skip : skip + n_rows * width].reshape(n_rows, width)
+
+
+def padded(dim: int) -> int:
+    """Return the columns that a table of `dim` columns takes: a multiple of 16 floats, 64 bytes.
+
+    >>> padded(100), padded(128)
+    (112, 128)
+    """
+    return -(-dim // 16) * 16

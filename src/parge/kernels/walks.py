@@ -1,0 +1,188 @@
+"""Random walks over compressed sparse rows: uniform, by weight, and of second order (node2vec)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.kernels.jit import kernel
+from parge.kernels.streams import GOLDEN, WALK, Bits, KeyArray, Number, below, high, low, mix, open_stream
+from parge.typing import FloatArray, IntArray, NeighbourArray
+
+# Walks that advance together: their reads of distant rows overlap instead of waiting for each other.
+LANES = 32
+
+# Rejected candidates after which a second-order step weighs its whole row instead.
+TRIALS = 64
+
+
+class Rows(NamedTuple):
+    """What a walk reads: the graph's rows and, where edges are weighted, the cumulated shares of each row."""
+
+    indptr: IntArray
+    indices: NeighbourArray
+    shares: NDArray[np.uint32]
+
+
+@kernel
+def row_shares(indptr: IntArray, weights: FloatArray) -> NDArray[np.uint32]:
+    """Return per row the cumulated weights as shares of the row's sum, in units of 2^-32.
+
+    Entry j is the end of j's share, so 32 random bits pick the first j whose entry exceeds them; a row's
+    last entry stands for 2^32. Integers keep the resolution of 2^-32 along all of a hub's row, which float32
+    (2^-24) would not, for the same 4 bytes.
+    """
+    shares = np.empty(weights.size, np.uint32)
+    for v in range(indptr.size - 1):
+        total = 0.0
+        for j in range(indptr[v], indptr[v + 1]):
+            total += weights[j]
+        running = 0.0
+        for j in range(indptr[v], indptr[v + 1]):
+            running += weights[j]
+            shares[j] = np.uint32(min(running / total * 4294967296.0, 4294967295.0))
+    return shares
+
+
+@kernel
+def strengths(indptr: IntArray, weights: FloatArray) -> NDArray[np.float64]:
+    """Return the sum of weights of every row; `weights` of size 0 means that each weighs 1."""
+    out = np.zeros(indptr.size - 1, np.float64)
+    for v in range(out.size):
+        if weights.size == 0:
+            out[v] = indptr[v + 1] - indptr[v]
+        else:
+            for j in range(indptr[v], indptr[v + 1]):
+                out[v] += weights[j]
+    return out
+
+
+@kernel
+def pick(rows: Rows, v: int, bits: Bits) -> Number:
+    """Return the place in `indices` of a neighbour of v, from 32 random bits."""
+    first, last = rows.indptr[v], rows.indptr[v + 1] - 1
+    if rows.shares.size == 0:
+        return first + below(bits, last + 1 - first)
+    while first < last:
+        middle = (first + last) >> 1
+        if bits < rows.shares[middle]:
+            last = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@kernel
+def find(rows: Rows, v: int, wanted: int) -> Number:
+    """Return the place in `indices` of the neighbour `wanted` of v, or -1."""
+    first, last = rows.indptr[v], rows.indptr[v + 1]
+    while first < last:
+        middle = (first + last) >> 1
+        if rows.indices[middle] < wanted:
+            first = middle + 1
+        else:
+            last = middle
+    if first < rows.indptr[v + 1] and rows.indices[first] == wanted:
+        return first
+    return -1
+
+
+@kernel
+def share_of(rows: Rows, v: int, j: int) -> Number:
+    """Return the probability that a first-order step from v takes place j of its row."""
+    start, end = rows.indptr[v], rows.indptr[v + 1]
+    if rows.shares.size == 0:
+        return 1.0 / (end - start)
+    before = 0.0 if j == start else float(rows.shares[j - 1])
+    after = 4294967296.0 if j == end - 1 else float(rows.shares[j])
+    return (after - before) / 4294967296.0
+
+
+@kernel
+def fill_walks(rows: Rows, starts: NeighbourArray, keys: KeyArray, walks: NeighbourArray) -> None:
+    """Write one first-order walk a row of `walks`; no start may be isolated.
+
+    Each walk draws from the stream of its own key, one draw a step.
+    """
+    state = np.empty(LANES, np.uint64)
+    place = np.empty(LANES, np.int64)
+    for first in range(0, starts.size, LANES):
+        n = min(LANES, starts.size - first)
+        for i in range(n):
+            walks[first + i, 0] = starts[first + i]
+            state[i] = open_stream(keys[first + i], WALK)
+        for s in range(1, walks.shape[1]):
+            for i in range(n):
+                state[i] += GOLDEN
+                place[i] = pick(rows, walks[first + i, s - 1], high(mix(state[i])))
+            for i in range(n):
+                walks[first + i, s] = rows.indices[place[i]]
+
+
+@kernel
+def bias(rows: Rows, before: int, candidate: int, p: float, q: float) -> float:
+    """Return node2vec's factor alpha of Grover and Leskovec (KDD 2016), section 3.2.2."""
+    if candidate == before:
+        return 1.0 / p
+    # Search the shorter of the two rows: the graph is symmetric.
+    u, v = before, candidate
+    if rows.indptr[u + 1] - rows.indptr[u] > rows.indptr[v + 1] - rows.indptr[v]:
+        u, v = v, u
+    return 1.0 if find(rows, u, v) >= 0 else 1.0 / q
+
+
+@kernel
+def weigh_row(rows: Rows, before: int, v: int, p: float, q: float, bits: Bits) -> Number:
+    """Return the next vertex by weighing all of v's row: exact, and linear in the degree of v."""
+    total = 0.0
+    for j in range(rows.indptr[v], rows.indptr[v + 1]):
+        total += share_of(rows, v, j) * bias(rows, before, rows.indices[j], p, q)
+    height = total * (float(bits) / 4294967296.0)
+    for j in range(rows.indptr[v], rows.indptr[v + 1]):
+        height -= share_of(rows, v, j) * bias(rows, before, rows.indices[j], p, q)
+        if height < 0.0:
+            return np.int64(rows.indices[j])
+    return np.int64(rows.indices[rows.indptr[v + 1] - 1])
+
+
+@kernel
+def second_order_step(rows: Rows, before: int, v: int, p: float, q: float, state: Bits) -> tuple[Number, Bits]:
+    """Return the vertex after `before`, v, and the state of the stream.
+
+    Rejection sampling: a first-order candidate is kept with probability bias / ceiling. The ceiling is that
+    of the candidates other than `before`; where 1/p is above it, the excess stands as a strip of its own
+    beside them (as in KnightKing, SOSP 2019), so a small p costs no rejections. After `TRIALS` failures the
+    row is weighed: exact as well, because trials are independent, and it bounds the time at a dead end
+    under a large p.
+    """
+    ceiling = max(1.0, 1.0 / q)
+    excess = 0.0
+    if 1.0 / p > ceiling:
+        excess = share_of(rows, v, find(rows, v, before)) * (1.0 / p - ceiling)
+    for _ in range(TRIALS):
+        state += GOLDEN
+        draw = mix(state)
+        height = (ceiling + excess) * (float(low(draw)) / 4294967296.0)
+        if height >= ceiling:
+            return np.int64(before), state
+        candidate: Number = rows.indices[pick(rows, v, high(draw))]
+        if height < bias(rows, before, candidate, p, q):
+            return np.int64(candidate), state
+    state += GOLDEN
+    return weigh_row(rows, before, v, p, q, high(mix(state))), state
+
+
+@kernel
+def fill_biased_walks(
+    rows: Rows, starts: NeighbourArray, keys: KeyArray, p: float, q: float, walks: NeighbourArray
+) -> None:
+    """Write one second-order walk a row of `walks`; no start may be isolated.
+
+    The first step is of first order. Each walk draws from the stream of its own key.
+    """
+    for i in range(starts.size):
+        state = open_stream(keys[i], WALK) + GOLDEN
+        walks[i, 0] = starts[i]
+        walks[i, 1] = rows.indices[pick(rows, starts[i], high(mix(state)))]
+        for s in range(2, walks.shape[1]):
+            walks[i, s], state = second_order_step(rows, walks[i, s - 2], walks[i, s - 1], p, q, state)
