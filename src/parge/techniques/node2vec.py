@@ -1,0 +1,43 @@
+"""node2vec: DeepWalk on walks that remember where they came from."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from parge.graph.subgraph import Subgraph
+from parge.techniques.base import Progress, silent
+from parge.techniques.skipgram import SkipGramWalks, check_positive
+from parge.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Node2Vec(SkipGramWalks):
+    """Skip-gram with negative sampling on second-order random walks.
+
+    Grover and Leskovec, "node2vec: scalable feature learning for networks" (KDD 2016). The walks are drawn by
+    rejection, without tables for edges, so memory is DeepWalk's. With ``p = q = 1`` it is DeepWalk, bit for bit.
+
+    Parameters
+    ----------
+    p : float
+        Return parameter: going back to the vertex before is weighted by 1/p.
+    q : float
+        In-out parameter: going on to a vertex that is no neighbour of the one before is weighted by 1/q.
+    dim, walks, walk_length, window, negatives, learning_rate
+        As for `SkipGramWalks`.
+    """
+
+    p: float = 1.0
+    q: float = 1.0
+
+    name: ClassVar[str] = "node2vec"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for field in ("p", "q"):
+            check_positive(self, field, 1e-6, 1e6)
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        """Return one vector per vertex; an isolated vertex has a tiny random one."""
+        return self._train(subgraph, rng, progress, float(self.p), float(self.q))
