@@ -1,0 +1,135 @@
+"""LINE: vectors that predict edges (first order) and neighbourhoods (second order)."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph
+from parge.kernels import skipgram, streams, walks
+from parge.kernels.alias import AliasTable, draw_items
+from parge.kernels.skipgram import Tables, padded
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.skipgram import (
+    BATCH_STEPS,
+    NOISE_POWER,
+    check_count,
+    check_positive,
+    falling_rates,
+    first_table,
+    trained_vectors,
+    vertex_table,
+    walk_footprint,
+    walk_rows,
+)
+from parge.typing import BoolArray, FloatArray, NeighbourArray
+
+
+@dataclass(frozen=True)
+class LINE(Technique):
+    """Edges drawn in proportion to their weight, each trained in both directions with negative sampling.
+
+    Tang et al., "LINE: large-scale information network embedding" (WWW 2015). First order: an edge's ends have
+    similar vectors. Second order: vertices with the same neighbours have similar vectors. Both: half of the
+    columns each, every half scaled to unit length, as the authors' program does.
+
+    A drawn edge is a walk of two vertices that starts in proportion to degree, and trains on the kernel of
+    the walk techniques with a window of 1; so no table over edges is held.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector; even where `order` is both.
+    order : {'both', 'first', 'second'}
+        Which proximity the vectors keep.
+    samples : int
+        Edges drawn, for each vertex and each order; an edge trains two pairs.
+    negatives : int
+        Drawn vertices that each pair is trained against.
+    learning_rate : float
+        Step size at the start; it falls linearly to 1 %.
+    """
+
+    order: Literal["both", "first", "second"] = "both"
+    samples: int = 1000
+    negatives: int = 5
+    learning_rate: float = 0.05
+
+    name: ClassVar[str] = "line"
+
+    def __post_init__(self) -> None:
+        if self.order not in {"both", "first", "second"}:
+            raise InputError(f"order of line must be 'both', 'first' or 'second'; got {self.order!r}")
+        for field in ("dim", "samples", "negatives"):
+            check_count(self, field, 1)
+        check_positive(self, "learning_rate")
+        if self.order == "both" and self.dim % 2:
+            raise InputError(f"line of both orders gives each half of the columns, so dim must be even; got {self.dim}")
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        """Return one vector per vertex; an isolated vertex has a tiny random one."""
+        if self.order != "both":
+            return self._train(subgraph.graph, rng, progress)
+        half = self.dim // 2
+        vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
+        connected = np.diff(subgraph.graph.indptr) > 0
+        orders = replace(self, dim=half, order="first"), replace(self, dim=half, order="second")
+        for i, single in enumerate(orders):
+            columns = single._train(subgraph.graph, rng, partial(_half_done, progress, i))
+            _scale_to_unit(columns, connected)
+            vectors[:, i * half : (i + 1) * half] = columns
+            del columns  # before the second order's tables exist
+        return vectors
+
+    def footprint(self) -> Footprint:
+        """Return the bound: the tables of one order, the joined vectors, the graph with its sampling tables."""
+        columns = {
+            "first": 2 * padded(self.dim) if self.dim % 16 else padded(self.dim),
+            "second": 2 * padded(self.dim),
+            "both": self.dim + 2 * padded(self.dim // 2),
+        }[self.order]
+        return walk_footprint(columns, 2)
+
+    def _train(self, graph: Graph, rng: np.random.Generator, progress: Progress) -> FloatArray:
+        """Return the vectors of one order."""
+        seed = rng.integers(2**64, dtype=np.uint64)
+        table = first_table(graph.n_vertices, self.dim, seed)
+        if not graph.n_edges:
+            return trained_vectors(table, self.dim, self.learning_rate)
+        rows, noise, ends = walk_rows(graph), vertex_table(graph, NOISE_POWER), vertex_table(graph, 1.0)
+        one = self.order == "first"
+        tables = Tables(table, table if one else skipgram.new_table(graph.n_vertices, self.dim), one)
+        total = self.samples * graph.n_vertices
+        size = BATCH_STEPS // 2
+        for done in range(0, total, size):
+            numbers = np.arange(done, min(done + size, total))
+            keys = streams.item_keys(seed, 0, numbers)
+            edges = _draw_edges(rows, ends, keys)
+            rates = falling_rates(self.learning_rate, done, numbers.size, total)
+            skipgram.train_walks(tables, noise, edges, keys, rates, 1, self.negatives)
+            progress((done + numbers.size) / total)
+        del tables  # Out, before padding is cut off In
+        return trained_vectors(table, self.dim, self.learning_rate)
+
+
+def _half_done(progress: Progress, i: int, share: float) -> None:
+    """Report the share of one of two orders as a share of both."""
+    progress((i + share) / 2)
+
+
+def _draw_edges(rows: walks.Rows, ends: AliasTable, keys: streams.KeyArray) -> NeighbourArray:
+    """Return one edge a key, drawn in proportion to weight: an end by its degree, then a step from it."""
+    edges = np.empty((keys.size, 2), rows.indices.dtype)
+    walks.fill_walks(rows, draw_items(ends, keys), keys, edges)
+    return edges
+
+
+def _scale_to_unit(vectors: FloatArray, chosen: BoolArray) -> None:
+    """Scale the chosen rows to length 1, in place."""
+    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    length[~chosen] = 1.0
+    vectors /= np.maximum(length, np.finfo(np.float32).tiny)[:, None]
