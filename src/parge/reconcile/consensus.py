@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from parge.reconcile.anchors import check_anchors, condense, nothing_to_map
+from parge.reconcile.anchors import check_anchors, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix
 from parge.reconcile.procrustes import choose_pivot, rotation
+from parge.reconcile.products import Products, products
 from parge.typing import FloatArray
 
 _TOLERANCE = 1e-12
@@ -32,30 +33,22 @@ class Consensus(Reconciler):
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
-        return tuple(LinearMap(W) for W in rotations(condense(anchors)))
+        return tuple(LinearMap(W) for W in rotations(products(anchors)))
 
 
-def rotations(H: Sequence[Matrix]) -> list[Matrix]:
+def rotations(anchors: Products) -> list[Matrix]:
     """Return the rotations W_i that bring all ``H_i W_i`` nearest to their mean."""
-    pivot = choose_pivot(H)
-    W = [rotation(rows.T @ H[pivot]) for rows in H]
-    total, before = _total(H, W), 0.0
+    pivot, before = choose_pivot(anchors), 0.0
+    W = [rotation(anchors.pair(i, pivot)) for i in range(anchors.n)]
     for _ in range(_MOST_ROUNDS):
-        # |sum_i H_i W_i| rises in every round exactly as much as the objective falls.
-        agreement = float(np.vdot(total, total))
+        onto = anchors.with_total(W)
+        # |sum_i H_i W_i|^2 rises in every round exactly as much as the objective falls.
+        agreement = sum(float(np.vdot(turn, product)) for turn, product in zip(W, onto, strict=True))
         if agreement <= before * (1 + _TOLERANCE):
             break
         before = agreement
-        W = [rotation(rows.T @ total) for rows in H]
-        total = _total(H, W)
+        W = [rotation(product) for product in onto]
     return _upright(W)
-
-
-def _total(H: Sequence[Matrix], W: Sequence[Matrix]) -> Matrix:
-    total = H[0] @ W[0]
-    for rows, map_ in zip(H[1:], W[1:], strict=True):
-        total += rows @ map_
-    return total
 
 
 def _upright(W: Sequence[Matrix]) -> list[Matrix]:

@@ -7,11 +7,12 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
-from parge.reconcile.anchors import check_anchors, condense, folds, nothing_to_map
+from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix
 from parge.reconcile.procrustes import rotation
+from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
 from parge.typing import FloatArray
 
@@ -45,7 +46,7 @@ class Linear(Reconciler):
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
-        W = rotations(condense(anchors))
+        W = rotations(products(anchors))
         return tuple(
             LinearMap(turn @ self._bend(rows, target))
             for turn, (rows, target) in zip(W, rotated_and_target(anchors, W), strict=True)

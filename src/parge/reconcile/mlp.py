@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from parge.reconcile.anchors import check_anchors, condense, folds, nothing_to_map
+from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double
+from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
 from parge.rows import row_blocks
 from parge.seeds import stream
@@ -75,7 +76,7 @@ class MLP(Reconciler):
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
-        W = rotations(condense(anchors))
+        W = rotations(products(anchors))
         return tuple(
             self._map(turn, rows, target)
             for turn, (rows, target) in zip(W, rotated_and_target(anchors, W), strict=True)
@@ -120,6 +121,6 @@ class MLP(Reconciler):
         with warnings.catch_warnings():
             # The number of epochs is the limit that was asked for.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X * signs, D * signs)
+            model.fit((X * signs).astype(np.float32), (D * signs).astype(np.float32))
         outer = model.coefs_[1].reshape(-1, D.shape[1])
         return double(model.coefs_[0]), double(model.intercepts_[0]), double(outer)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from parge.errors import InputError
-from parge.reconcile.anchors import check_anchors, condense, nothing_to_map
+from parge.reconcile.anchors import check_anchors, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.maps import IdentityMap, LinearMap
 from parge.reconcile.procrustes import choose_pivot, rotation
+from parge.reconcile.products import products
 from parge.typing import FloatArray
 
 
@@ -33,8 +34,8 @@ class Orthogonal(Reconciler):
             raise InputError(f"the pivot was to be subgraph {self.pivot}; there are 0..{len(anchors) - 1}")
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
-        H = condense(anchors)
-        pivot = choose_pivot(H) if self.pivot is None else self.pivot
+        known = products(anchors)
+        pivot = choose_pivot(known) if self.pivot is None else self.pivot
         return tuple(
-            IdentityMap() if i == pivot else LinearMap(rotation(H[i].T @ H[pivot])) for i in range(len(anchors))
+            IdentityMap() if i == pivot else LinearMap(rotation(known.pair(i, pivot))) for i in range(len(anchors))
         )

@@ -1,11 +1,10 @@
 """The best rotation of one set of rows onto another."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.linalg
 
 from parge.reconcile.maps import Matrix
+from parge.reconcile.products import Products
 
 
 def rotation(product: Matrix) -> Matrix:
@@ -29,20 +28,19 @@ def rotation(product: Matrix) -> Matrix:
     return np.asarray(U @ Vt)
 
 
-def choose_pivot(anchors: Sequence[Matrix]) -> int:
+def choose_pivot(anchors: Products) -> int:
     """Return the subgraph to which all others can be rotated with the smallest total residual.
 
     The residual of a pair is ``min_W |H_i W - H_p|^2 / (|H_i|^2 + |H_p|^2)``, between 0 and 1, so that a
     subgraph is not preferred for being short; it equals ``1 - 2 sum(svd(H_i^T H_p)) / (|H_i|^2 + |H_p|^2)``.
     """
-    n = len(anchors)
-    squares = [float(np.vdot(H, H)) for H in anchors]
-    agreement = np.zeros(n)
-    for i in range(n):
+    squares = [float(np.trace(anchors.pair(i, i))) for i in range(anchors.n)]
+    agreement = np.zeros(anchors.n)
+    for i in range(anchors.n):
         for j in range(i):
             total = squares[i] + squares[j]
             if total > 0:
-                nuclear = scipy.linalg.svdvals(anchors[i].T @ anchors[j]).sum()
+                nuclear = scipy.linalg.svdvals(anchors.pair(i, j)).sum()
                 agreement[[i, j]] += 2 * nuclear / total
     # Differences of rounding must not decide: they would follow the order of the subgraphs.
     return int(np.flatnonzero(agreement >= agreement.max() * (1 - 1e-12))[0])

@@ -1,0 +1,68 @@
+"""Products ``H_i^T H_j`` of the subgraphs' anchor rows: all that rotations depend on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from parge.reconcile.maps import Matrix, double
+from parge.rows import row_blocks
+from parge.typing import FloatArray
+
+# Above this many columns in all (n * dim), the table of all products would itself be large: 134 MB here.
+_MOST_COLUMNS = 4096
+
+
+class Products(ABC):
+    """The products of anchor rows, in float64, kept in whichever form is smaller."""
+
+    n: int
+
+    @abstractmethod
+    def pair(self, i: int, j: int) -> Matrix:
+        """Return ``H_i^T H_j``, (dim, dim)."""
+
+    @abstractmethod
+    def with_total(self, W: Sequence[Matrix]) -> list[Matrix]:
+        """Return ``H_i^T (H_1 W_1 + ... + H_n W_n)`` for every i."""
+
+
+def products(anchors: Sequence[FloatArray]) -> Products:
+    """Return the products of these rows; many anchors are read once, block by block, and not kept."""
+    n_columns = len(anchors) * anchors[0].shape[1]
+    if len(anchors[0]) <= n_columns or n_columns > _MOST_COLUMNS:
+        return _OfRows(len(anchors), tuple(double(rows) for rows in anchors))
+    table = np.zeros((n_columns, n_columns))
+    for rows in row_blocks(len(anchors[0])):
+        block = np.hstack([matrix[rows] for matrix in anchors], dtype=np.float64)
+        table += block.T @ block
+    return _Table(len(anchors), table)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfRows(Products):
+    n: int
+    H: tuple[Matrix, ...]
+
+    def pair(self, i: int, j: int) -> Matrix:
+        return self.H[i].T @ self.H[j]
+
+    def with_total(self, W: Sequence[Matrix]) -> list[Matrix]:
+        total = np.zeros_like(self.H[0])
+        for rows, turn in zip(self.H, W, strict=True):
+            total += rows @ turn
+        return [rows.T @ total for rows in self.H]
+
+
+@dataclass(frozen=True, eq=False)
+class _Table(Products):
+    n: int
+    table: Matrix
+
+    def pair(self, i: int, j: int) -> Matrix:
+        dim = len(self.table) // self.n
+        return self.table[i * dim : (i + 1) * dim, j * dim : (j + 1) * dim]
+
+    def with_total(self, W: Sequence[Matrix]) -> list[Matrix]:
+        return np.split(self.table @ np.vstack(W), self.n)
