@@ -1,6 +1,8 @@
 """PIP equals its n x n form, keeps its digits where squares lose them, and never needs all rows at once."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +127,28 @@ def test_mapped_files_are_compared_in_blocks(tmp_path: Path) -> None:
 
 def test_the_function_is_what_users_call() -> None:
     assert callable(parge.evaluate.pip)
+
+
+MEASURE = """
+import sys
+from parge.embedding import Embedding
+from parge.evaluate import pip
+from parge.memory import peak_bytes
+
+def measure(a, b):
+    return pip(Embedding.load(a), Embedding.load(b), block_rows=1024)
+
+measure(*sys.argv[3:5])
+before = peak_bytes()
+measure(*sys.argv[1:3])
+print(peak_bytes() - before)
+"""
+
+
+def test_large_files_pass_through_little_memory(tmp_path: Path) -> None:
+    sizes = {"a": 400_000, "b": 400_000, "c": 20_000, "d": 20_000}
+    for name, n in sizes.items():
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(n).standard_normal((n, 64), np.float32))
+    paths = [str(tmp_path / f"{name}.npy") for name in sizes]
+    done = subprocess.run([sys.executable, "-c", MEASURE, *paths], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60e6, "two files of 102 MB each must not be in memory at once"
