@@ -11,11 +11,12 @@ import parge
 from parge.errors import InputError, PargeError
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import embed_parts, embed_to_file, finish, open_planned, open_run, write_subgraphs
+from parge.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
 from parge.run import arrays, parts
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import RunFolder
 from parge.run.status import status
+from parge.runs import open_planned, open_run
 
 GRAPH = planted(200, 900, communities=4, seed=2).graph
 PLAN = parge.Plan(technique=parge.DeepWalk(dim=8, walks=1, walk_length=8), parts=3, engine="serial", seed=1)

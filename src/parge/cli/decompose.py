@@ -9,8 +9,9 @@ from parge.cli import show
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
-from parge.pipeline import open_run, write_subgraphs
+from parge.pipeline import write_subgraphs
 from parge.report.summary import summarise
+from parge.runs import open_run
 
 
 @click.command("decompose")

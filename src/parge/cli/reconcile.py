@@ -8,7 +8,8 @@ from parge.cli import show
 from parge.cli.options import json_option, print_json
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
-from parge.pipeline import finish, open_planned
+from parge.pipeline import finish
+from parge.runs import open_planned
 
 
 @click.command("reconcile")
