@@ -88,10 +88,10 @@ def test_listener_hears_stages_and_parts() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda csr, rng: np.zeros((3, 4)), r"subgraph \d .*got shape \(3, 4\)"),
-        (lambda csr, rng: np.full((csr.shape[0], 4), np.nan), r"subgraph \d .*not finite"),
-        (lambda csr, rng: "vectors", r"subgraph \d .*got str"),
-        (lambda csr, rng: np.zeros(csr.shape[0]), r"subgraph \d .*got shape"),
+        (lambda csr, rng: np.zeros((3, 4)), r"<lambda>.*subgraph \d .*3 rows"),
+        (lambda csr, rng: np.full((csr.shape[0], 4), np.nan), r"<lambda>.*subgraph \d .*nan in row 0"),
+        (lambda csr, rng: "vectors", r"<lambda>.*subgraph \d .*str"),
+        (lambda csr, rng: np.zeros(csr.shape[0]), r"<lambda>.*subgraph \d "),
     ],
 )
 def test_a_wrong_answer_names_the_subgraph_and_the_technique(engine: str, answer: object, message: str) -> None:
@@ -107,7 +107,7 @@ def test_an_exception_keeps_its_type_and_says_where(engine: str) -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         parge.embed(GRAPH, plan(technique=touchy, engine=engine))
     notes = "\n".join(caught.value.__notes__)
-    assert "embedding subgraph" in notes
+    assert "subgraph" in notes
     assert "touchy" in notes
 
 
