@@ -1,0 +1,75 @@
+"""A thin scikit-learn estimator over `parge.embed`, for pipelines and grid searches."""
+
+from typing import Any
+
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from parge.graph.graph import Graph
+from parge.pipeline import embed
+from parge.plan import Plan
+from parge.typing import FloatArray
+
+
+class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Embeds the vertices of an adjacency matrix in parts; parameters are the fields of `Plan`.
+
+    Transductive: `fit_transform` returns one row a vertex, and `transform` returns the same rows for the same
+    matrix only.
+
+    Examples
+    --------
+    >>> from parge.graph.generate import ring_of_cliques
+    >>> from parge.techniques.hope import HOPE
+    >>> estimator = ParallelEmbedding(HOPE(dim=4), parts=2, engine="serial")
+    >>> estimator.fit_transform(ring_of_cliques(6, 5).to_scipy()).shape
+    (30, 4)
+    """
+
+    def __init__(
+        self,
+        technique: Any = "deepwalk",
+        *,
+        parts: int | None = None,
+        capacities: Any = None,
+        memory: Any = None,
+        anchors: str | int | None = None,
+        anchor_strategy: str | None = None,
+        partitioner: str | None = None,
+        reconcile: str | None = None,
+        refine: str | None = None,
+        preset: str = "best",
+        engine: str = "processes",
+        workers: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.technique = technique
+        self.parts = parts
+        self.capacities = capacities
+        self.memory = memory
+        self.anchors = anchors
+        self.anchor_strategy = anchor_strategy
+        self.partitioner = partitioner
+        self.reconcile = reconcile
+        self.refine = refine
+        self.preset = preset
+        self.engine = engine
+        self.workers = workers
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> "ParallelEmbedding":
+        """Embed the graph of a square adjacency matrix."""
+        graph = Graph.from_scipy(sp.csr_matrix(X))
+        self.embedding_ = embed(graph, Plan(**self.get_params(deep=False)))
+        self.n_features_in_ = graph.n_vertices
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_fit_params: Any) -> FloatArray:
+        """Embed the graph and return its vectors, one row a vertex."""
+        return self.fit(X, y).embedding_.vectors
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the vectors of the fitted graph; X must have as many vertices."""
+        if X.shape[0] != self.n_features_in_:
+            raise ValueError(f"fitted on {self.n_features_in_:,} vertices; got {X.shape[0]:,}: fit it on this graph")
+        return self.embedding_.vectors
