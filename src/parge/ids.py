@@ -56,6 +56,10 @@ def positions(ids: IdArray, wanted: IdArray) -> IntArray:
         ids, wanted = ids.astype(STRING), wanted.astype(STRING)
     if ids.size == 0 or wanted.size == 0:
         return np.full(wanted.size, -1, np.int64)
+    if ids.dtype == STRING:
+        # numpy's searchsorted misreads strings of over 15 bytes before its version 2.5 (its issue 31533).
+        place_of = {value: place for place, value in enumerate(ids.tolist())}
+        return np.fromiter((place_of.get(value, -1) for value in wanted.tolist()), np.int64, wanted.size)
     order = None if ascending(ids) else np.argsort(ids, kind="stable")
     ordered = ids if order is None else ids[order]
     place = np.minimum(np.searchsorted(ordered, wanted), ids.size - 1)

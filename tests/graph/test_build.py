@@ -201,3 +201,11 @@ def test_a_count_that_is_reached_changes_nothing(graph: Graph, more: int) -> Non
 
         assert_same(add_vertices(graph, graph.n_vertices), graph)
         assert add_vertices(graph, graph.n_vertices + more).n_edges == graph.n_edges
+
+
+def test_long_string_ids_find_their_places() -> None:
+    """numpy's searchsorted misreads strings of over 15 bytes, so none is used."""
+    names = [f"{letter * 40}-{number}" for letter in "zyxa" for number in range(9)]
+    graph = Graph.from_edges(names[:20], names[10:30], vertices=names)
+    assert graph.outside_ids.tolist() == sorted(names)
+    assert edges(graph) == {(min(pair), max(pair)) for pair in zip(names[:20], names[10:30], strict=True)}

@@ -40,10 +40,8 @@ def check_file(path: Path) -> None:
             pass
 
 
-def open_bytes(path: Path) -> Any:
-    """Open a file for reading bytes, decompressed where its content is gzip or zstd."""
-    import pyarrow as pa
-
+def _compression(path: Path) -> str | None:
+    """Return how the content of a file is compressed; its name must not say otherwise."""
     check_file(path)
     with path.open("rb") as file:
         start = file.read(4)
@@ -51,6 +49,19 @@ def open_bytes(path: Path) -> Any:
     found = next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
     if named and start and found != named:
         raise InputError(f"{path} is named {path.suffix} but is not {named} data; rename it, or compress it again")
+    return found
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the content of a file is gzip or zstd."""
+    return _compression(path) is not None
+
+
+def open_bytes(path: Path) -> Any:
+    """Open a file for reading bytes, decompressed where its content is gzip or zstd."""
+    import pyarrow as pa
+
+    found = _compression(path)
     with foreign_errors(path, found or "text"):
         return pa.input_stream(str(path), compression=found)
 

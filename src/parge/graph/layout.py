@@ -97,9 +97,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool) -> Layout | N
     if not lines:
         return None
     texts = [line.decode("utf-8", "replace") for _, line in lines]
-    attributes = all(_WITH_ATTRIBUTES.fullmatch(text) for text in texts)
-    if attributes:
-        texts = [text.partition("{")[0].rstrip(" \t,") for text in texts]
+    texts, attributes = _without_attributes(texts, suffix)
     delimiter, blanks = _delimiter(texts, suffix)
     rows = [split_line(text, delimiter, blanks) for text in texts]
     header = rows[0] if _is_header(rows) else None
@@ -142,6 +140,14 @@ def _data_lines(head: bytes, start: int) -> list[tuple[int, bytes]]:
                 break
         offset += len(line)
     return found
+
+
+def _without_attributes(texts: list[str], suffix: str) -> tuple[list[str], bool]:
+    """Cut off the ``{...}`` that networkx writes at the end of every line, and say whether there was one."""
+    cut = [text.partition("{")[0].rstrip(" \t,") for text in texts]
+    mark = {".tsv": "\t", ".csv": ","}.get(suffix, "")
+    found = all(_WITH_ATTRIBUTES.fullmatch(text) for text in texts) and all(mark in text for text in cut)
+    return (cut, True) if found else (texts, False)
 
 
 def _delimiter(texts: list[str], suffix: str) -> tuple[str, bool]:
@@ -208,6 +214,8 @@ def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]
     if not weighted and not named:
         ignored = [place for place in ignored if place > 2]
     names = ", ".join(repr(header[place]) if header else str(place + 1) for place in ignored)
-    notices = (f"columns ignored: {names}",) if ignored else ()
+    notices: tuple[str, ...] = (f"columns ignored: {names}",) if ignored else ()
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
+    if header and layout.blanks and not integers:
+        notices += (f"the first line taken as names of columns: {' '.join(header)!r}",)
     return replace(layout, columns=columns, integers=integers, notices=layout.notices + notices)

@@ -1,5 +1,6 @@
 """Square matrices as graphs: scipy's own, and the files that hold one (.mtx, .npz, .mat)."""
 
+import io
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 
 from parge.errors import InputError
 from parge.graph.build import check_weights, useful_weights
-from parge.graph.files import check_file, foreign_errors, open_bytes, refuse_larger_than_memory
+from parge.graph.files import check_file, foreign_errors, is_compressed, refuse_larger_than_memory
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
+from parge.graph.segments import read_segments
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
 from parge.typing import IdArray
@@ -53,15 +55,15 @@ def _checked_rows(matrix: Any, *, weighted: bool) -> Any:
         raise InputError(f"an adjacency matrix must hold real numbers; found {kind}")
     if getattr(matrix, "format", "") in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)  # indices out of range would crash what follows
-    rows = sp.csr_matrix(matrix, copy=True)
-    # Small integers would overflow where repeated entries add up.
-    rows = rows.astype(np.float32 if not weighted else np.result_type(kind, np.float32), copy=False)
-    if not weighted:
-        rows.data[:] = rows.data != 0
-        np.nan_to_num(rows.data, copy=False)
+    if weighted:
+        # Small integers would overflow where repeated entries add up.
+        rows = sp.csr_matrix(matrix.astype(np.result_type(kind, np.float32)))
+    else:
+        entries = sp.coo_matrix(matrix)
+        rows = sp.csr_matrix(((entries.data != 0).astype(np.float32), (entries.row, entries.col)), shape=shape)
     rows.sum_duplicates()
     if not weighted:
-        rows.data[rows.data > 1] = 1
+        rows.data = np.minimum(rows.data, 1)
     rows.data = check_weights(rows.data, rows.data.size)
     rows.eliminate_zeros()
     return rows
@@ -100,21 +102,36 @@ def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
     """Read a Matrix Market file; row and column k are vertex k - 1."""
     import scipy.io
 
-    with open_bytes(path) as file:
-        size = path.stat().st_size
-        with foreign_errors(path, "Matrix Market"):
-            n_rows, n_columns, n_entries, layout, field, _ = scipy.io.mminfo(file)
+    # The parser wants a name or a file of Python's own: others have made it end the process.
+    file, size = _plain_file(path)
+    with foreign_errors(path, "Matrix Market"):
+        n_rows, n_columns, n_entries, layout, field, _ = scipy.io.mminfo(file)
     if n_rows != n_columns:
         raise InputError(f"{path}: an adjacency matrix must be square; found {n_rows:,} x {n_columns:,}")
     if field == "complex":
         raise InputError(f"{path}: an adjacency matrix must hold real numbers; found complex ones")
-    smallest = 2 if layout == "array" else 4  # bytes of the shortest entry and its line break
-    if path.suffix.lower() == ".mtx" and n_entries * smallest > 2 * size + 4096:
+    stored = n_entries // 2 if layout == "array" else n_entries  # symmetric arrays store about half
+    shortest = 2 if layout == "array" else 4  # bytes of an entry and its line break
+    if stored * shortest > size + 4096:
         raise InputError(f"{path}: its header announces {n_entries:,} entries, more than its {size:,} bytes can hold")
     refuse_larger_than_memory(path, 8.0 * max(n_rows, n_entries), f"{n_rows:,} vertices and {n_entries:,} entries")
-    with open_bytes(path) as file, foreign_errors(path, "Matrix Market"):
-        matrix = scipy.io.mmread(file)
-        return _read_matrix(path, matrix, weighted=weighted)
+    with foreign_errors(path, "Matrix Market"):
+        if not isinstance(file, str):
+            file.seek(0)
+        return _read_matrix(path, scipy.io.mmread(file), weighted=weighted)
+
+
+def _plain_file(path: Path) -> tuple[Any, int]:
+    """Return the name of a file, or its decompressed content in memory; and the size of its text."""
+    if not is_compressed(path):
+        return str(path), path.stat().st_size
+    text = io.BytesIO()
+    for offset, segment in read_segments(path):
+        refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
+        text.write(segment)
+    size = text.tell()
+    text.seek(0)
+    return text, size
 
 
 def read_npz(path: Path, *, weighted: bool = True) -> Graph:

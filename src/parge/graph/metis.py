@@ -207,7 +207,7 @@ def metis_text(graph: Graph) -> Iterator[bytes]:
     pairs = 1 if weights is None else 2
     # Rows are cut where a further block of neighbours is full, so that a piece has at most that and one row.
     cuts = np.searchsorted(graph.indptr, np.arange(0, graph.indices.size, _WRITTEN_AT_ONCE))
-    for first, last in pairwise([*np.unique(cuts).tolist(), graph.n_vertices]):
+    for first, last in pairwise(sorted({0, *cuts.tolist(), graph.n_vertices})):
         here = slice(graph.indptr[first], graph.indptr[last])
         numbers = np.empty((graph.indices[here].size, pairs), np.int64)
         numbers[:, 0] = graph.indices[here] + np.int64(1)

@@ -42,9 +42,9 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
     if (ids.dtype == STRING) != (extra.dtype == STRING):
         graph = _with_string_ids(graph)
         ids, extra = graph.outside_ids, extra.astype(STRING)
-    everything = np.unique(np.concatenate([ids, extra]))
+    everything, place = np.unique(np.concatenate([ids, extra]), return_inverse=True)
     plain = everything.dtype != STRING and everything[0] == 0 and everything[-1] == everything.size - 1
-    return _renumber(graph, np.searchsorted(everything, ids), everything.size, None if plain else everything)
+    return _renumber(graph, place[: ids.size], everything.size, None if plain else everything)
 
 
 def read_vertices(path: Path) -> IdArray:

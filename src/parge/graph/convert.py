@@ -1,0 +1,196 @@
+"""Graphs from and to other libraries' objects; no library is imported unless the object is its own or is asked for."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.build import from_edges
+from parge.graph.graph import Graph
+from parge.graph.matrix import from_matrix
+from parge.ids import STRING
+from parge.typing import IdArray, IntArray, NeighbourArray
+
+_DIRECTED = "directed edges read as undirected"
+
+
+def from_scipy(matrix: Any, *, ids: Any = None) -> Graph:
+    """Build a graph from a square scipy matrix or array, or a dense array; see `Graph.from_scipy`."""
+    if not hasattr(matrix, "dtype"):
+        matrix = np.asarray(matrix)
+    return from_matrix(matrix, ids=ids)
+
+
+def from_networkx(graph: Any, *, weight: str | None = "weight") -> Graph:
+    """Build a graph from a networkx graph; see `Graph.from_networkx`.
+
+    Edges without the weight attribute weigh 1; parallel edges of a multigraph add up.
+    """
+    vertices = _names(list(graph.nodes()))
+    place = {name: number for number, name in enumerate(graph.nodes())}
+    edges = list(graph.edges(data=weight if weight is not None else False))
+    source = np.fromiter((place[edge[0]] for edge in edges), np.int64, len(edges))
+    target = np.fromiter((place[edge[1]] for edge in edges), np.int64, len(edges))
+    weights = _weights([edge[2] for edge in edges]) if weight is not None else None
+    return _named(vertices, source, target, weights, directed=graph.is_directed())
+
+
+def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
+    """Build a graph from an igraph graph; see `Graph.from_igraph`."""
+    n_vertices = graph.vcount()
+    vertices = _names(graph.vs["name"]) if "name" in graph.vs.attributes() else np.arange(n_vertices)
+    edges = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
+    weights = _weights(graph.es[weight]) if weight in graph.es.attributes() else None
+    return _named(vertices, edges[:, 0], edges[:, 1], weights, directed=graph.is_directed())
+
+
+def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
+    """Build a graph from PyG data or an ``edge_index``; see `Graph.from_pyg`.
+
+    Vertices are 0..num_nodes-1; `num_nodes` is that of the data, else one more than the largest end. An attribute
+    ``edge_weight`` gives the weights; features stay behind (`Graph.with_features` takes them).
+    """
+    has_index = getattr(data, "edge_index", None) is not None
+    index = _array(data.edge_index if has_index else data)
+    if index.ndim != 2 or index.shape[0] != 2:
+        raise InputError(f"an edge_index has the shape (2, m); found {index.shape}")
+    if index.dtype.kind not in "iu" and index.size:
+        raise InputError(f"an edge_index holds integers; found {index.dtype}")
+    index = index.astype(np.int64, copy=False)
+    if index.size and index.min() < 0:
+        raise InputError(f"an edge_index holds vertex numbers from 0; found {index.min()}")
+    if num_nodes is None and has_index:
+        num_nodes = getattr(data, "num_nodes", None)
+    n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else int(num_nodes)
+    weights = getattr(data, "edge_weight", None) if has_index else None
+    return from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
+
+
+def from_frame(frame: Any, source: str | None = None, target: str | None = None, weight: str | None = None) -> Graph:
+    """Build a graph from a frame of edges; see `Graph.from_frame`.
+
+    Columns are those named; else those called source and target (or src and dst, from and to ...) and weight; else
+    the first two.
+    """
+    import pyarrow as pa
+
+    from parge.graph.frame import from_table
+
+    try:
+        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"a frame of edges was expected (pandas, polars or arrow); {type(frame)}: {error}") from error
+    return from_table(table, source, target, weight)
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Return a networkx graph; see `Graph.to_networkx`."""
+    networkx = _imported("networkx")
+    out = networkx.Graph()
+    ids = graph.outside_ids
+    out.add_nodes_from(ids.tolist())
+    source, target, weights = edges_once(graph)
+    ends = ids[source].tolist(), ids[target].tolist()
+    if weights is None:
+        out.add_edges_from(zip(*ends, strict=True))
+    else:
+        out.add_weighted_edges_from(zip(*ends, weights.tolist(), strict=True))
+    return out
+
+
+def to_igraph(graph: Graph) -> Any:
+    """Return an igraph graph; see `Graph.to_igraph`."""
+    igraph = _imported("igraph")
+    source, target, weights = edges_once(graph)
+    out = igraph.Graph(n=graph.n_vertices, edges=np.stack([source, target], axis=1))
+    out.vs["name"] = graph.outside_ids.tolist()
+    if weights is not None:
+        out.es["weight"] = weights.tolist()
+    return out
+
+
+def to_pyg(graph: Graph) -> IntArray:
+    """Return an ``edge_index``; see `Graph.to_pyg`."""
+    source = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    return np.stack([source, graph.indices.astype(np.int64)])
+
+
+def to_frame(graph: Graph) -> Any:
+    """Return an arrow table of edges; see `Graph.to_frame`."""
+    import pyarrow as pa
+
+    source, target, weights = edges_once(graph)
+    columns = {"source": _column(graph, source), "target": _column(graph, target)}
+    if weights is not None:
+        columns["weight"] = pa.array(weights)
+    return pa.table(columns)
+
+
+def edges_once(graph: Graph) -> tuple[NeighbourArray, NeighbourArray, Any]:
+    """Return every edge once, from its lower to its higher vertex, and the weights, if any."""
+    source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
+    once = source < graph.indices
+    return source[once], graph.indices[once], None if graph.weights is None else graph.weights[once]
+
+
+def _column(graph: Graph, numbers: NeighbourArray) -> Any:
+    """Return the ids of vertices as an arrow array."""
+    import pyarrow as pa
+
+    if graph.ids is None:
+        return pa.array(numbers.astype(np.int64, copy=False))
+    if graph.ids.dtype != STRING:
+        return pa.array(graph.ids[numbers])
+    return pa.array(graph.ids.tolist(), pa.large_string()).take(pa.array(numbers))
+
+
+def _named(vertices: IdArray, source: IntArray, target: IntArray, weights: Any, *, directed: bool) -> Graph:
+    """Build the graph of edges between places in `vertices`."""
+    found = from_edges(vertices[source], vertices[target], weights, vertices=vertices)
+    if not directed:
+        return found
+    return replace(found, notices=(f"{source.size:,} {_DIRECTED}", *found.notices))
+
+
+def _names(names: list[Any]) -> IdArray:
+    """Return the names of vertices as ids: all integers, or all strings."""
+    if all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
+        small = all(-(2**63) <= name < 2**63 for name in names)
+        return np.array(names, np.int64) if small else np.array([str(name) for name in names], STRING)
+    other = next((name for name in names if not isinstance(name, str)), None)
+    if other is not None:
+        raise InputError(
+            f"vertex names must be all integers or all strings; found {other!r} ({type(other).__name__}); relabel the "
+            "vertices, for example with networkx.convert_node_labels_to_integers"
+        )
+    return np.array(names, STRING)
+
+
+def _weights(values: list[Any]) -> Any:
+    """Return the weights, 1 where an edge has none; None where no edge has one."""
+    if all(value is None for value in values):
+        return None
+    wrong = next(
+        (v for v in values if v is not None and not isinstance(v, (int, float, np.integer, np.floating))), None
+    )
+    if wrong is not None:
+        raise InputError(f"weights must be numbers; found {wrong!r}; pass weight=None to ignore them")
+    return np.array([1.0 if value is None else float(value) for value in values])
+
+
+def _array(values: Any) -> Any:
+    """Return a tensor of any library, on any device, as a numpy array."""
+    for step in ("detach", "cpu", "numpy"):
+        if not isinstance(values, np.ndarray) and hasattr(values, step):
+            values = getattr(values, step)()
+    return np.asarray(values)
+
+
+def _imported(package: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"this conversion needs {package}, which is not installed: pip install {package}") from None
