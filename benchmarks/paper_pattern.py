@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 
+import harness
 import parge
 from parge.evaluate.labels import read_labels
 from parge.techniques.base import Technique

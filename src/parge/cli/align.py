@@ -6,7 +6,7 @@ import click
 
 from parge.align import align
 from parge.cli import show
-from parge.cli.options import json_option, print_json
+from parge.cli.options import json_option
 from parge.embedding import Embedding
 from parge.embedding_files import check_output
 
@@ -27,6 +27,6 @@ def command(source: Path, reference: Path, out: Path, as_json: bool) -> None:
     aligned, alignment = align(Embedding.load(source), Embedding.load(reference))
     aligned.save(out)
     if as_json:
-        print_json(alignment.to_json())
+        show.print_json(alignment.to_json())
     else:
         show.out.print(str(alignment))

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
 from parge.pipeline import write_subgraphs
@@ -38,7 +38,7 @@ def command(run_dir: Path, as_json: bool, **options: Any) -> None:
             summary = summarise(run.decomposition, run.technique)
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
-        print_json({**summary.to_json(), "run": str(run_dir)})
+        show.print_json({**summary.to_json(), "run": str(run_dir)})
     else:
         show.show_summary(summary)
         show.out.print(

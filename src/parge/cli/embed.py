@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
 from parge.errors import PargeError
@@ -52,7 +52,7 @@ def command(out: Path, run_dir: Path | None, resume: bool, as_json: bool, **opti
         shutil.rmtree(folder, ignore_errors=True)
     show.say(tuple(report["notices"]), style="dim", label="notice")
     if as_json:
-        print_json(report)
+        show.print_json(report)
     else:
         show.show_report(report, out)
     show.say(tuple(report["warnings"]), style="yellow", label="warning")

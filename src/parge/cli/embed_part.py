@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.options import json_option, print_json
+from parge.cli.options import json_option
 from parge.cli.progress import run_progress
 from parge.events import Part, Step
 from parge.memory import format_bytes, limit_memory, parse_bytes
@@ -31,7 +31,7 @@ def command(folder: Path, memory: str | None, as_json: bool) -> None:
         listener(Step("embed", str(folder)))
         facts = embed_part(PartJob(folder), lambda share: listener(Part(0, share, 1)))
     if as_json:
-        print_json(facts)
+        show.print_json(facts)
     else:
         show.out.print(
             f"subgraph {facts['index']}: {facts['vertices']:,} vertices in {facts['seconds']:.1f} s, "

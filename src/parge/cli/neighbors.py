@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import json_option, print_json
+from parge.cli.options import json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
 
@@ -29,7 +29,7 @@ def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
     ids, cosines = neighbors(loaded, wanted, k)
     if as_json:
         found = [{"vertex": i, "cosine": c} for i, c in zip(ids.tolist(), cosines.tolist(), strict=True)]
-        print_json({"vertex": wanted, "neighbors": found})
+        show.print_json({"vertex": wanted, "neighbors": found})
         return
     table = Table(header_style="bold")
     table.add_column("vertex")

@@ -1,6 +1,5 @@
 """Options that several commands share: which graph, and the PLAN."""
 
-import json
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -161,8 +160,3 @@ def make_plan(options: dict[str, Any]) -> Plan:
     technique = resolve(options.pop("technique"), settings)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
     return Plan(technique=technique, **{name: options.pop(name) for name in names})
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on stdout."""
-    click.echo(json.dumps(value))

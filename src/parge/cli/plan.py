@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, print_json, read_graph
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.plan import prepare
 
 
@@ -33,7 +33,7 @@ def command(as_json: bool, **options: Any) -> None:
         summary = summarise(decomposition, plan.resolved.technique)
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
-        print_json(summary.to_json())
+        show.print_json(summary.to_json())
     else:
         show.show_summary(summary)
     show.say(summary.warnings, style="yellow", label="warning")

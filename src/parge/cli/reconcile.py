@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.options import json_option, print_json
+from parge.cli.options import json_option
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
 from parge.pipeline import finish
@@ -33,7 +33,7 @@ def command(folder: Path, out: Path, reconciler: str | None, as_json: bool) -> N
     with run_progress() as listener, open_planned(folder, reconciler=reconciler) as run:
         report = finish(run, out, listener)
     if as_json:
-        print_json(report)
+        show.print_json(report)
     else:
         show.show_report(report, out)
     show.say(tuple(report["warnings"]), style="yellow", label="warning")

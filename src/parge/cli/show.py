@@ -1,11 +1,13 @@
 """What people see: tables on stdout, progress and notices on stderr."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -114,9 +116,14 @@ def show_report(report: dict[str, Any], path: Path) -> None:
     )
 
 
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    click.echo(json.dumps(value))
+
+
 def show_score(score: Any, *, as_json: bool) -> None:
     """Print a score: as one JSON object, or its words."""
     if as_json:
-        out.print_json(data=score.to_json())
+        print_json(score.to_json())
     else:
         out.print(escape(str(score)))

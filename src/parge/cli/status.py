@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import json_option, print_json
+from parge.cli.options import json_option
 from parge.memory import format_bytes
 from parge.run.status import PartStatus, status
 
@@ -23,7 +23,7 @@ def command(folder: Path, as_json: bool) -> None:
     """
     found = status(folder)
     if as_json:
-        print_json(found.to_json())
+        show.print_json(found.to_json())
         return
     table = Table(header_style="bold")
     for heading in ("subgraph", "state", "vertices", "edges", "on disk", "seconds", "memory"):
