@@ -20,7 +20,7 @@ MAY: dict[str, set[str]] = {
     "techniques": {*BASE, "graph", "techniques"},
     "embedding": {*BASE, "embedding_files"},
     "reconcile": {*BASE, "graph", "decompose", "reconcile", "embedding"},
-    "evaluate": {*BASE, "graph", "embedding", "evaluate", "decompose"},
+    "evaluate": {*BASE, "graph", "embedding", "evaluate", "decompose", "techniques"},
     "engine": {*BASE, "engine"},
     "run": {*BASE, "graph", "decompose", "techniques", "run", ""},
 }

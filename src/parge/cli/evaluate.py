@@ -1,24 +1,39 @@
 """``parge evaluate``: what an embedding is worth, with and without a task."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from parge.cli import show
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
+from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph, sizes
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
+from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
+from parge.evaluate.curve import curve
 from parge.evaluate.labels import read_labels
 from parge.evaluate.links import hold_out, score_links
 from parge.evaluate.pip import pip
+from parge.evaluate.recovery import no_edge_leaves
+from parge.evaluate.signals import SIGNALS, factorise
+from parge.graph.graph import Graph
 from parge.pipeline import embed
+from parge.plan import Plan, prepare
+from parge.techniques.adapt import adapt
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+def ratios(text: str) -> list[float]:
+    """Read shares with commas between, each between 0 and 1."""
+    return [float(_SHARE(item)) for item in sizes(text)]
 
 
 @click.group("evaluate")
 def command() -> None:
-    """Score an embedding: PIP distance, vertex classification, link prediction."""
+    """Score an embedding: PIP distance, its bounds, vertex classification, link prediction."""
 
 
 @command.command("pip")
@@ -35,7 +50,12 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
 @click.argument("embedding", type=click.Path(path_type=Path))
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option(
-    "--train-ratio", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.5, show_default=True
+    "--train-ratio",
+    type=ratios,
+    default="0.5",
+    show_default=True,
+    metavar="R[,R...]",
+    help="Share of the labelled vertices to learn from; several with commas between give a curve.",
 )
 @click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Random splits.")
 @click.option(
@@ -45,17 +65,23 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
     show_default=True,
     help="known-count: the number of true labels is given, as in the literature; threshold: it is not.",
 )
+@click.option("--standardise", is_flag=True, help="Give every column unit deviation first; HOPE needs it.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="J", help="Shuffles at a time.  [default: one a core]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @json_option
-def classify_command(embedding: Path, labels: Path, as_json: bool, **settings: Any) -> None:
+def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
     """Predict LABELS from vectors by one-vs-rest logistic regression; micro- and macro-F1."""
-    show.show_score(classify(Embedding.load(embedding), read_labels(labels), **settings), as_json=as_json)
+    vectors, known = Embedding.load(embedding), read_labels(labels)
+    if len(train_ratio) == 1:
+        show.show_score(classify(vectors, known, train_ratio=train_ratio[0], **settings), as_json=as_json)
+    else:
+        show.show_score(curve(vectors, known, train_ratio, **settings), as_json=as_json)
 
 
 @command.command("links")
 @graph_options
 @plan_options
-@click.option("--holdout", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.5, show_default=True)
+@click.option("--holdout", type=_SHARE, default=0.5, show_default=True)
 @json_option
 def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     """Hold out edges of GRAPH, embed the rest in parts, and predict the held-out edges."""
@@ -65,3 +91,67 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     with run_progress() as listener:
         embedding = embed(train, plan, listener=listener)
     show.show_score(score_links(embedding.vectors, train, positives, negatives), as_json=as_json)
+
+
+@command.command("bound")
+@graph_options
+@click.option("--signal", type=click.Choice(SIGNALS), default="hope", show_default=True, help="What is factorised.")
+@click.option("--alpha", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="The signal parameter.")
+@click.option("--dim", type=click.IntRange(min=1), default=128, show_default=True, help="Columns of the embedding.")
+@click.option("--parts", type=click.IntRange(min=1), default=2, show_default=True, metavar="N", help="Equal workers.")
+@click.option(
+    "--embedding",
+    type=click.Path(path_type=Path),
+    help="Your own F, which has its own columns; otherwise GRAPH is embedded in N parts.",
+)
+@click.option("--computable", is_flag=True, help="Only what needs no eigenvector of the whole graph.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@json_option
+def bound_command(
+    signal: str,
+    alpha: float,
+    dim: int,
+    parts: int,
+    embedding: Path | None,
+    computable: bool,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Bound how far an embedding of GRAPH in parts is from the centralised one, by PIP, and show the truth."""
+    graph = read_graph(options)
+    if embedding is None:
+        plan = Plan(
+            technique=adapt(partial(factorise, signal=signal, alpha=alpha, dim=dim), dim, name=f"{signal} signal"),
+            parts=parts,
+            refine="none",
+            seed=seed,
+        )
+        found = _bounds_in_parts(graph, plan, signal=signal, alpha=alpha, spectrum=not computable)
+    else:
+        share = -(-graph.n_vertices // parts)
+        found = bounds(
+            graph,
+            Embedding.load(embedding),
+            signal=signal,
+            alpha=alpha,
+            sizes=[share] * parts,
+            spectrum=not computable,
+        )
+    show.show_score(found, as_json=as_json)
+
+
+def _bounds_in_parts(graph: Graph, plan: Plan, **settings: Any) -> Bounds:
+    """Embed in parts as planned, and bound the result; anchors and sizes are those of the decomposition."""
+    decomposer, limits = prepare(graph, plan)
+    decomposition = decomposer.decompose(graph, limits)  # the very one that embed makes: same plan, same answer
+    with run_progress() as listener:
+        embedding = embed(graph, plan, listener=listener)
+    return bounds(
+        graph,
+        embedding,
+        sizes=decomposition.sizes,
+        anchors=decomposition.anchors,
+        submatrices=no_edge_leaves(decomposition),
+        **settings,
+    )
