@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parge.kernels.alias import AliasTable, draw_item
-from parge.kernels.jit import fast_kernel, kernel
+from parge.kernels.jit import fast_kernel
 from parge.kernels.streams import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
@@ -121,16 +121,6 @@ def train_walks(
                         if targets[k] == contexts[j]:
                             targets[k] = targets[0]
             update_window(tables, contexts, n_contexts, targets, rates[w], g, sums)
-
-
-@kernel
-def all_finite(table: FloatArray) -> bool:
-    """Return whether no number of the table is infinite or NaN."""
-    for v in range(table.shape[0]):
-        for d in range(table.shape[1]):
-            if not np.isfinite(table[v, d]):
-                return False
-    return True
 
 
 def new_table(n_rows: int, dim: int) -> FloatArray:

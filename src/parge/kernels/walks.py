@@ -46,14 +46,11 @@ def row_shares(indptr: IntArray, weights: FloatArray) -> NDArray[np.uint32]:
 
 @kernel
 def strengths(indptr: IntArray, weights: FloatArray) -> NDArray[np.float64]:
-    """Return the sum of weights of every row; `weights` of size 0 means that each weighs 1."""
+    """Return the sum of weights of every row."""
     out = np.zeros(indptr.size - 1, np.float64)
     for v in range(out.size):
-        if weights.size == 0:
-            out[v] = indptr[v + 1] - indptr[v]
-        else:
-            for j in range(indptr[v], indptr[v + 1]):
-                out[v] += weights[j]
+        for j in range(indptr[v], indptr[v + 1]):
+            out[v] += weights[j]
     return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.kernels import skipgram, streams, walks
+from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, draw_items
 from parge.kernels.skipgram import Tables, padded
 from parge.memory import Footprint
@@ -110,7 +110,7 @@ class LINE(Technique):
             keys = streams.item_keys(seed, 0, numbers)
             edges = _draw_edges(rows, ends, keys)
             rates = falling_rates(self.learning_rate, done, numbers.size, total)
-            skipgram.train_walks(tables, noise, edges, keys, rates, 1, self.negatives)
+            skipgram_ir.train(tables, noise, edges, keys, rates, 1, self.negatives)
             progress((done + numbers.size) / total)
         del tables  # Out, before padding is cut off In
         return trained_vectors(table, self.dim, self.learning_rate)

@@ -10,7 +10,7 @@ import numpy as np
 from parge.errors import InputError, TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.kernels import skipgram, streams, walks
+from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables, padded
 from parge.memory import Footprint
@@ -92,7 +92,7 @@ class SkipGramWalks(Technique):
                 else:
                     walks.fill_biased_walks(rows, batch, keys, p, q, steps)
                 rates = falling_rates(self.learning_rate, done, batch.size, total)
-                skipgram.train_walks(tables, noise, steps, keys, rates, self.window, self.negatives)
+                skipgram_ir.train(tables, noise, steps, keys, rates, self.window, self.negatives)
                 done += batch.size
                 progress(done / total)
         del tables  # Out, before padding is cut off In
@@ -123,8 +123,9 @@ def walk_rows(graph: Graph) -> walks.Rows:
 
 def vertex_table(graph: Graph, power: float) -> AliasTable:
     """Return the table that draws vertices in proportion to a power of their degree, weights counted."""
-    weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
-    return alias_table(walks.strengths(graph.indptr, weights) ** power, graph.indices.dtype)
+    plain = graph.weights is None
+    mass = np.diff(graph.indptr).astype(np.float64) if plain else walks.strengths(graph.indptr, graph.weights)
+    return alias_table(mass**power, graph.indices.dtype)
 
 
 def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:
@@ -156,7 +157,7 @@ def falling_rates(rate: float, done: int, count: int, total: int) -> FloatArray:
 
 def trained_vectors(table: FloatArray, dim: int, rate: float) -> FloatArray:
     """Return the table without its padding (itself where it has none), or raise where training diverged."""
-    if not skipgram.all_finite(table):
+    if not np.isfinite(table).all():
         raise TechniqueError(
             f"training diverged at learning_rate={rate:g}: vectors grew beyond float32; lower the learning rate "
             "(the default is 0.05)"

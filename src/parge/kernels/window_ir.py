@@ -1,0 +1,200 @@
+"""The window update of skip-gram as LLVM code, tiled for the registers of the processor (see docs/kernel.md).
+
+numba's own loops reach the full width of the vector units, but keep no tile of a matrix product in registers;
+here the instructions are written out, and numba's LLVM compiles them for the processor it finds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from parge.kernels.vector_ir import FLOAT, FLOATS, INT, INTS, ROW, ROW_LANES, WORD, Emitter, constant
+
+# Targets of a window, at most: its gradients for one context are one row.
+MOST_TARGETS = ROW_LANES
+
+# Contexts are read in tiles of at most so many: scratch arrays must have room for a tile more.
+MOST_TILE = 4
+
+# numba carries no types; an untyped decorator would untype what it decorates.
+_intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
+
+
+class Tile(NamedTuple):
+    """How the products are cut: vectors of `lanes` floats, `contexts` x `targets` sums held in registers."""
+
+    lanes: int
+    contexts: int
+    targets: int
+
+
+def tile_for(features: str, targets: int, lanes: int | None = None) -> Tile:
+    """Return the tile for a processor with these features, in LLVM's notation.
+
+    The sums, a tile of contexts and one target must fit the registers: 32 of 16 lanes with AVX-512, 32 of 4
+    with NEON, 16 of 8 with AVX.
+
+    >>> tile_for("+avx,+avx2,-avx512f", 6), tile_for("+avx512f", 6), tile_for("", 2)
+    (Tile(lanes=8, contexts=2, targets=6), Tile(lanes=16, contexts=4, targets=6), Tile(lanes=4, contexts=4, targets=2))
+    """
+    found = set(features.split(","))
+    registers = 32 if found & {"+avx512f", "+neon"} else 16
+    lanes = lanes or (16 if "+avx512f" in found else 8 if "+avx" in found else 4)
+    fitting = [contexts for contexts in (4, 2) if contexts * (targets + 1) + 1 <= registers]
+    return Tile(lanes, fitting[0] if fitting else 1, targets)
+
+
+def emit_update(module: ir.Module, tile: Tile) -> ir.Function:
+    """Add the function that trains one window, and return it.
+
+    ``void update(In, Out, width, contexts, n_contexts, targets, rate, g)``, where contexts and targets are
+    offsets of rows in floats, contexts continue for a tile beyond their number with any valid offset, and
+    `g` has a row of 8 for each of them. It does what `parge.kernels.skipgram.update_window` does.
+    """
+    name = f"parge_update_window_{'_'.join(map(str, tile))}"
+    if name in module.globals:
+        return module.globals[name]
+    arguments = [FLOATS, FLOATS, INT, INTS, INT, INTS, FLOAT, FLOATS]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
+    function.linkage = "internal"
+    In, Out, width, contexts, n_contexts, targets, rate, g = function.args
+    e = Emitter(function, tile.lanes)
+    offsets = [e.item(targets, INT(k)) for k in range(tile.targets)]
+    rows = [e.builder.gep(Out, [offset]) for offset in offsets]
+    _emit_gradients(e, tile, In, rows, width, contexts, n_contexts, _slopes(e, offsets, rate), g)
+    _emit_step(e, tile, In, rows, width, contexts, n_contexts, g)
+    e.builder.ret_void()
+    return function
+
+
+def _slopes(e: Emitter, offsets: Sequence[Any], rate: Any) -> tuple[Any, Any]:
+    """Return rows a, b with gradient = a - b * sigmoid: rate where a target counts, and where it is the true one."""
+    b = e.builder
+    true = b.insert_element(constant(ROW, 0.0), rate, WORD(0))
+    counted = true
+    for k, offset in enumerate(offsets[1:], 1):
+        # A negative that is the centre itself trains nothing.
+        is_centre = b.icmp_signed("==", offset, offsets[0])
+        counted = b.insert_element(counted, b.select(is_centre, FLOAT(0.0), rate), WORD(k))
+    return true, counted
+
+
+def _emit_gradients(
+    e: Emitter, tile: Tile, In: Any, rows: Sequence[Any], width: Any, contexts: Any, n: Any, slopes: Any, g: Any
+) -> None:
+    """Write the gradient of every context and target to `g`, a tile of products at a time."""
+    b = e.builder
+    true, counted = slopes
+
+    def of_tile(first: Any, _: Any) -> Sequence[Any]:
+        places = [b.add(first, INT(i)) for i in range(tile.contexts)]
+        mine = [b.gep(In, [e.item(contexts, place)]) for place in places]
+
+        def multiply(d: Any, sums: Sequence[Any]) -> Sequence[Any]:
+            a = [e.load(row, d) for row in mine]
+            out = list(sums)
+            for k, row in enumerate(rows):
+                t = e.load(row, d)
+                for i in range(tile.contexts):
+                    out[i * tile.targets + k] = e.multiply_add(a[i], t, out[i * tile.targets + k])
+            return out
+
+        zero = constant(e.vector, 0.0)
+        sums = e.repeat(width, tile.lanes, [zero] * (tile.contexts * tile.targets), multiply)
+        for i, place in enumerate(places):
+            sigmoid = e.sigmoid(e.sums(sums[i * tile.targets : (i + 1) * tile.targets]))
+            gradient = b.fsub(true, b.fmul(counted, sigmoid))
+            where = b.gep(g, [b.mul(place, INT(MOST_TARGETS))])
+            b.store(gradient, b.bitcast(where, ROW.as_pointer()), align=4)
+        return []
+
+    e.repeat(n, tile.contexts, [], of_tile)
+
+
+def _emit_step(e: Emitter, tile: Tile, In: Any, rows: Sequence[Any], width: Any, contexts: Any, n: Any, g: Any) -> None:
+    """Apply the gradients, a vector's width of all rows at a time: targets and their sums stay in registers."""
+    b = e.builder
+
+    def of_slice(d: Any, _: Any) -> Sequence[Any]:
+        t = [e.load(row, d) for row in rows]
+
+        def of_context(i: Any, sums: Sequence[Any]) -> Sequence[Any]:
+            row = b.gep(In, [e.item(contexts, i)])
+            slopes = b.gep(g, [b.mul(i, INT(MOST_TARGETS))])
+            a = e.load(row, d)
+            out = []
+            # Two chains of additions to the context's vector: one would wait for itself.
+            chains = [a, None]
+            for k in range(tile.targets):
+                slope = e.everywhere(e.item(slopes, INT(k)), tile.lanes)
+                out.append(e.multiply_add(slope, a, sums[k]))
+                chain = chains[k % 2]
+                chains[k % 2] = b.fmul(slope, t[k]) if chain is None else e.multiply_add(slope, t[k], chain)
+            e.store(b.fadd(*chains), row, d)
+            return out
+
+        sums = e.repeat(n, 1, [constant(e.vector, 0.0)] * tile.targets, of_context)
+        # Read again, not from t: a target may repeat, or be a context where both tables are one.
+        for row, change in zip(rows, sums, strict=True):
+            e.store(b.fadd(e.load(row, d), change), row, d)
+        return []
+
+    e.repeat(width, tile.lanes, [], of_slice)
+
+
+def make_update(lanes: int | None = None) -> Any:
+    """Return the update as a function for compiled code; `lanes` overrides the processor's own.
+
+    ``update(In, Out, contexts, n_contexts, targets, i, slots, rate, g)`` trains the targets in row i of `targets`.
+    How many there are must be known when it is compiled: as many as `slots`, a tuple of integers, is long.
+    The arrays themselves are passed, not their addresses, so that numba keeps them alive.
+    """
+
+    @_intrinsic
+    def update(
+        _: Any, In: Any, Out: Any, contexts: Any, n_contexts: Any, targets: Any, i: Any, slots: Any, rate: Any, g: Any
+    ) -> Any:
+        signature = types.void(In, Out, contexts, types.int64, targets, types.int64, slots, types.float32, g)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            n_targets = len(signature.args[6])
+            tile = tile_for(context.codegen().magic_tuple()[2], n_targets, lanes)
+            function = emit_update(builder.module, tile)
+            arrays = {i: context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 1, 2, 4, 8)}
+            width = builder.extract_value(arrays[0].shape, 1)
+            first = builder.gep(arrays[4].data, [builder.mul(arguments[5], INT(n_targets))])
+            data = [arrays[0].data, arrays[1].data, width, arrays[2].data, arguments[3], first, arguments[7]]
+            builder.call(function, [*data, arrays[8].data])
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return update
+
+
+update_window = make_update()
+
+
+@_intrinsic
+def prefetch_row(_: Any, table: Any, offset: Any) -> Any:
+    """Ask for a row of a table, given by its offset in floats, to be brought near; changes nothing."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        row = builder.gep(array.data, [arguments[1]])
+        with cgutils.for_range_slice(builder, INT(0), builder.extract_value(array.shape, 1), INT(16), inc=True) as (
+            d,
+            _,
+        ):
+            place = builder.bitcast(builder.gep(row, [d]), byte)
+            builder.call(function, [place, WORD(1), WORD(3), WORD(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), generate
