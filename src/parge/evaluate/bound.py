@@ -5,8 +5,9 @@ E is the centralised embedding of `dim` columns, F the one computed in parts, M 
 has the proofs, and what is wrong with the paper's.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,31 +112,36 @@ class APosteriori:
 
     Parameters
     ----------
-    residual : float
-        ``r = |M - F F^T|_F``, by how much F misses M itself.
+    inside : float
+        ``|M Q - F F^T Q|_F`` with Q an orthonormal basis that holds F's columns: where F looks, by how much it is off.
     tail : float
-        ``τ_Q = |M - M Q Q^T|_F`` with Q an orthonormal basis that holds F's columns; at least what E misses of M.
+        ``τ_Q = |M - M Q Q^T|_F``, what F cannot see of M; at least what E misses.
     size : float
         ``|M|_F``.
     """
 
-    residual: float
+    inside: float
     tail: float
     size: float
 
     @property
+    def residual(self) -> float:
+        """``r = |M - F F^T|_F``, by how much F misses M itself; ``r^2 = inside^2 + τ_Q^2``."""
+        return math.hypot(self.inside, self.tail)
+
+    @property
     def upper(self) -> float:
-        """``min(r + τ_Q, 2 r)``: r + τ_Q in exact arithmetic, because τ_Q <= r."""
+        """``min(r + τ_Q, 2 r)``; in exact arithmetic r + τ_Q, because τ_Q <= r."""
         return min(self.residual + self.tail, 2 * self.residual)
 
     @property
     def lower(self) -> float:
-        """``r - τ_Q``, and at least 0."""
-        return max(self.residual - self.tail, 0.0)
+        """``sqrt(r^2 - τ_Q^2)``."""
+        return self.inside
 
     def to_json(self) -> dict[str, float]:
         """Return ``{"upper", "lower", "residual", "tail", "size"}``."""
-        return {"upper": self.upper, "lower": self.lower, **asdict(self)}
+        return {name: getattr(self, name) for name in ("upper", "lower", "residual", "tail", "size")}
 
 
 def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APosteriori:
@@ -171,7 +177,7 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
         image -= F @ R[columns].T
         missed += float(np.vdot(image, image))
     tail = float(np.sqrt(max(size**2 - seen, 0.0) + _ROUNDING * size**2))
-    return APosteriori(float(np.hypot(tail, np.sqrt(missed))), tail, size)
+    return APosteriori(float(np.sqrt(missed)), tail, size)
 
 
 @dataclass(frozen=True)
