@@ -36,7 +36,7 @@ def _imports(path: Path) -> set[str]:
             names = [item.module or ""]
         else:
             continue
-        found |= {(name.split(".") + [""])[1] for name in names if name.split(".")[0] == "parge"}
+        found |= {[*name.split("."), ""][1] for name in names if name.split(".")[0] == "parge"}
     return found
 
 
