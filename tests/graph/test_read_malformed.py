@@ -253,7 +253,7 @@ def test_the_line_is_named_beyond_the_first_segment(tmp_path: Path, monkeypatch:
 
 
 VERTICES: list[tuple[object, str]] = [
-    (3, "ids must be 0..2; found the id 5"),
+    (3, "line 3: 3 vertices were asked for, so ids must be 0..2; found the id 5"),
     (-1, "must not be negative"),
     (10**15, "1,000,000,000,000,000 vertices.*memory"),
     (b"", "names no vertex"),
@@ -266,7 +266,7 @@ VERTICES: list[tuple[object, str]] = [
 @pytest.mark.parametrize(("vertices", "fragment"), VERTICES)
 def test_malformed_vertices(tmp_path: Path, vertices: object, fragment: str) -> None:
     path, beside = tmp_path / "edges.txt", tmp_path / "vertices.txt"
-    path.write_text("0 1\n1 5\n")
+    path.write_text("# 5\n0 1 5\n1 5 1\n")
     if isinstance(vertices, bytes):
         beside.write_bytes(vertices)
     with pytest.raises(InputError, match=fragment):
@@ -275,7 +275,10 @@ def test_malformed_vertices(tmp_path: Path, vertices: object, fragment: str) -> 
 
 def test_negative_and_string_ids_do_not_fit_a_count(tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
-    for text, fragment in (("-1 1\n", "found the id -1"), ("a b\n", "found the id 'a'.*in a file")):
+    for text, fragment in (
+        ("0 1\n-1 1\n", "line 2: .*found the id -1"),
+        ("a b\n", "line 1: .*found the id 'a'.*in a file"),
+    ):
         path.write_text(text)
         with pytest.raises(InputError, match=fragment):
             read(path, vertices=5)

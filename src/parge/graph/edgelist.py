@@ -1,5 +1,6 @@
 """Text edge lists: two ids a line, and a weight if there is one."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,22 @@ def _gather(path: Path, layout: Layout) -> Gatherer:
         types = types[types.index(parsed[0].type) :]
         edges.add(*parsed)
     return edges
+
+
+def first_line_with(path: Path, name: str) -> int | None:
+    """Return the number of the first line that has this id as one of its first two fields."""
+    wanted = name.encode()
+    for offset, segment in read_segments(path):
+        text = bytes(segment)
+        place = text.find(wanted)
+        while place >= 0:
+            begin = text.rfind(b"\n", 0, place) + 1
+            end = text.find(b"\n", place)
+            line = text[begin : None if end < 0 else end]
+            if wanted in re.split(rb'[\s,"]+', line.strip(b' \t\r"'))[:2] and not line.startswith((b"#", b"%")):
+                return line_number(path, offset + begin)
+            place = text.find(wanted, place + 1)
+    return None
 
 
 def _needs_cleaning(segment: memoryview, layout: Layout) -> bool:

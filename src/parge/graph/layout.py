@@ -213,7 +213,8 @@ def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]
     ignored = [place for place in range(layout.n_columns) if place not in columns.used]
     if not weighted and not named:
         ignored = [place for place in ignored if place > 2]
-    names = ", ".join(repr(header[place]) if header else str(place + 1) for place in ignored)
+    titles = [repr(title) for title in header or ()]
+    names = ", ".join(titles[place] if place < len(titles) else str(place + 1) for place in ignored)
     notices: tuple[str, ...] = (f"columns ignored: {names}",) if ignored else ()
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
     if header and layout.blanks and not integers:

@@ -1,8 +1,7 @@
-"""Square matrices as graphs: scipy's own, and the files that hold one (.mtx, .npz, .mat)."""
+"""Square matrices as graphs: scipy's own, and the files that hold one (.mtx, .npz)."""
 
 import io
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,6 @@ from parge.graph.segments import read_segments
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
 from parge.typing import IdArray
-
-# Names under which .mat files keep the adjacency matrix, in this order.
-_MAT_NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")
-
-_MAT_NUMBERS = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
 def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
@@ -90,7 +84,8 @@ def _with_ids(graph: Graph, ids: IdArray) -> Graph:
     return permuted(graph, ids)
 
 
-def _read_matrix(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
+def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
+    """Build a graph from the matrix that a file holds; refusals name the file."""
     refuse_larger_than_memory(path, 8.0 * max(matrix.shape), f"{max(matrix.shape):,} vertices")
     try:
         return from_matrix(matrix, ids=ids, weighted=weighted)
@@ -118,7 +113,7 @@ def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
     with foreign_errors(path, "Matrix Market"):
         if not isinstance(file, str):
             file.seek(0)
-        return _read_matrix(path, scipy.io.mmread(file), weighted=weighted)
+        return graph_of_file(path, scipy.io.mmread(file), weighted=weighted)
 
 
 def _plain_file(path: Path) -> tuple[Any, int]:
@@ -151,38 +146,4 @@ def read_npz(path: Path, *, weighted: bool = True) -> Graph:
             shape = arrays["shape"].astype(np.float64)
             refuse_larger_than_memory(path, 8.0 * shape.max(initial=0), f"{int(shape.max(initial=0)):,} vertices")
         matrix = sp.load_npz(path)
-        return _read_matrix(path, matrix, ids=ids, weighted=weighted)
-
-
-def read_mat(path: Path, *, weighted: bool = True) -> Graph:
-    """Read the adjacency matrix of a MATLAB file: the square sparse one, by convention called ``network``.
-
-    No other variable is looked at, MATLAB objects and functions least of all.
-    """
-    import scipy.io
-
-    check_file(path)
-    with foreign_errors(path, "MATLAB (version 4 to 7)"):
-        try:
-            variables = scipy.io.whosmat(str(path))
-        except NotImplementedError:
-            raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
-        name = _choose(path, variables)
-        matrix = scipy.io.loadmat(str(path), variable_names=[name])[name]
-        return _read_matrix(path, matrix, weighted=weighted)
-
-
-def _choose(path: Path, variables: Sequence[tuple[str, tuple[int, ...], str]]) -> str:
-    square = [(name, kind) for name, shape, kind in variables if len(shape) == 2 and shape[0] == shape[1] > 1]
-    for kinds in ({"sparse"}, _MAT_NUMBERS):
-        names = [name for name, kind in square if kind in kinds]
-        usual = [name for name in _MAT_NAMES if name in names]
-        if usual or len(names) == 1:
-            return (usual or names)[0]
-        if names:
-            raise InputError(
-                f"{path} has several square matrices ({', '.join(names)}) and none is called network; "
-                "save the adjacency matrix under that name"
-            )
-    found = ", ".join(f"{name} ({' x '.join(map(str, shape))} {kind})" for name, shape, kind in variables)
-    raise InputError(f"{path} has no square matrix to be the graph; found {found or 'no variables'}")
+        return graph_of_file(path, matrix, ids=ids, weighted=weighted)

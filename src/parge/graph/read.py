@@ -16,7 +16,7 @@ _READERS = {
     ".parquet": ("frame", "read_parquet"),
     ".mtx": ("matrix", "read_matrix_market"),
     ".npz": ("matrix", "read_npz"),
-    ".mat": ("matrix", "read_mat"),
+    ".mat": ("mat", "read_mat"),
     ".graph": ("metis", "read_metis"),
     ".graphml": ("graphml", "read_graphml"),
 }
@@ -84,23 +84,25 @@ def read(
 
 
 def _reader(path: Path) -> Callable[..., Graph]:
-    suffix = format_suffix(path)
     check_file(path)
+    suffix = _format(path)
     if suffix in _OTHERS:
         formats = ", ".join(_READERS)
         raise InputError(f"{path}: {suffix} files are not read; convert it to an edge list, or one of {formats}")
     if suffix in _SEEKABLE and path.suffix.lower() in COMPRESSIONS:
         raise InputError(f"{path}: {suffix} files are compressed inside; unpack it first")
-    if suffix not in _READERS and _is_matrix_market(path):
-        suffix = ".mtx"
     module, name = _READERS.get(suffix, ("edgelist", "read_edge_list"))
     reader: Callable[..., Graph] = getattr(import_module(f"parge.graph.{module}"), name)
     return reader
 
 
-def _is_matrix_market(path: Path) -> bool:
+def _format(path: Path) -> str:
+    """Return the suffix of the format; Matrix Market is known by its first line, too."""
+    suffix = format_suffix(path)
+    if suffix in _READERS or suffix in _OTHERS:
+        return suffix
     with path.open("rb") as file:
-        return file.read(14) == b"%%MatrixMarket"
+        return ".mtx" if file.read(14) == b"%%MatrixMarket" else suffix
 
 
 def _known_vertices(vertices: int | str | Path | None) -> Any:
@@ -121,7 +123,17 @@ def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
     try:
         return add_vertices(graph, known)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}{_first_line_outside(graph, known, path)}: {error}") from None
+
+
+def _first_line_outside(graph: Graph, n_vertices: int, path: Path) -> str:
+    """Say in which line of a text edge list an id first stands that is not one of 0..n_vertices-1."""
+    from parge.graph.edgelist import first_line_with
+    from parge.graph.vertices import outside
+
+    found = outside(graph, n_vertices)
+    line = None if found is None or _format(path) in _READERS else first_line_with(path, str(found))
+    return "" if line is None else f", line {line:,}"
 
 
 def _with_features(graph: Graph, path: Path) -> Graph:

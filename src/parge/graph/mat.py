@@ -1,0 +1,93 @@
+"""MATLAB files, read in a process of its own.
+
+scipy's reader crashes on some damaged files (seen with version 1.17), and a crash must not take the caller with it.
+Run as a program, this module reads one file and saves its matrix; `read_mat` runs it.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import scipy.sparse as sp
+
+from parge.errors import InputError
+from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
+from parge.graph.graph import Graph
+from parge.graph.matrix import graph_of_file
+
+# Names under which the adjacency matrix is kept, in this order.
+_NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")
+
+_NUMBERS = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+
+
+def read_mat(path: Path, *, weighted: bool = True) -> Graph:
+    """Read the adjacency matrix of a MATLAB file: the square sparse one, by convention called ``network``.
+
+    No other variable is looked at, MATLAB objects and functions least of all.
+    """
+    check_file(path)
+    with TemporaryDirectory() as folder, foreign_errors(path, "MATLAB (version 4 to 7)"):
+        out = Path(folder) / "matrix.npz"
+        done = subprocess.run(
+            [sys.executable, "-m", "parge.graph.mat", str(path), str(out)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        if done.returncode == InputError.exit_code:
+            raise InputError(done.stdout)
+        if done.returncode != 0:
+            raise InputError(f"{path}: cannot be read as MATLAB: the file is damaged, and its reader crashed on it")
+        return graph_of_file(path, sp.load_npz(out), weighted=weighted)
+
+
+def main(path: str, out: str) -> int:
+    """Save the adjacency matrix of a MATLAB file; return the exit code."""
+    try:
+        sp.save_npz(out, _load(Path(path)), compressed=False)
+    except InputError as error:
+        sys.stdout.write(str(error))
+        return InputError.exit_code
+    return 0
+
+
+def _load(path: Path) -> sp.csc_matrix:
+    import scipy.io
+
+    with foreign_errors(path, "MATLAB (version 4 to 7)"):
+        try:
+            variables = scipy.io.whosmat(str(path))
+        except NotImplementedError:
+            raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
+        name, n_vertices = _choose(path, variables)
+        refuse_larger_than_memory(path, 8.0 * n_vertices, f"{n_vertices:,} vertices")
+        matrix = sp.csc_matrix(scipy.io.loadmat(str(path), variable_names=[name])[name])
+        matrix.check_format(full_check=True)
+        return matrix
+
+
+def _choose(path: Path, variables: Sequence[tuple[str, tuple[int, ...], str]]) -> tuple[str, int]:
+    """Return the name of the adjacency matrix, and its size."""
+    square = {name: (shape, kind) for name, shape, kind in variables if len(shape) == 2 and shape[0] == shape[1] > 1}
+    for kinds in ({"sparse"}, _NUMBERS):
+        names = [name for name, (_, kind) in square.items() if kind in kinds]
+        usual = [name for name in _NAMES if name in names]
+        if usual or len(names) == 1:
+            name = (usual or names)[0]
+            return name, square[name][0][0]
+        if names:
+            raise InputError(
+                f"{path} has several square matrices ({', '.join(names)}) and none is called network; "
+                "save the adjacency matrix under that name"
+            )
+    found = ", ".join(f"{name} ({' x '.join(map(str, shape))} {kind})" for name, shape, kind in variables)
+    raise InputError(f"{path} has no square matrix to be the graph; found {found or 'no variables'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
