@@ -123,6 +123,8 @@ def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if n_parts < 1:
         raise InputError(f"the number of parts must be at least 1; got {n_parts}")
+    if limits is None and n_parts > max(1, graph.n_vertices):
+        raise InputError(f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices")
     if limits is None:
         slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
     else:

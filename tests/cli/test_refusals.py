@@ -45,6 +45,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "no such option": (["--part", "3"], "--part"),
     "parts zero": (["--parts", "0"], "parts"),
     "parts words": (["--parts", "many"], "many"),
+    "more parts than vertices": (["--parts", "1000000000"], "4 vertices"),
     "capacities words": (["--capacities", "4,x"], "'x'"),
     "capacities hole": (["--capacities", "4,,4"], "empty place"),
     "capacities too small": (["--capacities", "1,1"], "2 vertices short"),
