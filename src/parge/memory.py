@@ -41,9 +41,18 @@ def format_bytes(size: float) -> str:
 
 def process_peak_bytes(pid: int | str) -> int:
     """Return the largest resident memory a process has had, or 0 where the system does not tell."""
+    return _status(pid, "VmHWM:")
+
+
+def private_bytes() -> int:
+    """Return the private memory of this process that a limit counts, or 0 where the system does not tell."""
+    return _status("self", "VmData:")
+
+
+def _status(pid: int | str, field: str) -> int:
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(field):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
@@ -56,19 +65,39 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
+_limit: int | None = None
+
+
 def limit_memory(limit: int | None) -> None:
-    """Have the operating system refuse this process more private memory than `limit`.
+    """Have the operating system refuse this process more private memory than `limit`; None takes it back.
 
     Private memory (RLIMIT_DATA) rather than address space: compilers and BLAS reserve addresses that they never
     touch. An allocation over the limit raises MemoryError.
     """
-    if limit is None:
-        return
+    global _limit  # noqa: PLW0603  a process has one limit, as it has one memory
     import resource
 
+    _limit = limit
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    cap = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    asked = hard if limit is None else limit
+    cap = asked if hard == resource.RLIM_INFINITY else min(asked, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
+
+
+def current_limit() -> int | None:
+    """Return the limit that `limit_memory` set."""
+    return _limit
+
+
+def over_limit() -> bool:
+    """Return whether this process has held more than its limit, pages of files counted."""
+    return _limit is not None and peak_bytes() > _limit
+
+
+def bytes_wanted(error: MemoryError) -> int:
+    """Return how much private memory a refused allocation would have led to, as far as it is known."""
+    asked = getattr(error, "_total_size", 0)  # numpy's own MemoryError knows
+    return max(private_bytes() + (asked if isinstance(asked, int) else 0), _limit or 0)
 
 
 def peak_bytes() -> int:

@@ -1,5 +1,6 @@
 """Engine: how independent tasks run, and the laws of it. Nothing here knows what a graph is."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,10 @@ from typing import Any, ClassVar
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
 """Called with a task and the share of it that is done."""
+
+
+def _nobody(_error: BaseException) -> None:
+    """Tell nobody of a failure."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class Task:
         Memory the task may use; over it, the task fails alone.
     label : str
         What people call the task.
+    advice : str
+        What to do should the task fail; noted on its failure.
+    on_failure : callable
+        Called here (not where the task runs) with the failure, as soon as it is known.
     """
 
     key: int
@@ -36,6 +45,8 @@ class Task:
     projected_bytes: int = 0
     limit_bytes: int | None = None
     label: str = "task"
+    advice: str = ""
+    on_failure: Callable[[BaseException], None] = _nobody
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,22 @@ class Engine(ABC):
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result, as they finish."""
+
+
+def settle(task: Task, failure: BaseException) -> BaseException:
+    """Return the failure of a task with the task's advice on it, when who wants to know has been told."""
+    if task.advice:
+        failure.add_note(task.advice)
+    with contextlib.suppress(AttributeError):  # a class of exceptions may refuse new attributes
+        failure.failed_task = task.label  # type: ignore[attr-defined]
+    task.on_failure(failure)
+    return failure
+
+
+def failed_task(error: BaseException) -> str | None:
+    """Return the label of the task that raised this, or None where no task did: then it is nobody's but ours."""
+    label = getattr(error, "failed_task", None)
+    return label if isinstance(label, str) else None
 
 
 def raise_first(failures: Sequence[BaseException], n_tasks: int) -> None:

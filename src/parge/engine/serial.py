@@ -1,11 +1,13 @@
 """One task after the other, in this process: the reference for every other engine."""
 
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, raise_first
+from parge.engine.base import Engine, Task, Watch, raise_first, settle
+from parge.engine.failures import with_place
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Serial(Engine):
             try:
                 result = task.function(task.argument, partial(watch, task))
             except Exception as error:  # noqa: BLE001  a task may fail in any way; the others still run
-                error.add_note(f"while at work on {task.label}")
-                failures.append(error)
+                failure = with_place(error, f"while at work on {task.label}", traceback.format_exc())
+                failures.append(settle(task, failure))
                 continue
             watch(task, 1.0)
             yield task, result

@@ -20,23 +20,28 @@ def main() -> None:
     _die_with(parent)
     length = int.from_bytes(sys.stdin.buffer.read(8), "little")
     payload = sys.stdin.buffer.read(length)
+    if len(payload) < length:
+        os._exit(1)  # the parent is gone
     threading.Thread(target=_leave_when_parent_is_gone, daemon=True).start()
-    kind, value = _run(payload, pipe)
-    _say(pipe, kind, value)
+    _say(pipe, _answer(payload, pipe))
     os._exit(0)  # not through atexit handlers of libraries, which may hang
 
 
-def _run(payload: bytes, pipe: int) -> tuple[str, Any]:
-    from parge.memory import limit_memory, peak_bytes
+def _answer(payload: bytes, pipe: int) -> bytes:
+    """Return what to tell the parent: the pickled result, or what went wrong."""
+    from parge.memory import bytes_wanted, limit_memory, over_limit, peak_bytes
 
     try:
         function, argument, limit = pickle.loads(payload)  # from our parent, never from a file
-        limit_memory(limit)
-        return "done", function(argument, _Teller(pipe))
-    except MemoryError:
-        return "memory", peak_bytes()
-    except BaseException as error:  # noqa: BLE001  whatever a technique raises goes home
-        return "error", (_portable(error), traceback.format_exc())
+        limit_memory(limit)  # its own, and not that which the parent may have set for itself
+        result = function(argument, _Teller(pipe))
+        return _frame("over", peak_bytes()) if over_limit() else _frame("done", result)
+    except MemoryError as error:
+        wanted = bytes_wanted(error)
+        limit_memory(None)  # the report itself needs a little
+        return _frame("over", max(wanted, peak_bytes()))
+    except BaseException as error:  # noqa: BLE001  whatever a task raises goes home
+        return _frame("error", (_pickled(error), f"{type(error).__name__}: {error}", traceback.format_exc()))
 
 
 class _Teller:
@@ -49,23 +54,27 @@ class _Teller:
         now = time.monotonic()
         if now - self.last >= _PROGRESS_SECONDS:
             self.last = now
-            _say(self.pipe, "progress", float(share))
+            _say(self.pipe, _frame("progress", float(share)))
 
 
-def _say(pipe: int, kind: str, value: Any) -> None:
-    message = pickle.dumps((kind, value))
+def _frame(kind: str, value: Any) -> bytes:
+    return pickle.dumps((kind, value))
+
+
+def _say(pipe: int, message: bytes) -> None:
     data = memoryview(len(message).to_bytes(8, "little") + message)
     with contextlib.suppress(BrokenPipeError):
         while data:
             data = data[os.write(pipe, data) :]
 
 
-def _portable(error: BaseException) -> BaseException | str:
-    """Return the exception itself where the parent can rebuild it, else its words."""
+def _pickled(error: BaseException) -> bytes | None:
+    """Return the exception for the parent to rebuild, or None where that cannot be."""
     with contextlib.suppress(Exception):
-        pickle.loads(pickle.dumps(error))
-        return error
-    return f"{type(error).__name__}: {error}"
+        pickled = pickle.dumps(error)
+        pickle.loads(pickled)
+        return pickled
+    return None
 
 
 def _leave_when_parent_is_gone() -> None:

@@ -1,0 +1,101 @@
+"""What became of a worker, in words that say what was needed, what was there, and what to do."""
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from parge.engine.base import Task
+from parge.errors import PargeError
+from parge.memory import format_bytes
+
+# How often a task is begun before it is given up: often where somebody kills its worker (the system, for want of
+# memory; an operator), twice where the worker crashes by itself, which is seldom chance.
+ATTEMPTS_KILLED = 5
+ATTEMPTS_CRASHED = 2
+
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT}
+
+
+class WorkerError(PargeError):
+    """A worker that was killed, ran over its memory, or could not start."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a worker ended: its answer, if it gave one, and what was seen of it.
+
+    Parameters
+    ----------
+    answer : (kind, value), optional
+        ``done`` and the result; ``error`` and (exception or words, traceback); ``over`` and bytes.
+    returncode : int
+        As `subprocess` has it: minus the signal that ended it, or its exit code.
+    peak : int
+        The most memory it was seen to hold, in bytes.
+    last_words : str
+        The end of what it printed.
+    """
+
+    answer: tuple[str, Any] | None
+    returncode: int
+    peak: int
+    last_words: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result."""
+        return self.answer is not None and self.answer[0] == "done"
+
+    def attempts(self) -> int:
+        """Return how often a task that ends so is worth beginning."""
+        if self.answer is not None or self.returncode >= 0:
+            return 1
+        return ATTEMPTS_KILLED if -self.returncode in _FROM_OUTSIDE else ATTEMPTS_CRASHED
+
+    def failure(self, task: Task) -> BaseException:
+        """Return the exception to raise for a task that ended so."""
+        nothing: tuple[str, Any] = ("", None)
+        kind, value = self.answer or nothing
+        if kind == "error":
+            error, trace = value
+            failure = error if isinstance(error, BaseException) else WorkerError(str(error))
+            return with_place(failure, f"in the worker of {task.label}", trace)
+        if kind == "over":
+            return WorkerError(
+                f"{task.label} needed {format_bytes(max(value, self.peak))} or more, had {_limit(task)} (projected: "
+                f"at most {format_bytes(task.projected_bytes)}); give that worker more memory, or plan smaller tasks"
+            )
+        return WorkerError(f"{self._ending(task)}{self._said()}")
+
+    def _ending(self, task: Task) -> str:
+        memory = f"its memory had reached {format_bytes(self.peak)} of {_limit(task)}"
+        if self.returncode >= 0:
+            return f"the worker of {task.label} left without an answer (exit code {self.returncode}); {memory}"
+        name = _signal_name(-self.returncode)
+        if -self.returncode in _FROM_OUTSIDE:
+            return (
+                f"the worker of {task.label} was ended from outside {ATTEMPTS_KILLED} times, at last by {name}; "
+                f"{memory}. If the system ran out of memory, use fewer --workers, or smaller subgraphs"
+            )
+        return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, at last by {name}; {memory}"
+
+    def _said(self) -> str:
+        return f". It last said:\n{self.last_words}" if self.last_words else ""
+
+
+def with_place(failure: BaseException, place: str, trace: str) -> BaseException:
+    """Return the failure with a note on where it happened, and the traceback unless it explains itself."""
+    explained = isinstance(failure, PargeError) and not isinstance(failure, WorkerError)
+    failure.add_note(place if explained else f"{place}:\n{trace.rstrip()}")
+    return failure
+
+
+def _limit(task: Task) -> str:
+    return "no limit" if task.limit_bytes is None else format_bytes(task.limit_bytes)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
