@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-import numba
+from parge.kernels.cache import compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,9 +13,9 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def kernel(function: F) -> F:
     """Compile a serial kernel: strict floating point, GIL released, cached on disk."""
-    return cast("F", numba.njit(cache=True, nogil=True)(function))
+    return cast("F", compiled(function, nogil=True))
 
 
 def fast_kernel(function: F) -> F:
     """Compile a serial kernel whose sums may be reordered for the vector units."""
-    return cast("F", numba.njit(cache=True, nogil=True, fastmath=_FAST)(function))
+    return cast("F", compiled(function, nogil=True, fastmath=_FAST))

@@ -1,0 +1,132 @@
+"""Compiled kernels on disk, shared by processes that start together, are killed at any moment, and fill the disk.
+
+numba's own cache is made for one process at a time. It names a new file of code in its index before it writes that
+file (so a process killed in between leaves old code under the new name), two processes that compile at
+once may give two functions one name (numba issue 4807), and a damaged file, or a full disk, ends the caller.
+Here code is written first and named after, under a lock; whoever comes second waits and reads; what cannot be
+read is compiled again; what cannot be written is not kept.
+"""
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import IndexDataCacheFile
+
+# A process that was stopped while it held the lock keeps the others waiting for so long and no longer; compiling
+# the slowest kernels takes 10 s.
+_PATIENCE = 60.0
+_POLL_SECONDS = 0.02
+
+_DIGEST_BYTES = 32
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    """Compile a function when it is first called, or read what another process compiled."""
+    try:
+        dispatcher = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no folder that it may write to
+        return numba.njit(**options)(function)
+    cache, compile_now = dispatcher._cache, dispatcher.compile
+    file = _SharedFile(cache._cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
+    cache._cache_file = file
+
+    @functools.wraps(compile_now)
+    def compile_once(signature: Any) -> Any:
+        key = cache._index_key(signature, dispatcher.targetctx.codegen())
+        if file.knows(key):
+            return compile_now(signature)
+        with file.locked():
+            return compile_now(signature)
+
+    dispatcher.compile = compile_once
+    return dispatcher
+
+
+class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
+    """The code of one function on disk, and the index that says which signature is where."""
+
+    _depth = 0  # of locks that this process holds: kernels compile the kernels that they call
+
+    def knows(self, key: Any) -> bool:
+        """Return whether there is code for a signature."""
+        return key in self._load_index()
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write code, then its name in the index; a full disk or the like only means that it is not kept."""
+        with contextlib.suppress(OSError), self.locked():
+            index = self._load_index()
+            taken = set(index.values())
+            numbers = range(1, len(taken) + 2)
+            name = index.get(key) or next(n for n in map(self._data_name, numbers) if n not in taken)
+            self._save_data(name, (self._source_stamp, key, data))
+            self._save_index({**index, key: name})
+
+    def load(self, key: Any) -> Any:
+        """Return the code for a signature, or None where there is none, or none that is intact."""
+        with contextlib.suppress(Exception):
+            stamp, found, data = super().load(key)
+            if stamp == self._source_stamp and found == key:
+                return data
+        return None
+
+    def _load_index(self) -> dict[Any, str]:
+        with contextlib.suppress(Exception):
+            index: dict[Any, str] = super()._load_index()
+            return index
+        return {}
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content: bytes = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        digest, content = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if hashlib.sha256(content).digest() != digest:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(content)  # as numba does: the folder is as trusted as the program beside it
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from compiling into the same folder meanwhile."""
+        if _SharedFile._depth:
+            yield
+            return
+        descriptor = self._lock()
+        _SharedFile._depth += 1
+        try:
+            yield
+        finally:
+            _SharedFile._depth -= 1
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _lock(self) -> int | None:
+        try:
+            folder = Path(self._cache_path)
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder / "parge.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return None
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_POLL_SECONDS)
+            except OSError:
+                break  # a file system without locks
+            else:
+                break
+        return descriptor
