@@ -1,5 +1,6 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.rows import forget
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
-from parge.runs import Run, open_run
+from parge.run.folder import scratch_matrix
+from parge.runs import Run, open_run, reproducible
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 
@@ -78,22 +80,24 @@ def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
     reconciliation = reconcile_parts(run, listener)
     scratch = run.folder.path / "embedding.npy"
     try:
-        vectors = np.lib.format.open_memmap(scratch, mode="w+", dtype=np.float32, shape=run.shape)
+        vectors = scratch_matrix(scratch, run.shape)
         merge_parts(run, reconciliation, vectors)
         listener(Step("write", str(out)))
         report = run.report(reconciliation)
-        Embedding(vectors, run.decomposition.graph.outside_ids, report).save(out)
+        Embedding(vectors, run.decomposition.graph.outside_ids, reproducible(report)).save(out)
     finally:
         scratch.unlink(missing_ok=True)
     return report
 
 
-def write_subgraphs(run: Run) -> None:
-    """Write every part folder that is not there, or not intact, and has no result yet."""
+def write_subgraphs(run: Run) -> list[int]:
+    """Write every part folder that is not there, or not intact; return the subgraphs that have no result yet."""
     facts = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
-    for i in range(run.decomposition.n_parts):
-        if not run.has_result(i) and not run.folder.has_subgraph(i):
+    waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
+    for i in waiting:
+        if not run.has_subgraph(i):
             parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts)
+    return waiting
 
 
 def embed_parts(run: Run, listener: Listener) -> None:
@@ -101,8 +105,7 @@ def embed_parts(run: Run, listener: Listener) -> None:
     n_parts = run.decomposition.n_parts
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
-        write_subgraphs(run)
-        waiting = [i for i in range(n_parts) if not run.has_result(i)]
+        waiting = write_subgraphs(run)
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
         engine = engines.get(run.plan.engine)(workers=run.plan.workers)
@@ -113,15 +116,17 @@ def embed_parts(run: Run, listener: Listener) -> None:
 def _tasks(run: Run, waiting: list[int]) -> list[Task]:
     projected = run.decomposition.projected(run.technique.footprint())
     budgets = run.decomposition.budgets
-    live = run.technique if describe(run.technique) is None else None
+    technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
     return [
         Task(
             key=i,
             function=embed_part,
-            argument=PartJob(run.folder.part(i), live),
+            argument=PartJob(run.folder.part(i), technique),
             projected_bytes=int(projected[i]),
             limit_bytes=None if budgets is None else int(budgets[i]),
             label=f"subgraph {i}",
+            advice=run.advice(i),
+            on_failure=partial(parts.record_failure, run.folder.part(i)),
         )
         for i in waiting
     ]

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import re
+import shlex
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -23,9 +25,12 @@ from parge.plan import Plan, prepare
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.summary import summarise
 from parge.run import parts
-from parge.run.folder import RunFolder, check_same, fingerprint
+from parge.run.arrays import DamagedError
+from parge.run.facts import PlanFacts, RecordedTechnique
+from parge.run.folder import RunFolder, check_same, digest, fingerprint
+from parge.run.words import printable
 from parge.techniques.base import Technique
-from parge.techniques.resolve import describe, restore
+from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 
 
@@ -39,10 +44,28 @@ class Run:
     decomposition: Decomposition
     id: str
     seconds: dict[str, float] = field(default_factory=dict)
+    kept: bool = True
+
+    def has_subgraph(self, i: int) -> bool:
+        """Return whether subgraph i of this very run is there and intact."""
+        return self._is_ours(self.folder.subgraph_facts(i), i)
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this very run, not of another one copied here."""
-        return self.folder.has_result(i) and parts.load_facts(self.folder.part(i))["run"] == self.id
+        facts = self.folder.result_facts(i)
+        return self._is_ours(facts, i) and facts is not None and facts["vertices"] == self.decomposition.sizes[i]
+
+    def _is_ours(self, facts: dict[str, Any] | None, i: int) -> bool:
+        return facts is not None and facts.get("run") == self.id and facts.get("index") == i
+
+    def advice(self, i: int) -> str:
+        """Return how to embed subgraph i alone, where that is possible from a command line."""
+        described = describe(self.technique)
+        if described is None or not self.kept:
+            return ""
+        name = str(described["technique"])
+        named = f" --technique {name}" if ":" in name else ""
+        return f"to run it alone: parge embed-part {shlex.quote(str(self.folder.part(i)))}{named}"
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -54,16 +77,24 @@ class Run:
     @cached_property
     def local_vectors(self) -> list[FloatArray]:
         """Return the vectors of all subgraphs, memory-mapped; they must have the same number of columns."""
-        found = [parts.load_result(self.folder.part(i))[0] for i in range(self.decomposition.n_parts)]
+        found = [self._vectors(i) for i in range(self.decomposition.n_parts)]
         widths = sorted({vectors.shape[1] for vectors in found if len(vectors)})
         if len(widths) > 1:
             raise TechniqueError(f"{self.technique.name} answered with {widths} columns for different subgraphs")
         return found
 
+    def _vectors(self, i: int) -> FloatArray:
+        place = self.folder.part(i)
+        vectors, facts = parts.load_result(place)
+        if not self._is_ours(facts, i) or len(vectors) != self.decomposition.sizes[i]:
+            raise DamagedError(f"the result in {place} is not that of subgraph {i} of this run; embed it again")
+        return vectors
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the embedding."""
-        return self.decomposition.graph.n_vertices, self.local_vectors[0].shape[1]
+        widths = [vectors.shape[1] for vectors in self.local_vectors if len(vectors)]
+        return self.decomposition.graph.n_vertices, widths[0] if widths else self.local_vectors[0].shape[1]
 
     def report(self, reconciliation: Reconciliation) -> dict[str, Any]:
         """Return the run in numbers, as `parge embed --json` prints them."""
@@ -81,6 +112,17 @@ class Run:
         return out
 
 
+def reproducible(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report without what was measured and who did the work: equal for equal runs, and so are files."""
+    parts_of = [{key: value for key, value in part.items() if key not in _MEASURED} for part in report["parts"]]
+    plan = {key: value for key, value in report["plan"].items() if key not in {"engine", "workers"}}
+    kept = {key: value for key, value in report.items() if key not in _MEASURED}
+    return {**kept, "parts": parts_of, "plan": plan}
+
+
+_MEASURED = {"seconds", "peak_bytes"}
+
+
 @contextmanager
 def open_run(
     graph: Graph, plan: Plan, *, run_dir: str | PathLike[str] | None, resume: bool, listener: Listener
@@ -90,13 +132,18 @@ def open_run(
         if resume:
             raise InputError("a run can be resumed only where it was kept: say which folder")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
-            yield _begin(graph, plan, RunFolder(Path(temporary)), listener)
+            yield replace(_begin(graph, plan, RunFolder(Path(temporary)), listener), kept=False)
         return
     folder = RunFolder(Path(run_dir))
+    _refuse_another(folder, resume)
     with folder.locked():
-        if folder.exists and not resume:
-            raise InputError(f"{folder.path} holds a run already; resume it, or use another folder")
+        _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
         yield _take_up(graph, plan, folder, listener) if folder.exists else _begin(graph, plan, folder, listener)
+
+
+def _refuse_another(folder: RunFolder, resume: bool) -> None:
+    if folder.exists and not resume:
+        raise InputError(f"{folder.path} holds a run already; resume it, or use another folder")
 
 
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
@@ -106,19 +153,30 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     decomposer, limits = prepare(graph, plan)
     decomposition = decomposer.decompose(graph, limits, tell=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
-    settings = _settings(graph, plan)
-    folder.save_plan(decomposition, {"settings": settings, "decompose_seconds": seconds})
-    return Run(folder, plan, plan.technique, decomposition, _run_id(settings), {"decompose": seconds})
+    settings, belongs = _settings(graph, plan), digest(decomposition)
+    facts = PlanFacts(
+        settings=settings,
+        run=_run_id(settings, belongs),
+        decomposition=belongs,
+        decompose_seconds=seconds,
+        technique=RecordedTechnique.of(plan.technique),
+        sizes=tuple(decomposition.sizes.tolist()),
+        edges=tuple(decomposition.edges.tolist()),
+    )
+    folder.save_plan(decomposition, facts)
+    return Run(folder, plan, plan.technique, decomposition, facts.run, {"decompose": seconds})
 
 
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     plan = plan.resolved
     listener(Step("resume", str(folder.path)))
-    decomposition, facts = folder.load_plan(graph)
     settings = _settings(graph, plan)
-    check_same(facts, settings, folder.path)
-    seconds = {"decompose": facts["decompose_seconds"]}
-    return Run(folder, plan, plan.technique, decomposition, _run_id(settings), seconds)
+    check_same(folder.plan_facts().settings, settings, folder.path)
+    decomposition, facts = folder.load_plan(graph)
+    if not folder.has_graph():
+        folder.save_graph(graph)
+    seconds = {"decompose": facts.decompose_seconds}
+    return Run(folder, plan, plan.technique, decomposition, _run_id(settings, facts.decomposition), seconds)
 
 
 @contextmanager
@@ -129,13 +187,9 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
         raise InputError(f"{path} holds no run: it has no plan")
     with folder.locked():
         decomposition, facts = folder.load_plan()
-        settings = facts["settings"]
-        kept = {field.name: settings[field.name] for field in fields(Plan) if field.name in settings}
-        technique = settings["technique"]
-        kept["technique"] = _unknown if isinstance(technique, str) else restore(technique)
-        plan = Plan(**{**kept, "reconcile": reconciler or settings["reconcile"]})
-        seconds = {"decompose": facts["decompose_seconds"]}
-        run = Run(folder, plan, plan.resolved.technique, decomposition, _run_id(settings), seconds)
+        plan = _plan_of(facts, reconciler, path)
+        run_id = _run_id(facts.settings, facts.decomposition)
+        run = Run(folder, plan, facts.technique, decomposition, run_id, {"decompose": facts.decompose_seconds})
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
             names = ", ".join(folder.part(i).name for i in missing[:8])
@@ -148,18 +202,34 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
         yield run
 
 
-def _unknown(_csr: Any, _rng: Any) -> Any:
-    raise InputError("the technique of this run is a Python object that is not at hand")
+def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> Plan:
+    """Return the plan that a folder tells of, with the technique as a name alone."""
+    kept = {field.name: facts.settings[field.name] for field in fields(Plan) if field.name in facts.settings}
+    kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
+    if not isinstance(kept["reconcile"], str):
+        raise DamagedError(f"{path} does not say how its spaces are reconciled")
+    try:
+        return Plan(**kept)
+    except (TypeError, ValueError) as error:
+        raise DamagedError(f"{path} holds a plan that parge cannot have made: {printable(error, 200)}") from None
 
 
-def _run_id(settings: dict[str, Any]) -> str:
-    """Return what ties the results of a run to its plan."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
+def _run_id(settings: dict[str, Any], belongs: str) -> str:
+    """Return what ties the results of a run to its settings and to who belongs where."""
+    text = json.dumps([settings, belongs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:
-    """Return all that decides the result of a run; engine and workers do not."""
+    """Return all that decides the result of a run, as it comes back from a file; engine and workers do not."""
     settings = {key: value for key, value in plan.settings().items() if key not in {"engine", "workers"}}
-    settings["technique"] = describe(plan.technique) or repr(plan.technique)
+    # Where an object lies in memory is another one in every process.
+    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
+    settings["technique"] = describe(plan.technique) or live
     settings["graph"] = fingerprint(graph)
-    return {key: list(value) if isinstance(value, tuple | np.ndarray) else value for key, value in settings.items()}
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -18,8 +18,9 @@ from parge.runs import open_run
 @graph_options
 @click.option("--run-dir", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where the run goes.")
 @plan_options
+@click.option("--resume", is_flag=True, help="Write what is missing or damaged of the run that is there.")
 @json_option
-def command(run_dir: Path, as_json: bool, **options: Any) -> None:
+def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     r"""Decompose a graph into one folder a subgraph, for machines that share nothing.
 
     \b
@@ -33,7 +34,7 @@ def command(run_dir: Path, as_json: bool, **options: Any) -> None:
     with run_progress() as listener:
         listener(Step("read", str(options["graph"])))
         graph = read_graph(options)
-        with open_run(graph, plan, run_dir=run_dir, resume=False, listener=listener) as run:
+        with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             write_subgraphs(run)
             summary = summarise(run.decomposition, run.technique)
     show.say(summary.notices, style="dim", label="notice")

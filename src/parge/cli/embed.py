@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
-from parge.errors import PargeError
 from parge.events import Step
 from parge.pipeline import embed_to_file
 
@@ -23,8 +23,11 @@ from parge.pipeline import embed_to_file
     "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]"
 )
 @click.option("--resume", is_flag=True, help="Go on with the run in the run folder where it stopped.")
+@memory_option
 @json_option
-def command(out: Path, run_dir: Path | None, resume: bool, as_json: bool, **options: Any) -> None:
+def command(
+    out: Path, run_dir: Path | None, resume: bool, coordinator_memory: str | None, as_json: bool, **options: Any
+) -> None:
     r"""Embed a graph in parts, each alone within its limits, and write all vectors in one space.
 
     OUT's suffix says the format: .npy, .npz, .parquet, or .vec/.emb/.txt (word2vec text).
@@ -39,15 +42,10 @@ def command(out: Path, run_dir: Path | None, resume: bool, as_json: bool, **opti
     check_output(out)
     plan = make_plan(options)
     folder = run_dir or out.with_name(out.name + ".run")
-    try:
-        with run_progress() as listener:
-            listener(Step("read", str(options["graph"])))
-            graph = read_graph(options)
-            report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
-    except (PargeError, KeyboardInterrupt, OSError, MemoryError) as error:
-        if (folder / "plan").exists() and getattr(error, "exit_code", 1) != 2:
-            error.add_note(f"Go on where it stopped: the same command with --run-dir {folder} --resume")
-        raise
+    with resumable(folder), capped_coordinator(coordinator_memory), run_progress() as listener:
+        listener(Step("read", str(options["graph"])))
+        graph = read_graph(options)
+        report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
     if run_dir is None:
         shutil.rmtree(folder, ignore_errors=True)
     show.say(tuple(report["notices"]), style="dim", label="notice")

@@ -7,6 +7,7 @@ import sys
 import click
 
 import parge
+from parge.cli.ending import interrupted_by_signals
 from parge.errors import PargeError
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
@@ -63,8 +64,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        cli.main(args=arguments, prog_name="parge", standalone_mode=False)
+        with interrupted_by_signals():
+            cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -87,6 +90,7 @@ def _fail(error: BaseException) -> int:
     else:
         message, code = f"Error: {error}", error.exit_code if isinstance(error, PargeError) else 1
     click.echo(message, err=True)
-    for note in getattr(error, "__notes__", []):
+    # click raises Abort in the place of the KeyboardInterrupt that has the notes
+    for note in getattr(error.__cause__ if isinstance(error, click.Abort) else error, "__notes__", []):
         click.echo(note, err=True)
     return code

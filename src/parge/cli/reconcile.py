@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import json_option
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
@@ -21,8 +22,9 @@ from parge.runs import open_planned
     type=click.Choice(["consensus", "orthogonal", "linear", "mlp", "none"]),
     help="Instead of the way that was planned.",
 )
+@memory_option
 @json_option
-def command(folder: Path, out: Path, reconciler: str | None, as_json: bool) -> None:
+def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory: str | None, as_json: bool) -> None:
     r"""Reconcile the embedded parts of the run in DIR and write all vectors in one space.
 
     \b
@@ -30,7 +32,11 @@ def command(folder: Path, out: Path, reconciler: str | None, as_json: bool) -> N
       parge reconcile run -o vectors.parquet
     """
     check_output(out)
-    with run_progress() as listener, open_planned(folder, reconciler=reconciler) as run:
+    with (
+        capped_coordinator(coordinator_memory),
+        run_progress() as listener,
+        open_planned(folder, reconciler=reconciler) as run,
+    ):
         report = finish(run, out, listener)
     if as_json:
         show.print_json(report)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
@@ -15,7 +16,7 @@ from parge.run.status import PartStatus, status
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    r"""Show what of the run in DIR is done, waiting or damaged, and about how long the rest will take.
+    r"""Show what of the run in DIR is done, running, failed or waiting, and about how long the rest will take.
 
     \b
     Example:
@@ -31,13 +32,16 @@ def command(folder: Path, as_json: bool) -> None:
     for part in found.parts:
         table.add_row(*_row(part))
     show.out.print(table)
-    show.out.print(found.sentence())
+    for part in found.parts:
+        if part.message:
+            show.out.print(escape(f"subgraph {part.index} {part.state}: {part.message}"))
+    show.out.print(escape(found.sentence()))
 
 
 def _row(part: PartStatus) -> list[str]:
     return [
         str(part.index),
-        part.state,
+        f"{part.state} {part.share:.0%}" if part.state == "running" else part.state,
         f"{part.vertices:,}",
         f"{part.edges:,}",
         format_bytes(part.disk_bytes),

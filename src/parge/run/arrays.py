@@ -1,107 +1,197 @@
 """A folder of arrays with a manifest: written whole or not at all, and never believed without its checksum."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
+import stat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from parge.errors import PargeError
+from parge.run.layout import LAYOUT
+from parge.run.words import printable
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _BLOCK = 1 << 22
+
+_TEMPORARY = re.compile(r"(plan|graph|subgraph|result|failure\.json)\.(tmp|old)-[0-9]+")
+
+# Settings and a few numbers a subgraph; a longer manifest is none of ours.
+_MOST_MANIFEST_BYTES = 1 << 26
 
 
 class DamagedError(PargeError):
     """A file of a run that is missing, truncated, altered, or not ours."""
 
 
+class StorageError(PargeError):
+    """A run that could not be written: the disk is full, or may not be written to."""
+
+
 def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts: dict[str, Any]) -> None:
-    """Write the arrays and facts as `folder`, under a temporary name first, so that no reader sees a part of it."""
+    """Write the arrays and facts as `folder`, under a temporary name first, so that no reader sees a part of it.
+
+    All is on the disk before the folder has its name, so that a power failure leaves no folder of empty files.
+    """
     temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
     try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
         body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": facts}
-        (temporary / MANIFEST).write_text(json.dumps({"body": body, "sha256": _digest(body)}, indent=1))
+        text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
+        with (temporary / MANIFEST).open("w") as file:
+            file.write(text)
+            _flush(file)
+        _flush_folder(temporary)
         replace_folder(temporary, folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise StorageError(f"{folder} could not be written: {error.strerror or error}") from error
         raise
 
 
 def replace_folder(temporary: Path, folder: Path) -> None:
-    """Give the finished folder its name; a damaged folder that stands there goes away first."""
-    if folder.exists():
+    """Give the finished folder its name; whatever stands there goes away first."""
+    if os.path.lexists(folder):
         doomed = folder.with_name(f"{folder.name}.old-{os.getpid()}")
+        remove(doomed)
         folder.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        remove(doomed)
     temporary.rename(folder)
+    _flush_folder(folder.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder, a file or a link, whichever it is; what a link points to is left alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what stands in a folder under our temporary names: the work of processes that were killed."""
+    for leftover in folder.iterdir():
+        if _TEMPORARY.fullmatch(leftover.name):
+            remove(leftover)
 
 
 def load(folder: Path, kind: str, *, arrays: bool = True) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
-    """Return the arrays (memory-mapped) and facts of a folder, each checked against its checksum.
+    """Return the arrays (memory-mapped) and facts of a folder, each checked against its checksum and its kind.
 
     With ``arrays=False`` only the manifest is read and checked, for who wants the facts alone.
     """
     body = _manifest(folder, kind)
-    found = {name: _read(folder / f"{name}.npy", entry) for name, entry in body["arrays"].items()} if arrays else {}
+    found = {name: _read(folder, kind, name, entry) for name, entry in body["arrays"].items()} if arrays else {}
     return found, body["facts"]
 
 
 def exists(folder: Path) -> bool:
     """Return whether a finished folder stands there (damaged or not)."""
-    return (folder / MANIFEST).exists()
+    return os.path.lexists(folder / MANIFEST)
 
 
 def _manifest(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / MANIFEST
     _refuse_link(folder)
-    _refuse_link(path)
+    if not exists(folder):
+        raise DamagedError(f"{folder} is not finished: it has no {MANIFEST}")
     try:
+        if _size(path) > _MOST_MANIFEST_BYTES:
+            raise DamagedError(f"{path} is larger than any that parge writes")
         outer = json.loads(path.read_bytes())
         body, digest = outer["body"], outer["sha256"]
-    except FileNotFoundError:
-        raise DamagedError(f"{folder} is not finished: it has no {MANIFEST}") from None
+        intact = digest == _digest(body)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(f"{path} cannot be read: {error}") from None
-    if not isinstance(body, dict) or digest != _digest(body):
+        raise DamagedError(f"{path} cannot be read: {printable(error, 200)}") from None
+    if not intact:
         raise DamagedError(f"{path} was altered: its checksum does not match")
-    if body.get("format") != FORMAT:
-        raise DamagedError(f"{path} has format {body.get('format')!r}; this parge reads format {FORMAT}")
+    return _checked(path, body, kind)
+
+
+def _checked(path: Path, body: Any, kind: str) -> dict[str, Any]:
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        found = printable(repr(body.get("format") if isinstance(body, dict) else body), 60)
+        raise DamagedError(f"{path} has format {found}; this parge reads format {FORMAT}")
     if body.get("kind") != kind:
-        raise DamagedError(f"{path} describes a {body.get('kind')!r}; a {kind!r} was expected")
-    if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in body["arrays"]):
-        raise DamagedError(f"{path} names arrays that parge never writes")
+        raise DamagedError(f"{path} describes a {printable(repr(body.get('kind')), 60)}; a {kind!r} was expected")
+    entries, facts = body.get("arrays"), body.get("facts")
+    if not isinstance(entries, dict) or not isinstance(facts, dict):
+        raise DamagedError(f"{path} does not say which arrays there are")
+    known = LAYOUT[kind]
+    strange = [name for name in entries if name not in known]
+    if strange:
+        raise DamagedError(f"{path} names arrays that parge never writes: {printable(repr(strange[:3]), 200)}")
+    missing = [name for name, what in known.items() if what.needed and name not in entries]
+    if missing:
+        raise DamagedError(f"{path} lacks the arrays {', '.join(missing)}")
+    for name, entry in entries.items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("bytes"), int):
+            raise DamagedError(f"{path} does not say how large {name} is")
     return body
 
 
 def _write(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    np.save(path, array, allow_pickle=False)
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+        _flush(file)
     return {"sha256": file_digest(path), "bytes": path.stat().st_size}
 
 
-def _read(path: Path, entry: dict[str, Any]) -> np.ndarray[Any, Any]:
-    _refuse_link(path)
+def _flush(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    with contextlib.suppress(OSError):  # not every file system flushes folders
+        os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def _read(folder: Path, kind: str, name: str, entry: dict[str, Any]) -> np.ndarray[Any, Any]:
+    path = folder / f"{name}.npy"
     try:
-        intact = path.stat().st_size == entry["bytes"] and file_digest(path) == entry["sha256"]
+        intact = _size(path) == entry["bytes"] and file_digest(path) == entry.get("sha256")
     except OSError as error:
         raise DamagedError(f"{path} cannot be read: {error.strerror}") from None
     if not intact:
         raise DamagedError(f"{path} was altered or cut short: its checksum does not match")
     try:
-        array: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DamagedError(f"{path} is not an array: {error}") from None
+        array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
+    except Exception as error:  # noqa: BLE001  what numpy raises on a hostile header is not documented
+        raise DamagedError(f"{path} is not an array: {printable(error, 200)}") from None
+    fault = LAYOUT[kind][name].fault(array)
+    if fault is not None:
+        raise DamagedError(f"{path} is not the array that parge writes: {fault}")
     return array
+
+
+def _size(path: Path) -> int:
+    """Return the size of a plain file; anything else is refused before it is opened."""
+    _refuse_link(path)
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedError(f"{path} is not a plain file")
+    return found.st_size
+
+
+def refuse_links(root: Path, path: Path) -> None:
+    """Refuse a path any step of which, below `root`, is a link that leads elsewhere."""
+    for step in [path, *path.parents]:
+        if step == root:
+            return
+        _refuse_link(step)
 
 
 def _refuse_link(path: Path) -> None:
@@ -118,5 +208,5 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _digest(body: dict[str, Any]) -> str:
+def _digest(body: Any) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,35 @@ import numpy as np
 
 import parge
 from parge.errors import InputError
-from parge.memory import peak_bytes, reset_peak
+from parge.memory import over_limit, peak_bytes, reset_peak
 from parge.run import parts
+from parge.run.lock import Held
+from parge.run.trust import trusted
 from parge.seeds import stream
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.checked import embed_checked
 from parge.techniques.resolve import restore
 
+_TELL_SECONDS = 1.0
+
 
 @dataclass(frozen=True)
 class PartJob:
-    """Which part to embed, and the technique where it cannot be told from the folder (a live Python object)."""
+    """Which part to embed, and with what.
+
+    Parameters
+    ----------
+    folder : Path
+        The part folder.
+    technique : Technique or its description, optional
+        What the run was planned with; without it, the folder's own word is taken, within limits (see `trusted`).
+    allow : str
+        A technique, as ``module:attribute``, that the folder may name although it is nobody's own code.
+    """
 
     folder: Path
-    technique: Technique | None = None
+    technique: Technique | Mapping[str, Any] | None = None
+    allow: str = ""
 
 
 def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
@@ -34,30 +50,53 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
     """
     reset_peak()
     begun = time.perf_counter()
-    subgraph, facts = parts.load_subgraph(job.folder)
-    technique = job.technique or _technique(facts)
-    embedding_begun = time.perf_counter()
-    vectors = embed_checked(technique, subgraph, stream(facts["seed"], "embed", subgraph.index), progress)
-    result = {
-        "index": subgraph.index,
-        "vertices": subgraph.n_vertices,
-        "edges": subgraph.n_edges,
-        "dim": int(vectors.shape[1]),
-        "seconds": time.perf_counter() - embedding_begun,
-        "total_seconds": time.perf_counter() - begun,
-        "peak_bytes": peak_bytes(),
-        "run": facts["run"],
-        "versions": {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
-    }
-    parts.save_result(job.folder, vectors, result)
+    with parts.at_work(job.folder) as lock:
+        parts.forget_failure(job.folder)
+        subgraph, facts = parts.load_subgraph(job.folder)
+        technique = _technique(job, facts)
+        embedding_begun = time.perf_counter()
+        rng = stream(facts["seed"], "embed", subgraph.index)
+        vectors = embed_checked(technique, subgraph, rng, _Teller(lock, progress))
+        if over_limit():
+            raise MemoryError  # no result of a worker that kept its limit only by luck
+        result = {
+            "index": subgraph.index,
+            "vertices": subgraph.n_vertices,
+            "edges": subgraph.n_edges,
+            "dim": int(vectors.shape[1]),
+            "seconds": time.perf_counter() - embedding_begun,
+            "total_seconds": time.perf_counter() - begun,
+            "peak_bytes": peak_bytes(),
+            "run": facts["run"],
+            "versions": {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
+        }
+        parts.save_result(job.folder, vectors, result)
     return result
 
 
-def _technique(facts: dict[str, Any]) -> Technique:
+class _Teller:
+    """Passes progress on, and writes it into the part's lock now and then, for `parge status`."""
+
+    def __init__(self, lock: Held, progress: Progress) -> None:
+        self.lock, self.progress, self.last = lock, progress, 0.0
+
+    def __call__(self, share: float) -> None:
+        self.progress(share)
+        now = time.monotonic()
+        if now - self.last >= _TELL_SECONDS:
+            self.last = now
+            self.lock.tell(float(share))
+
+
+def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
+    if isinstance(job.technique, Technique):
+        return job.technique
+    if job.technique is not None:
+        return restore(job.technique)  # from who planned the run, not from the folder
     described = facts["technique"]
     if described is None:
         raise InputError(
             "this run's technique is a Python object, which no file can carry; embed it with the parge that planned "
             "it, or name the technique as module:function"
         )
-    return restore(described)
+    return restore(trusted(described, job.folder, allow=job.allow))

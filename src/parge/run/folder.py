@@ -1,9 +1,8 @@
 """RunFolder: where a run keeps its plan, its subgraphs and their results, and how it is taken up again."""
 
-import fcntl
+import contextlib
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +14,15 @@ import numpy as np
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
-from parge.memory import Footprint
 from parge.run import arrays, parts
-from parge.typing import IdArray
+from parge.run.arrays import DamagedError
+from parge.run.facts import PlanFacts
+from parge.run.layout import GRAPH, PLAN, RESULT, SUBGRAPH
+from parge.run.lock import hold
+from parge.run.rows import Arrays, graph_arrays, graph_of, id_arrays, ids_of
+from parge.run.words import printable
 
-PLAN, GRAPH = "plan", "graph"
+PARTS = "parts"
 
 
 @dataclass(frozen=True)
@@ -33,131 +36,166 @@ class RunFolder:
     path: Path
 
     def part(self, i: int) -> Path:
-        """Return the folder of subgraph i, which can be copied to any machine and back."""
-        return self.path / "parts" / f"{i:03d}"
+        """Return the folder of subgraph i, which can be copied to any machine and back; no link leads there."""
+        place = self.path / PARTS / f"{i:03d}"
+        arrays.refuse_links(self.path, place)
+        return place
 
     @property
     def exists(self) -> bool:
         """Whether a run was planned here."""
         return arrays.exists(self.path / PLAN)
 
-    def save_plan(self, decomposition: Decomposition, facts: dict[str, Any]) -> None:
+    def save_plan(self, decomposition: Decomposition, facts: PlanFacts) -> None:
         """Write the decomposition and the settings that led to it; a run exists from here on."""
-        content: dict[str, np.ndarray[Any, Any]] = {
+        content: Arrays = {
             "part": decomposition.part,
             "anchors": decomposition.anchors,
             "capacities": decomposition.capacities,
             **id_arrays(decomposition.graph.ids),
         }
-        if decomposition.budgets is not None and decomposition.footprint is not None:
+        if decomposition.budgets is not None:
             content["budgets"] = decomposition.budgets
-            footprint = decomposition.footprint
-            facts = {**facts, "footprint": [footprint.fixed, footprint.per_vertex, footprint.per_edge]}
-        arrays.save(self.path / GRAPH, GRAPH, parts.graph_arrays(decomposition.graph), {})
-        arrays.save(self.path / PLAN, PLAN, content, facts)
+        self.save_graph(decomposition.graph)
+        arrays.save(self.path / PLAN, PLAN, content, facts.to_json())
+
+    def save_graph(self, graph: Graph) -> None:
+        """Write the graph, for who finishes the run by its folder alone."""
+        arrays.save(self.path / GRAPH, GRAPH, graph_arrays(graph), {})
+
+    def has_graph(self) -> bool:
+        """Return whether the graph is there and intact."""
+        return _intact(self.path / GRAPH, GRAPH) is not None
 
     def facts(self) -> dict[str, Any]:
-        """Return the settings of the run."""
-        return arrays.load(self.path / PLAN, PLAN, arrays=False)[1]
+        """Return what the run wrote down of itself, as plain values."""
+        return self.plan_facts().to_json()
 
-    def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, dict[str, Any]]:
+    def plan_facts(self) -> PlanFacts:
+        """Return what the run wrote down of itself."""
+        return self._facts(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
+
+    def _facts(self, facts: dict[str, Any]) -> PlanFacts:
+        try:
+            return PlanFacts.of(facts)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedError(f"{self.path / PLAN} is not a plan of parge: {printable(error, 200)}") from None
+
+    def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, PlanFacts]:
         """Return the decomposition and the settings; the graph is read from the folder unless given."""
-        content, facts = arrays.load(self.path / PLAN, PLAN)
-        if graph is None:
-            stored, _ = arrays.load(self.path / GRAPH, GRAPH)
-            bare = parts.graph_of(stored)
-            graph = Graph(bare.indptr, bare.indices, bare.weights, ids_of(content), bare.features)
-        footprint = Footprint(*facts["footprint"]) if "footprint" in facts else None
-        decomposition = Decomposition(
-            graph, content["part"], content["anchors"], content["capacities"], content.get("budgets"), footprint
-        )
-        return decomposition, facts
+        content, plain = arrays.load(self.path / PLAN, PLAN)
+        facts = self._facts(plain)
+        stored = arrays.load(self.path / GRAPH, GRAPH)[0] if graph is None else {}
+        try:
+            if graph is None:
+                graph = graph_of(stored, ids_of(content))
+            return _decomposition(graph, content, facts), facts
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise DamagedError(f"{self.path} does not hold a decomposition: {printable(error, 200)}") from None
 
-    def has_subgraph(self, i: int) -> bool:
-        """Return whether subgraph i is there and intact."""
-        return _intact(self.part(i) / parts.SUBGRAPH, parts.SUBGRAPH)
+    def subgraph_facts(self, i: int) -> dict[str, Any] | None:
+        """Return what was written with subgraph i, or None where it is not there or not intact."""
+        return _intact(self.part(i) / SUBGRAPH, SUBGRAPH)
 
-    def has_result(self, i: int) -> bool:
-        """Return whether the result of subgraph i is there and intact."""
-        return _intact(self.part(i) / parts.RESULT, parts.RESULT)
+    def result_facts(self, i: int) -> dict[str, Any] | None:
+        """Return what was written with the result of subgraph i, or None where it is not there or not intact."""
+        place = self.part(i)
+        if not arrays.exists(place / RESULT):
+            return None
+        try:
+            return parts.load_result(place)[1]
+        except DamagedError:
+            return None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other parge out of this folder; the system lets go of the lock when the process ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                holder = os.read(descriptor, 20).decode(errors="replace").strip()
-                raise PargeError(
-                    f"another parge (process {holder or 'unknown'}) is at work in {self.path}; wait for it, or stop it"
-                ) from None
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PargeError(f"the run folder {self.path} cannot be made: {error.strerror}") from error
+        with hold(self.path):
             self._sweep()
             yield
-        finally:
-            os.close(descriptor)
 
     def _sweep(self) -> None:
-        """Remove what a killed run left under temporary names."""
-        for leftover in [*self.path.glob("*.tmp-*"), *self.path.glob("parts/*/*.tmp-*"), *self.path.rglob("*.old-*")]:
-            shutil.rmtree(leftover, ignore_errors=True)
+        """Remove what a killed run left under temporary names; parts that somebody is at work in are left alone."""
+        arrays.sweep(self.path)
+        arrays.refuse_links(self.path, self.path / PARTS)
+        if (self.path / PARTS).is_dir():
+            for place in (self.path / PARTS).iterdir():
+                if place.is_dir() and not place.is_symlink():
+                    with contextlib.suppress(PargeError, OSError), hold(place, patience=0):
+                        arrays.sweep(place)
 
 
-def _intact(folder: Path, kind: str) -> bool:
+def _intact(folder: Path, kind: str) -> dict[str, Any] | None:
+    """Return the facts of a folder whose arrays all are as they were written, else None."""
     if not arrays.exists(folder):
-        return False
+        return None
     try:
-        arrays.load(folder, kind)
-    except arrays.DamagedError:
-        return False
-    return True
+        return arrays.load(folder, kind)[1]
+    except DamagedError:
+        return None
 
 
-def check_same(facts: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposition:
+    anchors, capacities = content["anchors"], content["capacities"]
+    if anchors.size and not 0 <= anchors.min() <= anchors.max() < graph.n_vertices:
+        raise ValueError(f"anchors must lie in 0..{graph.n_vertices - 1}")
+    budgets = content.get("budgets")
+    if not capacities.size or (budgets is not None and budgets.size != capacities.size):
+        raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
+    footprint = None if budgets is None else facts.technique.footprint()
+    decomposition = Decomposition(graph, content["part"], anchors, capacities, budgets, footprint)
+    if digest(decomposition) != facts.decomposition:
+        raise ValueError("its parts are not those that it was begun with")
+    return decomposition
+
+
+def digest(decomposition: Decomposition) -> str:
+    """Return a short text that is equal for equal decompositions."""
+    found = hashlib.sha256()
+    for array in (decomposition.part, decomposition.anchors, decomposition.capacities):
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()[:16]
+
+
+def check_same(begun: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
     """Refuse to go on with a run that was begun under another plan; name the fields that differ."""
-    begun = facts["settings"]
     differing = [
         f"{key} (was {begun.get(key)!r}, now {wanted.get(key)!r})"
         for key in sorted({*begun, *wanted})
         if begun.get(key) != wanted.get(key)
     ]
     if differing:
-        raise InputError(f"{path} holds a run with another plan: {'; '.join(differing)}. Use another folder.")
+        raise InputError(
+            f"{path} holds a run with another plan: {printable('; '.join(differing))}. Use another folder."
+        )
 
 
 def fingerprint(graph: Graph) -> str:
     """Return a short text that is equal for equal graphs."""
-    digest = hashlib.sha256()
-    for array in (*parts.graph_arrays(graph).values(), *id_arrays(graph.ids).values()):
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:16]
+    found = hashlib.sha256()
+    for array in (*graph_arrays(graph).values(), *id_arrays(graph.ids).values()):
+        found.update(f"{array.dtype}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()[:16]
 
 
-def id_arrays(ids: IdArray | None) -> dict[str, np.ndarray[Any, Any]]:
-    """Return outside ids as plain arrays; strings as UTF-8 bytes and the offset where each ends."""
-    if ids is None:
-        return {}
-    if ids.dtype.kind == "i":
-        return {"ids": ids}
-    encoded = [text.encode() for text in ids.tolist()]
-    return {
-        "id_bytes": np.frombuffer(b"".join(encoded), np.uint8),
-        "id_ends": np.cumsum([len(text) for text in encoded], dtype=np.int64),
-    }
+def scratch_matrix(path: Path, shape: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return a new matrix in a file, its place on the disk taken: writing to it cannot fail for want of room.
 
-
-def ids_of(content: dict[str, np.ndarray[Any, Any]]) -> IdArray | None:
-    """Return the ids of `id_arrays`."""
-    if "ids" in content:
-        return np.asarray(content["ids"])
-    if "id_ends" not in content:
-        return None
-    data, ends = content["id_bytes"].tobytes(), content["id_ends"].tolist()
-    starts = [0, *ends[:-1]]
-    texts = [data[start:end].decode() for start, end in zip(starts, ends, strict=True)]
-    return np.array(texts, np.dtypes.StringDType())
+    (A file that only promises its length would end the process with a bus error when the disk is full.)
+    """
+    size = 4 * shape[0] * shape[1]
+    try:
+        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, path.stat().st_size))
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise arrays.StorageError(
+            f"{path} could not be written: {error.strerror}; merging the vectors takes {size:,} bytes there"
+        ) from error
+    return matrix

@@ -1,18 +1,29 @@
 """A subgraph and its result as folders that can be copied to any machine and back."""
 
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.run import arrays
+from parge.run.layout import RESULT, SUBGRAPH
+from parge.run.lock import Held, InUseError, hold
+from parge.run.rows import graph_arrays, graph_of
+from parge.run.words import printable
 from parge.typing import FloatArray
 
-SUBGRAPH, RESULT = "subgraph", "result"
+FAILURE = "failure.json"
+
+# A longer record of a failure is none of ours.
+_MOST_FAILURE_BYTES = 1 << 20
 
 
 def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> None:
@@ -24,53 +35,99 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
     """Return the subgraph and the facts written with it."""
-    if not arrays.exists(folder / SUBGRAPH):
-        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{arrays.MANIFEST}")
     content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
     try:
-        graph = graph_of(content)
-        subgraph = Subgraph(graph, np.asarray(content["vertices"]), int(facts["n_own"]), int(facts["index"]))
-    except (KeyError, ValueError, TypeError) as error:
-        raise arrays.DamagedError(f"{folder} does not hold a subgraph: {error}") from None
+        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"])
+        _check(subgraph, facts)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise arrays.DamagedError(f"{folder} does not hold a subgraph: {printable(error, 200)}") from None
     return subgraph, facts
 
 
-def graph_arrays(graph: Graph) -> dict[str, np.ndarray[Any, Any]]:
-    """Return a graph's rows, weights and features as plain arrays."""
-    content: dict[str, np.ndarray[Any, Any]] = {"indptr": graph.indptr, "indices": graph.indices}
-    if graph.weights is not None:
-        content["weights"] = graph.weights
-    if graph.features is not None:
-        features = sp.csr_matrix(graph.features)
-        content |= {
-            "features_indptr": features.indptr,
-            "features_indices": features.indices,
-            "features_data": features.data,
-            "features_shape": np.array(features.shape, np.int64),
-        }
-    return content
+def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
+    for name in ("n_own", "index", "seed"):
+        if type(facts[name]) is not int or not 0 <= facts[name] < 2**63:
+            raise ValueError(f"{name} must be a whole number; found {facts[name]!r}")
+    if not isinstance(facts["run"], str) or not isinstance(facts["technique"], dict | None):
+        raise ValueError("its run and technique are not what parge writes")
+    if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
+        raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
+    if subgraph.vertices.size and subgraph.vertices.min() < 0:
+        raise ValueError("a vertex has a negative number")
 
 
-def graph_of(content: dict[str, np.ndarray[Any, Any]]) -> Graph:
-    """Return the graph of `graph_arrays`."""
-    features = None
-    if "features_shape" in content:
-        data, indices, indptr = (content[f"features_{name}"] for name in ("data", "indices", "indptr"))
-        features = sp.csr_matrix((data, indices, indptr), shape=tuple(content["features_shape"].tolist()))
-    return Graph(content["indptr"], content["indices"], content.get("weights"), features=features)
+def subgraph_facts(folder: Path) -> dict[str, Any]:
+    """Return the facts of an intact subgraph; its arrays are checked and left unread."""
+    return arrays.load(folder / SUBGRAPH, SUBGRAPH)[1]
 
 
 def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
-    """Write the local vectors and how they came about."""
+    """Write the local vectors and how they came about; an earlier failure is forgotten."""
     arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
+    forget_failure(folder)
 
 
 def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
     """Return the local vectors (memory-mapped) and how they came about."""
     content, facts = arrays.load(folder / RESULT, RESULT)
-    return content["vectors"], facts
+    return content["vectors"], _checked_facts(folder, facts)
 
 
 def load_facts(folder: Path) -> dict[str, Any]:
     """Return how the local vectors came about, without reading them."""
-    return arrays.load(folder / RESULT, RESULT, arrays=False)[1]
+    return _checked_facts(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
+
+
+def _checked_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    whole, numbers = ("index", "vertices", "edges", "dim", "peak_bytes"), ("seconds", "total_seconds")
+    right = (
+        all(type(facts.get(name)) is int and facts[name] >= 0 for name in whole)
+        and all(isinstance(facts.get(name), int | float) and 0 <= facts[name] < np.inf for name in numbers)
+        and isinstance(facts.get("run"), str)
+        and isinstance(facts.get("versions"), dict)
+        and all(isinstance(version, str) for version in facts["versions"].values())
+    )
+    if not right:
+        raise arrays.DamagedError(f"{folder / RESULT} does not say what parge writes of a result")
+    return facts
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[Held]:
+    """Keep every other worker out of a part folder; what a killed one left there is removed."""
+    if not arrays.exists(folder / SUBGRAPH):
+        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{arrays.MANIFEST}")
+    with hold(folder) as lock:
+        arrays.sweep(folder)
+        yield lock
+
+
+def record_failure(folder: Path, error: BaseException) -> None:
+    """Write down why a subgraph could not be embedded, for `parge status`; best effort, for the disk may be full."""
+    if isinstance(error, InUseError):
+        return  # somebody else's work, which has not failed
+    notes = getattr(error, "__notes__", [])
+    record = {"message": f"{type(error).__name__}: {error}", "notes": notes, "time": time.time()}
+    temporary = folder / f"{FAILURE}.tmp-{os.getpid()}"
+    with contextlib.suppress(OSError):
+        temporary.write_text(json.dumps(record, indent=1))
+        temporary.replace(folder / FAILURE)
+
+
+def forget_failure(folder: Path) -> None:
+    """Remove the record of a failure, if there is one."""
+    with contextlib.suppress(OSError):
+        (folder / FAILURE).unlink(missing_ok=True)
+
+
+def failure(folder: Path) -> str | None:
+    """Return why the subgraph could not be embedded the last time, or None."""
+    path = folder / FAILURE
+    if not os.path.lexists(path):
+        return None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        if not path.is_symlink() and path.is_file() and path.stat().st_size <= _MOST_FAILURE_BYTES:
+            record = json.loads(path.read_bytes())
+            if isinstance(record, dict) and isinstance(record.get("message"), str):
+                return printable(record["message"])
+    return "its record cannot be read"

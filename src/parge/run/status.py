@@ -1,7 +1,6 @@
 """How far a run is, read from its folder alone; nothing is locked or changed."""
 
-import fcntl
-import os
+import contextlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,35 @@ from typing import Any
 from parge.errors import InputError
 from parge.run import arrays, parts
 from parge.run.folder import RunFolder
+from parge.run.layout import RESULT, SUBGRAPH
+from parge.run.lock import holder
+from parge.run.words import printable
 
 
 @dataclass(frozen=True)
 class PartStatus:
-    """One subgraph: planned, written, waiting, damaged or done."""
+    """One subgraph.
+
+    Parameters
+    ----------
+    index : int
+        Its number.
+    state : str
+        ``planned`` (not written yet), ``waiting``, ``running``, ``failed``, ``damaged`` (what is there cannot be
+        used and will be done again) or ``done``.
+    vertices, edges : int
+        Its size.
+    disk_bytes : int
+        What its folder takes on the disk.
+    seconds, peak_bytes : optional
+        Of the embedding, where it is done.
+    share : float
+        How much of it is done, 0 to 1, as far as its worker told.
+    worker : str
+        Who is at work on it.
+    message : str
+        Why it failed.
+    """
 
     index: int
     state: str
@@ -22,6 +45,14 @@ class PartStatus:
     disk_bytes: int
     seconds: float | None = None
     peak_bytes: int | None = None
+    share: float = 0.0
+    worker: str = ""
+    message: str = ""
+
+    @property
+    def work(self) -> int:
+        """What the time of an embedding is roughly in proportion to."""
+        return self.vertices + self.edges
 
 
 @dataclass(frozen=True)
@@ -34,13 +65,21 @@ class Status:
     seconds_left: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
+        """Return plain values, with how many subgraphs are in which state."""
+        counts = {state: self.count(state) for state in dict.fromkeys(part.state for part in self.parts)}
+        return {**asdict(self), "counts": counts}
+
+    def count(self, state: str) -> int:
+        """Return how many subgraphs are in a state."""
+        return sum(part.state == state for part in self.parts)
 
     def sentence(self) -> str:
         """Say it in words."""
-        done = sum(part.state == "done" for part in self.parts)
+        done = self.count("done")
         text = f"{done} of {len(self.parts)} subgraphs are embedded with {self.technique}"
+        for state in ("running", "failed", "damaged"):
+            if self.count(state):
+                text += f", {self.count(state)} {state}"
         if done < len(self.parts):
             text += "; somebody is at work" if self.at_work else "; nobody is at work"
         if self.seconds_left:
@@ -53,39 +92,56 @@ def status(path: Path) -> Status:
     folder = RunFolder(path)
     if not folder.exists:
         raise InputError(f"{path} holds no run: it has no plan")
-    decomposition, facts = folder.load_plan()
-    sizes = zip(decomposition.sizes.tolist(), decomposition.edges.tolist(), strict=True)
-    found = tuple(_part(folder, i, *size) for i, size in enumerate(sizes))
+    facts = folder.plan_facts()
+    found = tuple(
+        _part(folder, facts.run, i, *size) for i, size in enumerate(zip(facts.sizes, facts.edges, strict=True))
+    )
+    running = sum(part.state == "running" for part in found)
+    at_work = holder(path) is not None or running > 0
+    return Status(found, printable(facts.technique.title, 100), at_work, _seconds_left(found, max(1, running)))
+
+
+def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
+    """Return the time that as many workers as now will take for the rest, at the pace of what is done."""
     done = [part for part in found if part.state == "done"]
-    pace = sum(part.seconds or 0.0 for part in done) / max(1, sum(part.edges + part.vertices for part in done))
-    left = pace * sum(part.edges + part.vertices for part in found if part.state != "done")
-    technique = facts["settings"]["technique"]
-    name = technique if isinstance(technique, str) else technique.get("name") or technique.get("path")
-    return Status(found, str(name), _at_work(path), left if done else None)
+    if not done:
+        return None
+    pace = sum(part.seconds or 0.0 for part in done) / max(1, sum(part.work for part in done))
+    return pace * sum(part.work * (1 - part.share) for part in found if part.state != "done") / workers
 
 
-def _part(folder: RunFolder, i: int, vertices: int, edges: int) -> PartStatus:
+def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> PartStatus:
     place = folder.part(i)
-    disk = sum(file.stat().st_size for file in place.rglob("*") if file.is_file()) if place.exists() else 0
-    if not arrays.exists(place / parts.RESULT):
-        state = "waiting" if arrays.exists(place / parts.SUBGRAPH) else "planned"
-        return PartStatus(i, state, vertices, edges, disk)
-    try:
-        facts = parts.load_facts(place)
-    except arrays.DamagedError:
-        return PartStatus(i, "damaged", vertices, edges, disk)
-    return PartStatus(i, "done", vertices, edges, disk, facts["seconds"], facts["peak_bytes"])
+    disk = _disk_bytes(place)
+
+    def found(state: str, **more: Any) -> PartStatus:
+        return PartStatus(i, state, vertices, edges, disk, **more)
+
+    message = ""
+    if arrays.exists(place / RESULT):
+        try:
+            facts = parts.load_facts(place)
+        except arrays.DamagedError as error:
+            message = str(error)
+        else:
+            if facts["run"] == run and facts["index"] == i:
+                return found("done", seconds=facts["seconds"], peak_bytes=facts["peak_bytes"], share=1.0)
+            message = "the result there is of another run"
+    worker = holder(place)
+    if worker is not None:
+        return found("running", share=worker.share, worker=str(worker))
+    if message:
+        return found("damaged", message=message)
+    message = parts.failure(place) or ""
+    if message:
+        return found("failed", message=message)
+    return found("waiting" if arrays.exists(place / SUBGRAPH) else "planned")
 
 
-def _at_work(path: Path) -> bool:
-    try:
-        descriptor = os.open(path / "lock", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+def _disk_bytes(place: Path) -> int:
+    total = 0
+    with contextlib.suppress(OSError):  # files come and go while a worker is at it
+        for file in place.rglob("*"):
+            with contextlib.suppress(OSError):
+                total += file.lstat().st_size if file.is_file() else 0
+    return total

@@ -1,0 +1,142 @@
+"""How a command ends early: signals that ask for it, and what it then says about going on."""
+
+import shlex
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from parge.engine.base import failed_task
+from parge.errors import PargeError
+from parge.memory import bytes_wanted, current_limit, format_bytes, limit_memory, parse_bytes, peak_bytes, private_bytes
+
+# Asked to end by an operator, a batch system or a closed terminal: the same as Ctrl-C.
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP interrupt as Ctrl-C does while inside; one that is ignored (nohup) stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, _interrupt)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Add to every failure inside, and to an interruption, how to go on with the run in `folder`.
+
+    What a technique raised becomes one message with the traceback of its worker, where it happened.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        failure = _explained(error)
+        if getattr(failure, "exit_code", 1) != 2:
+            failure.add_note(_way_on(folder))
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Return what the command line can show: a task's own exception in words, its notes kept."""
+    label = failed_task(error)
+    if label is None or isinstance(error, PargeError):
+        return error
+    return _worded(f"{label} failed", error)
+
+
+def _worded(what: str, error: BaseException) -> PargeError:
+    failure = PargeError(f"{what}: {type(error).__name__}: {error}")
+    notes = getattr(error, "__notes__", [])
+    for i, note in enumerate(notes):
+        if not any(note in later for later in notes[i + 1 :]):  # a traceback repeats the notes before it
+            failure.add_note(note)
+    return failure
+
+
+def _way_on(folder: Path) -> str:
+    if not (folder / "plan").exists():
+        return "nothing had been kept yet: begin again with the same command"
+    given = click.get_current_context().find_root().obj
+    if not isinstance(given, list):
+        return f"to go on where it stopped: the same command with --run-dir {folder} --resume"
+    again = shlex.join(["parge", *(word for word in given if word != "--resume"), "--resume"])
+    return f"to go on where it stopped: {again}"
+
+
+@contextmanager
+def recorded(folder: Path) -> Iterator[None]:
+    """Have `parge status` tell of a failure inside, that of the subgraph in `folder`."""
+    from parge.run.parts import record_failure
+
+    limit = current_limit()
+    try:
+        yield
+    except MemoryError as error:
+        wanted = bytes_wanted(error)
+        limit_memory(None)
+        had = "there was" if limit is None else f"the {format_bytes(limit)} of --memory"
+        failure = PargeError(f"{folder} needed {format_bytes(max(wanted, peak_bytes()))} or more, which is over {had}")
+        record_failure(folder, failure)
+        raise failure from error
+    except PargeError as error:
+        if error.exit_code != 2:
+            record_failure(folder, error)
+        raise
+    except Exception as error:
+        error.add_note(traceback.format_exc().rstrip())
+        failure = _worded(f"{folder} failed", error)
+        record_failure(folder, failure)
+        raise failure from error
+
+
+@contextmanager
+def capped_coordinator(size: str | None) -> Iterator[None]:
+    """Have the system refuse this process more private memory than `size` while inside; workers have their own."""
+    if size is None:
+        yield
+        return
+    limit, held = parse_bytes(size), private_bytes()
+    if limit <= held:
+        raise click.BadParameter(
+            f"{size} is less than the {format_bytes(held)} that parge holds before it reads anything",
+            param_hint="--coordinator-memory",
+        )
+    limit_memory(limit)
+    try:
+        yield
+    except MemoryError as error:
+        limit_memory(None)
+        raise PargeError(
+            f"the coordinator needed more than the {format_bytes(limit)} of --coordinator-memory"
+            f"{f' ({error})' if str(error) else ''}; give it more"
+        ) from error
+    finally:
+        limit_memory(None)
+
+
+memory_option = click.option(
+    "--coordinator-memory",
+    metavar="SIZE",
+    help="Have the system refuse this process (not its workers) more memory than this.",
+)

@@ -1,0 +1,136 @@
+"""What a run writes down of itself beside its arrays, as a value that is checked when it is read."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.subgraph import Subgraph
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+
+
+@dataclass(frozen=True)
+class RecordedTechnique(Technique):
+    """A technique as a run remembers it: its name and memory, without its code.
+
+    So a run that others embedded is finished without importing what its folder names.
+    """
+
+    dim: int = 0
+    title: str = ""
+    bound: Footprint = field(default_factory=lambda: Footprint(0, 0.0, 0.0))
+    in_one_space: bool = False
+
+    name: ClassVar[str] = "recorded"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.title)
+        object.__setattr__(self, "aligned", self.in_one_space)
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
+        """Refuse: there is no code."""
+        raise InputError(f"the technique {self.title} is known by name alone; embed with the command that planned it")
+
+    def footprint(self) -> Footprint:
+        """Return the bound that the technique gave."""
+        return self.bound
+
+    @staticmethod
+    def of(technique: Technique) -> "RecordedTechnique":
+        """Return what is to be remembered of a technique."""
+        return RecordedTechnique(technique.dim, technique.name, technique.footprint(), technique.aligned)
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """The settings of a run and what follows from them.
+
+    Parameters
+    ----------
+    settings : dict
+        All that decides the result; a run is resumed only under the same.
+    run : str
+        What ties the results of a run to its settings and decomposition.
+    decomposition : str
+        Digest of who belongs where.
+    decompose_seconds : float
+        How long that took.
+    technique : RecordedTechnique
+        Its name and memory.
+    sizes, edges : tuple of int
+        Vertices and edges of each subgraph.
+    """
+
+    settings: dict[str, Any]
+    run: str
+    decomposition: str
+    decompose_seconds: float
+    technique: RecordedTechnique
+    sizes: tuple[int, ...]
+    edges: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, as `of` reads them."""
+        bound = self.technique.bound
+        return {
+            "settings": self.settings,
+            "run": self.run,
+            "decomposition": self.decomposition,
+            "decompose_seconds": self.decompose_seconds,
+            "technique": {
+                "name": self.technique.title,
+                "dim": self.technique.dim,
+                "aligned": self.technique.in_one_space,
+                "footprint": [bound.fixed, bound.per_vertex, bound.per_edge],
+            },
+            "sizes": list(self.sizes),
+            "edges": list(self.edges),
+        }
+
+    @staticmethod
+    def of(facts: dict[str, Any]) -> "PlanFacts":
+        """Return the facts that were read; KeyError, TypeError or ValueError where they are none."""
+        technique = _a(dict, facts["technique"])
+        sizes, edges = (tuple(_whole(number) for number in _a(list, facts[name])) for name in ("sizes", "edges"))
+        if not sizes or len(sizes) != len(edges):
+            raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
+        return PlanFacts(
+            settings=_a(dict, facts["settings"]),
+            run=_a(str, facts["run"]),
+            decomposition=_a(str, facts["decomposition"]),
+            decompose_seconds=_number(facts["decompose_seconds"]),
+            technique=RecordedTechnique(
+                _whole(technique["dim"]),
+                _a(str, technique["name"]),
+                _footprint(*_a(list, technique["footprint"])),
+                _a(bool, technique["aligned"]),
+            ),
+            sizes=sizes,
+            edges=edges,
+        )
+
+
+def _footprint(fixed: Any, per_vertex: Any, per_edge: Any) -> Footprint:
+    return Footprint(_whole(fixed), _number(per_vertex), _number(per_edge))
+
+
+def _a(kind: type[Any], value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"a {kind.__name__} was expected; found a {type(value).__name__}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    number: int = _a(int, value)
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{number} is not a count")
+    return number
+
+
+def _number(value: Any) -> float:
+    number = float(value) if type(value) in (int, float) else float("nan")
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"{value!r} is not a number of at least 0")
+    return number

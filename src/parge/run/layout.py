@@ -1,0 +1,53 @@
+"""What the folders of a run hold, name by name: nothing else is ever read from one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PLAN, GRAPH, SUBGRAPH, RESULT = "plan", "graph", "subgraph", "result"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an array of some name must be."""
+
+    dtypes: tuple[str, ...]
+    ndim: int = 1
+    needed: bool = False
+
+    def fault(self, array: np.ndarray[Any, Any]) -> str | None:
+        """Return what is wrong with an array, or None."""
+        if array.dtype not in [np.dtype(name) for name in self.dtypes]:
+            return f"{' or '.join(self.dtypes)} was expected; it holds {array.dtype}"
+        if array.ndim != self.ndim:
+            return f"{self.ndim} dimensions were expected; it has {array.ndim}"
+        return None if array.flags.c_contiguous else "its rows are not stored one after another"
+
+
+_INTEGERS = ("int32", "int64")
+_ROWS = {
+    "indptr": Kind(("int64",), needed=True),
+    "indices": Kind(_INTEGERS, needed=True),
+    "weights": Kind(("float32",)),
+    "features_indptr": Kind(_INTEGERS),
+    "features_indices": Kind(_INTEGERS),
+    "features_data": Kind(("float32",)),
+    "features_shape": Kind(("int64",)),
+}
+
+LAYOUT: dict[str, dict[str, Kind]] = {
+    PLAN: {
+        "part": Kind(("int32",), needed=True),
+        "anchors": Kind(("int64",), needed=True),
+        "capacities": Kind(("int64",), needed=True),
+        "budgets": Kind(("int64",)),
+        "ids": Kind(("int64",)),
+        "id_bytes": Kind(("uint8",)),
+        "id_ends": Kind(("int64",)),
+    },
+    GRAPH: _ROWS,
+    SUBGRAPH: {**_ROWS, "vertices": Kind(("int64",), needed=True)},
+    RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True)},
+}
+"""Kind of folder -> name of array -> what it must be."""

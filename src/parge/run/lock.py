@@ -1,0 +1,137 @@
+"""Locks on folders: one process at work in each, who it is, and how far; the system lets go when it ends."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from parge.errors import PargeError
+from parge.run.words import printable
+
+LOCK = "lock"
+
+# Long enough for a worker whose parent was killed to be gone, and for somebody who only asks about the lock.
+_PATIENCE = 2.0
+_POLL_SECONDS = 0.05
+
+# A longer lock file is none of ours.
+_MOST_BYTES = 4096
+
+_TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+
+
+class InUseError(PargeError):
+    """A folder that another process is at work in."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who is at work in a folder, as far as its lock tells."""
+
+    pid: int | None = None
+    host: str = ""
+    share: float = 0.0
+
+    def __str__(self) -> str:
+        place = f" on {self.host}" if self.host and self.host != platform.node() else ""
+        return f"process {'unknown' if self.pid is None else self.pid}{place}"
+
+
+class Held:
+    """A lock that is ours."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.tell(0.0)
+
+    def tell(self, share: float) -> None:
+        """Say in the lock how far the work is; a full disk or the like is no reason to stop."""
+        text = json.dumps({"pid": os.getpid(), "host": platform.node(), "share": round(share, 4)}).encode()
+        with contextlib.suppress(OSError):
+            os.pwrite(self._descriptor, text.ljust(256), 0)
+
+
+@contextmanager
+def hold(folder: Path, *, patience: float = _PATIENCE) -> Iterator[Held]:
+    """Keep every other parge out of a folder while inside."""
+    path = folder / LOCK
+    descriptor = _take(path, time.monotonic() + patience)
+    try:
+        yield Held(descriptor)
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()  # while it is still ours, so that nobody else's is removed
+        os.close(descriptor)
+
+
+def _take(path: Path, until: float) -> int:
+    while True:
+        try:
+            # A link there would have us write to somebody else's file.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        except OSError as error:
+            raise PargeError(
+                f"{path.parent} cannot be worked in: {error.strerror}; it must be a folder that can be written to"
+            ) from error
+        try:
+            if _flock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, path):
+                return descriptor
+            if time.monotonic() > until:
+                raise InUseError(
+                    f"another parge ({_read(descriptor)}) is at work in {path.parent}; wait for it, or stop it"
+                )
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        time.sleep(_POLL_SECONDS)
+
+
+def _flock(descriptor: int, how: int) -> bool:
+    """Return whether the lock could be had; true as well where the file system knows no locks."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _TAKEN
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether the file that was locked is still the one of that name."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
+
+
+def holder(folder: Path) -> Holder | None:
+    """Return who is at work in a folder, or None where nobody is; nothing is changed."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return None if _flock(descriptor, fcntl.LOCK_SH) else _read(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int) -> Holder:
+    told: Any = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        told = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
+    if not isinstance(told, dict):
+        return Holder()
+    pid, share = told.get("pid"), told.get("share")
+    return Holder(
+        pid if isinstance(pid, int) else None,
+        printable(told.get("host", ""), 64),
+        min(1.0, max(0.0, share)) if isinstance(share, float) else 0.0,
+    )
