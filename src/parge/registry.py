@@ -1,5 +1,6 @@
 """Named components: a name gives a class, an unknown name lists the known ones, plug-ins join by entry point."""
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -18,21 +19,34 @@ class Registry(Generic[T]):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._known: dict[str, T] = {}
+        self._homes: dict[str, str] = {}
 
     def register(self, name: str, component: T) -> T:
         """Add a component; a name is given once only."""
-        if name in self._known:
-            raise ValueError(f"the {self.kind} {name!r} is registered already")
+        self._refuse_twice(name)
         self._known[name] = component
         return component
 
+    def register_at(self, name: str, home: str) -> None:
+        """Add a component by where it lives, ``module:attribute``; it is imported when it is first asked for."""
+        self._refuse_twice(name)
+        self._homes[name] = home
+
+    def _refuse_twice(self, name: str) -> None:
+        if name in self._known or name in self._homes:
+            raise ValueError(f"the {self.kind} {name!r} is registered already")
+
     def names(self) -> list[str]:
         """Return all names, plug-ins included."""
-        return sorted({*self._known, *(point.name for point in self._plugins())})
+        return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})
 
     def get(self, name: str) -> T:
         """Return the component of that name."""
         if name in self._known:
+            return self._known[name]
+        if name in self._homes:
+            module, attribute = self._homes[name].split(":")
+            self._known[name] = getattr(import_module(module), attribute)
             return self._known[name]
         for point in self._plugins():
             if point.name == name:

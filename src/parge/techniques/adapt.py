@@ -1,159 +1,268 @@
-"""Anybody's technique as one of ours: a function, an object with fit_transform, or with fit and get_embedding."""
+"""Any callable, and any object that fits, as a technique."""
 
 import copy
-import importlib
 import inspect
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
 
-from parge.errors import InputError
+from parge.errors import InputError, MissingExtraError
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique, silent
-from parge.typing import FloatArray
+from parge.techniques.settings import check_choice, check_integers
+from parge.techniques.spectral import one_thread
+
+GraphAs = Literal["auto", "csr", "networkx"]
+
+# What other libraries call the length of a vector.
+DIM_NAMES = ("dim", "n_components", "dimensions", "embedding_dimension", "embedding_dim")
+
+# What other libraries call the seed.
+_SEED_NAMES = ("random_state", "seed")
+
+# Small subgraphs: answers of fewer columns than promised are filled with zeros up to this many vertices over the
+# promise. (scikit-network gives n - 2 columns at most.)
+_SPARE = 2
+
+# The default bound: five copies of the vectors in float64, six of the matrix, room for another library's imports.
+_VECTOR_COPIES, _MATRIX_COPIES = 5, 6
+_MATRIX_BYTES = 24  # neighbour and float64 value, for both directions of an edge
+_ASSUMED_DIM = 128
+_IMPORT_BYTES = 240_000_000
+
+# Dictionaries of a networkx graph (measured: 0.6 kB a vertex, 0.7 kB an edge).
+_NETWORKX_BYTES_PER_VERTEX, _NETWORKX_BYTES_PER_EDGE = 1000, 1000
+
+
+def adapt(
+    target: Any,
+    dim: int | None = None,
+    *,
+    graph_as: GraphAs = "auto",
+    footprint: Footprint | None = None,
+    name: str | None = None,
+    path: str = "",
+    settings: tuple[tuple[str, Any], ...] = (),
+) -> Technique:
+    """Return a technique that embeds each subgraph by calling someone else's code.
+
+    Parameters
+    ----------
+    target : callable or object
+        A callable ``f(csr, rng)`` that returns one row per vertex; or an object with ``fit_transform(csr)`` (as
+        in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding`` (as in karateclub).
+        csr is the subgraph's symmetric adjacency matrix, scipy CSR in float32, and its own to change. Objects
+        are copied for every subgraph, and ``random_state`` or ``seed``, where they have one, is set for it.
+    dim : int, optional
+        Columns of the answer. By default what the object says (``n_components``, ``dimensions`` ...); where
+        nothing says it, the first answer tells, and the technique's `dim` is 0 until then. On a subgraph of
+        about dim vertices or fewer, columns that are missing are filled with zeros.
+    graph_as : "auto", "csr" or "networkx"
+        What ``fit`` receives. "auto" is a networkx graph on 0..n-1, with weights, for classes of karateclub, for
+        those that say ``graph_as = "networkx"`` and for those that annotate ``fit`` so; other objects with
+        ``get_embedding`` receive csr, and a networkx graph where they ask csr for what only graphs have.
+    footprint : Footprint, optional
+        Bound on the memory of a worker. The default supposes five copies of the vectors in float64 and six of
+        the matrix (and a networkx graph, where one is made), beside 500 MB for libraries.
+    name : str, optional
+        What messages call it.
+
+    Examples
+    --------
+    >>> def degrees(csr, rng):
+    ...     return csr.sum(axis=1)
+    >>> adapt(degrees, dim=1).name
+    'degrees'
+    """
+    if isinstance(target, Technique):
+        return target
+    if inspect.isclass(target):
+        target = _instance(target, dim)
+    return Adapted(
+        dim=dim if dim is not None else _told_dim(target),
+        target=target,
+        title=name or path or _title(target),
+        graph_as=graph_as,
+        memory=footprint,
+        path=path,
+        settings=settings,
+    )
 
 
 @dataclass(frozen=True)
 class Adapted(Technique):
-    """A foreign technique.
-
-    Called with the subgraph as a symmetric scipy CSR matrix, for every subgraph afresh:
-
-    * a function: ``f(csr, rng) -> (n, d)``, or ``f(csr)``;
-    * an object with ``fit_transform(csr)`` (scikit-learn, scikit-network), deep-copied first, its ``random_state``
-      or ``seed`` set from the generator where it has one;
-    * an object with ``fit(graph)`` and ``get_embedding()`` (karateclub), which receives a networkx graph.
-
-    How much memory it takes is not known: `bytes_per_vertex` and `bytes_per_edge` are assumptions to overrule.
+    """Someone else's code as a technique; made by `adapt`.
 
     Parameters
     ----------
-    dim : int
-        Columns of what it returns; for the advice on anchors only, the answer itself decides.
-    target : object
-        The function or object.
-    path : str, optional
-        Where it is found, ``module:attribute``, so that other machines can find it too.
-    settings : tuple of pairs
-        Settings that were given with the path.
+    path : str
+        ``module:attribute`` that it came from, and `settings` given to it; empty for a live object.
     """
 
+    dim: int = 0
     target: Any = None
-    path: str | None = None
-    settings: tuple[tuple[str, str], ...] = ()
-    bytes_per_vertex: float = field(default=4096.0)
-    bytes_per_edge: float = field(default=256.0)
+    title: str = ""
+    graph_as: GraphAs = "auto"
+    memory: Footprint | None = None
+    path: str = ""
+    settings: tuple[tuple[str, Any], ...] = ()
 
-    name = "adapted"  # replaced per object below: people read the name of what they passed
+    name: ClassVar[str] = "adapted"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.path or _name(self.target))
+        object.__setattr__(self, "name", self.title or _title(self.target))
+        check_integers(self, 0, "dim")
+        check_choice(self, "graph_as", get_args(GraphAs))
+        if not self._fits:
+            _check_callable(self.target, self.name)
 
-    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return what the foreign technique answers."""
-        progress(0.0)
-        answer: FloatArray = _call(self.target, subgraph, rng)
-        return answer
+    @property
+    def _fits(self) -> bool:
+        return hasattr(self.target, "fit_transform") or (
+            hasattr(self.target, "fit") and hasattr(self.target, "get_embedding")
+        )
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
+        """Return what the code answers; `checked.embed_checked` looks at it. No vertex, no call."""
+        if subgraph.n_vertices == 0:
+            return np.zeros((0, self.dim), np.float32)
+        matrix = sp.csr_matrix(subgraph.graph.to_scipy(), copy=True)
+        with one_thread(), _seeded(rng):
+            answer = self._fit(matrix, rng) if self._fits else self.target(matrix, rng)
+        progress(1.0)
+        return self._filled(answer, subgraph.n_vertices)
 
     def footprint(self) -> Footprint:
-        """Return a guess: a few matrices of vectors and a few copies of the graph."""
+        """Return the bound given to `adapt`, or the default it documents."""
+        if self.memory is not None:
+            return self.memory
+        graph = _wants_networkx(self.target, self.graph_as) is not False
         return Footprint(
-            2 * BASE_BYTES, GRAPH_BYTES_PER_VERTEX + self.bytes_per_vertex, GRAPH_BYTES_PER_EDGE + self.bytes_per_edge
+            BASE_BYTES + _IMPORT_BYTES,
+            GRAPH_BYTES_PER_VERTEX
+            + _VECTOR_COPIES * 8 * (self.dim or _ASSUMED_DIM)
+            + (_NETWORKX_BYTES_PER_VERTEX if graph else 0),
+            GRAPH_BYTES_PER_EDGE + _MATRIX_COPIES * _MATRIX_BYTES + (_NETWORKX_BYTES_PER_EDGE if graph else 0),
         )
 
+    def _fit(self, matrix: Any, rng: np.random.Generator) -> Any:
+        seed = int(rng.integers(2**31 - 1))
+        networkx = _wants_networkx(self.target, self.graph_as)
+        try:
+            return _run(self.target, _as_networkx(matrix, self.name) if networkx else matrix, seed)
+        except (AttributeError, TypeError) as error:
+            if networkx is not None or not _wanted_a_graph(error, matrix):
+                raise
+        return _run(self.target, _as_networkx(matrix, self.name), seed)
 
-def adapt(target: Any, dim: int | None = None, *, path: str | None = None) -> Technique:
-    """Return any callable or estimator as a technique.
-
-    >>> adapt(lambda csr, rng: rng.normal(size=(csr.shape[0], 4)), dim=4).name
-    '<lambda>'
-    """
-    if isinstance(target, Technique):
-        return target
-    if isinstance(target, type):
-        target = target()
-    fits = hasattr(target, "fit_transform") or (hasattr(target, "fit") and hasattr(target, "get_embedding"))
-    if not (fits or callable(target)):
-        raise InputError(
-            f"a technique is a function f(csr, rng), or an object with fit_transform, or with fit and get_embedding; "
-            f"got {type(target).__name__}"
-        )
-    return Adapted(dim=dim or _dim_of(target) or 128, target=target, path=path)
+    def _filled(self, answer: Any, n_vertices: int) -> Any:
+        """Return the answer with zeros for the columns that a small subgraph cannot give."""
+        missing = self.dim - (answer.shape[1] if getattr(answer, "ndim", 0) == 2 else self.dim)
+        if missing <= 0 or n_vertices > self.dim + _SPARE or sp.issparse(answer):
+            return answer
+        return np.pad(np.asarray(answer), ((0, 0), (0, missing)))
 
 
-def from_path(path: str, settings: Mapping[str, str]) -> Technique:
-    """Return the technique at ``module:attribute``; modules in the current folder are found."""
-    module_name, _, attribute = path.partition(":")
-    if not module_name or not attribute:
-        raise InputError(f"a technique of your own is given as module:function; got {path!r}")
-    settings = dict(settings)
-    dim = settings.pop("dim", None)
-    if settings:
-        raise InputError(f"{path} takes no --param; only dim can be given for a technique of your own")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(
-            f"the technique {path!r} was asked for, but {module_name!r} cannot be imported: {error}"
-        ) from error
-    if not hasattr(module, attribute):
-        raise InputError(f"the module {module_name!r} has no {attribute!r}")
-    found = adapt(getattr(module, attribute), int(dim) if dim else None, path=path)
-    if isinstance(found, Adapted) and dim:
-        object.__setattr__(found, "settings", (("dim", dim),))
-    return found
-
-
-def _name(target: Any) -> str:
-    return str(getattr(target, "__name__", type(target).__name__))
-
-
-def _dim_of(target: Any) -> int | None:
-    for attribute in ("n_components", "dimensions", "dim", "n_dimensions"):
-        value = getattr(target, attribute, None)
-        if isinstance(value, int) and value > 0:
-            return value
-    return None
-
-
-def _call(target: Any, subgraph: Subgraph, rng: np.random.Generator) -> Any:
-    if hasattr(target, "fit_transform"):
-        return _seeded(target, rng).fit_transform(subgraph.graph.to_scipy())
-    if hasattr(target, "fit") and hasattr(target, "get_embedding"):
-        fresh = _seeded(target, rng)
-        fresh.fit(_numbered_networkx(subgraph))
-        return fresh.get_embedding()
-    matrix = subgraph.graph.to_scipy()
-    return target(matrix, rng) if _takes_two(target) else target(matrix)
-
-
-def _seeded(target: Any, rng: np.random.Generator) -> Any:
-    """Return a copy that no other subgraph has touched, its seed drawn from the generator."""
+def _run(target: Any, graph: Any, seed: int) -> Any:
+    """Fit a copy of the object, so that no subgraph sees what another left behind."""
     fresh = copy.deepcopy(target)
-    for attribute in ("random_state", "seed"):
-        if hasattr(fresh, attribute):
-            setattr(fresh, attribute, int(rng.integers(2**31)))
-    return fresh
+    for name in _SEED_NAMES:
+        if hasattr(fresh, name):
+            setattr(fresh, name, seed)
+            break
+    if hasattr(fresh, "fit_transform"):
+        return fresh.fit_transform(graph)
+    fresh.fit(graph)
+    return fresh.get_embedding()
 
 
-def _numbered_networkx(subgraph: Subgraph) -> Any:
-    """Return a networkx graph over 0..n-1, as karateclub asks for."""
-    import networkx
-
-    return networkx.from_scipy_sparse_array(subgraph.graph.to_scipy())
-
-
-def _takes_two(function: Any) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
+def _wants_networkx(target: Any, graph_as: str) -> bool | None:
+    """Return whether the object is to receive a networkx graph; None where only trying tells."""
+    if graph_as == "auto":
+        graph_as = getattr(target, "graph_as", "auto")
+    if graph_as != "auto":
+        return graph_as == "networkx"
+    if hasattr(target, "fit_transform") or not hasattr(target, "get_embedding"):
+        return False
+    if any(base.__module__.split(".")[0] == "karateclub" for base in type(target).__mro__):
         return True
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(places) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    parameters = list(inspect.signature(target.fit).parameters.values())
+    annotation = str(parameters[0].annotation) if parameters else ""
+    return True if "networkx" in annotation or "nx." in annotation else None
+
+
+def _wanted_a_graph(error: Exception, matrix: Any) -> bool:
+    """Return whether the code asked the matrix for an attribute it lacks, or for its length as that of a graph."""
+    if isinstance(error, AttributeError):
+        return error.obj is matrix
+    return "sparse" in str(error) and "length is ambiguous" in str(error)
+
+
+def _as_networkx(matrix: Any, name: str) -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise MissingExtraError(f"the technique {name}", "networkx", "test") from error
+    return networkx.from_scipy_sparse_array(matrix)
+
+
+@contextmanager
+def _seeded(rng: np.random.Generator) -> Iterator[None]:
+    """Seed the process-wide generators for code that draws from them, and put them back afterwards.
+
+    From a copy of the generator, so that a callable receives it unspent.
+    """
+    seed = int(copy.deepcopy(rng).integers(2**32))
+    before, numpy_before = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(numpy_before)
+
+
+def _instance(cls: type, dim: int | None) -> Any:
+    """Return an object of the class with its default settings, and that length where it has a word for it."""
+    parameters = inspect.signature(cls).parameters
+    alias = next((name for name in DIM_NAMES if name in parameters), None)
+    try:
+        return cls() if dim is None or alias is None else cls(**{alias: dim})
+    except TypeError as error:
+        raise InputError(f"{cls.__name__} cannot be made without settings ({error}); give an object of it") from error
+
+
+def _told_dim(target: Any) -> int:
+    for name in DIM_NAMES:
+        value = getattr(target, name, None)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value > 0:
+            return int(value)
+    return 0
+
+
+def _title(target: Any) -> str:
+    function = getattr(target, "func", target)  # of a functools.partial
+    return str(getattr(function, "__name__", type(target).__name__))
+
+
+def _check_callable(target: Any, name: str) -> None:
+    if not callable(target):
+        raise InputError(
+            "a technique is a Technique, a name, a callable f(csr, rng), or an object with fit_transform, or with fit "
+            f"and get_embedding; got {target!r}, a {type(target).__name__}"
+        )
+    try:
+        signature = inspect.signature(target)
+    except ValueError:  # some built-in functions have none: calling tells
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise InputError(f"{name} is called as f(csr, rng), but is {name}{signature}: {error}") from error

@@ -1,54 +1,92 @@
-"""Embedding one subgraph with any technique, the answer checked and every failure named."""
+"""Embedding with a check of the answer, and errors that say which technique failed on which subgraph."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Subgraph
 from parge.techniques.base import Progress, Technique, silent
 from parge.typing import FloatArray
 
+# Rows looked at together; a mask of all vectors would cost a quarter of their memory.
+_ROWS = 4096
+
 
 def embed_checked(
     technique: Technique, subgraph: Subgraph, rng: np.random.Generator, progress: Progress = silent
 ) -> FloatArray:
-    """Return the local vectors, float32 and finite, one row a vertex; or say which subgraph failed, and how.
+    """Return one finite vector per vertex of the subgraph, (n_vertices, dim) float32, or say what is wrong.
 
-    An exception of the technique keeps its type and traceback and gains a note.
+    What the technique raises keeps its type and traceback, and gains a note that names technique and subgraph.
+
+    Raises
+    ------
+    TechniqueError
+        Where the answer is not a matrix of numbers, has the wrong shape, or holds NaN or infinity.
     """
     try:
         answer = technique.embed(subgraph, rng, progress=progress)
     except Exception as error:
-        error.add_note(f"while {_where(technique, subgraph)}")
+        error.add_note(f"raised by the technique {technique.name} on {_sizes(subgraph)}")
         raise
-    return _check(answer, technique, subgraph)
+    return _as_vectors(answer, technique, subgraph)
 
 
-def _where(technique: Technique, subgraph: Subgraph) -> str:
-    return (
-        f"embedding subgraph {subgraph.index} ({subgraph.n_vertices:,} vertices, {subgraph.n_edges:,} edges) "
-        f"with {technique.name}"
-    )
+def common_dim(technique: Technique, dims: Sequence[int]) -> int:
+    """Return the number of columns that all subgraphs' vectors have, or name two that differ.
+
+    `dims` are the columns of subgraphs 0, 1, ...; 0 for one without vertices, where nothing tells.
+    """
+    known = [(dim, index) for index, dim in enumerate(dims) if dim]
+    for dim, index in known:
+        if dim != known[0][0]:
+            raise TechniqueError(
+                f"the technique {technique.name} must give vectors of one length to all subgraphs; it gave "
+                f"{known[0][0]} columns to subgraph {known[0][1]} and {dim} to subgraph {index}; "
+                f"declare the length where the technique is made, such as adapt(..., dim={max(known)[0]})"
+            )
+    return known[0][0] if known else technique.dim
 
 
-def _check(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatArray:
+def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatArray:
+    def wrong(found: str) -> TechniqueError:
+        columns = technique.dim or "any number of"
+        return TechniqueError(
+            f"the technique {technique.name} must answer with a finite number for each of "
+            f"{subgraph.n_vertices:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
+        )
+
+    if sp.issparse(answer):
+        raise wrong(f"a sparse {type(answer).__name__}; return its toarray()")
     try:
         vectors = np.asarray(answer)
-        numeric = vectors.dtype.kind in "biuf"
-    except (TypeError, ValueError):
-        vectors, numeric = np.zeros(0), False
-    expected = f"{subgraph.n_vertices:,} rows of numbers"
-    if not numeric:
-        raise TechniqueError(f"{_where(technique, subgraph)}: {expected} were expected, got {type(answer).__name__}")
-    if vectors.ndim != 2 or vectors.shape[0] != subgraph.n_vertices or (vectors.size == 0 and subgraph.n_vertices):
-        raise TechniqueError(f"{_where(technique, subgraph)}: {expected} were expected, got shape {vectors.shape}")
+    except (TypeError, ValueError) as error:
+        raise wrong(f"a {type(answer).__name__} that is no array ({error})") from error
+    if vectors.dtype.kind not in "iuf":
+        raise wrong(f"{vectors.dtype} in a {type(answer).__name__}")
+    if vectors.ndim != 2:
+        raise wrong(f"an array of shape {vectors.shape}")
+    if len(vectors) != subgraph.n_vertices:
+        raise wrong(f"{len(vectors):,} rows")
+    if vectors.shape[1] != technique.dim if technique.dim else not vectors.shape[1] and len(vectors):
+        raise wrong(f"{vectors.shape[1]} columns")
+    for start in range(0, len(vectors), _ROWS):
+        _check_finite(vectors[start : start + _ROWS], start, wrong)
+    return np.ascontiguousarray(vectors, np.float32)
+
+
+def _check_finite(rows: Any, start: int, wrong: Any) -> None:
     with np.errstate(over="ignore"):
-        vectors = np.ascontiguousarray(vectors, np.float32)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        bad = np.flatnonzero(~np.isfinite(rows.astype(np.float32, copy=False)).all(axis=1))
     if bad.size:
-        raise TechniqueError(
-            f"{_where(technique, subgraph)}: {bad.size:,} vectors are not finite, the first of vertex "
-            f"{subgraph.graph.outside_ids[bad[0]]!r}"
-        )
-    return vectors
+        values = rows[bad[0]]
+        beyond = " (beyond float32)" if np.isfinite(values).all() else ""
+        shown = values[~np.isfinite(values.astype(np.float32))][0] if beyond == "" else values[np.abs(values).argmax()]
+        raise wrong(f"{shown}{beyond} in row {start + bad[0]:,}, counted from 0")
+
+
+def _sizes(subgraph: Subgraph) -> str:
+    return f"subgraph {subgraph.index} ({subgraph.n_vertices:,} vertices, {subgraph.n_edges:,} edges)"

@@ -1,29 +1,17 @@
-"""Techniques by name; each module is imported only when its technique is asked for."""
-
-from collections.abc import Callable
-from importlib import import_module
+"""Techniques by name; each is imported when its name is asked for, and what it needs with it."""
 
 from parge.registry import Registry
 from parge.techniques.base import Technique
 
-Loader = Callable[[], type[Technique]]
-
-techniques: Registry[Loader] = Registry("technique")
-
-
-def _register(name: str, module: str, attribute: str) -> None:
-    def load() -> type[Technique]:
-        found: type[Technique] = getattr(import_module(f"parge.techniques.{module}"), attribute)
-        return found
-
-    techniques.register(name, load)
-
-
-_register("deepwalk", "deepwalk", "DeepWalk")
-_register("node2vec", "node2vec", "Node2Vec")
-_register("line", "line", "LINE")
-_register("hope", "hope", "HOPE")
-_register("netmf", "netmf", "NetMF")
-_register("prone", "prone", "ProNE")
-_register("sgc", "sgc", "SGC")
-_register("graphsage", "graphsage", "GraphSAGE")
+techniques: Registry[type[Technique]] = Registry("technique")
+for _name, _home in {
+    "deepwalk": "deepwalk:DeepWalk",
+    "node2vec": "node2vec:Node2Vec",
+    "line": "line:LINE",
+    "hope": "hope:HOPE",
+    "netmf": "netmf:NetMF",
+    "prone": "prone:ProNE",
+    "sgc": "sgc:SGC",
+    "graphsage": "graphsage:GraphSAGE",
+}.items():
+    techniques.register_at(_name, f"parge.techniques.{_home}")

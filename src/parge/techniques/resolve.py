@@ -1,90 +1,224 @@
-"""A technique from a name, a dotted path, an object or a description in a file, and back to a description."""
+"""From what a user gives (a name, a dotted path, an object) to a technique, and to a file and back."""
 
+import functools
+import importlib
+import inspect
+import sys
 import types
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from parge.errors import InputError
-from parge.techniques.adapt import Adapted, adapt, from_path
+from parge.techniques.adapt import DIM_NAMES, Adapted, adapt
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
-def resolve(technique: Any, settings: Mapping[str, str] | None = None) -> Technique:
-    """Return the technique that is meant.
+
+def resolve(technique: Any, settings: Mapping[str, Any] | None = None) -> Technique:
+    """Return the technique that is meant, with these settings.
 
     Parameters
     ----------
-    technique : Technique, name, ``module:attribute``, callable, or object with fit_transform or fit
-        What was asked for.
-    settings : mapping of text, optional
-        Settings as the command line gives them, ``{"walks": "20"}``, read by the type of each field.
+    technique : str, Technique, class, callable or object
+        The name of a registered technique; ``module:attribute``, where the attribute is a technique, a function, a
+        class or an object, and modules of the current directory are found, too; or the thing itself.
+    settings : mapping, optional
+        Values by name, or their text as ``--param`` gives it, checked against the type of the setting.
 
     Examples
     --------
-    >>> resolve("deepwalk", {"dim": "32", "walks": "5"}).walks
-    5
+    >>> resolve("sgc", {"dim": "32", "hops": "3"})
+    SGC(dim=32, hops=3, seed=0)
     """
-    settings = dict(settings or {})
-    if isinstance(technique, str) and ":" in technique:
-        return from_path(technique, settings)
+    given = dict(settings or {})
     if isinstance(technique, str):
-        kind = techniques.get(technique)()
-        return kind(**read_settings(kind, settings))
-    if settings:
-        raise InputError("settings as text belong to a technique given by name; pass a technique with its settings")
-    if isinstance(technique, type) and issubclass(technique, Technique):
-        return technique()
-    return technique if isinstance(technique, Technique) else adapt(technique)
-
-
-def read_settings(kind: type[Technique], settings: Mapping[str, str]) -> dict[str, Any]:
-    """Read settings from text by the types of a technique's fields; an unknown one lists the known ones."""
-    hints = get_type_hints(kind)
-    known = [field.name for field in fields(kind)]
-    for key in settings:
-        if key not in known:
-            raise InputError(f"{kind.name} has no setting {key!r}; it has: {', '.join(known)}")
-    return {key: _read(kind.name, key, text, hints[key]) for key, text in settings.items()}
-
-
-def _read(name: str, key: str, text: str, hint: Any) -> Any:
-    """Read one setting; `hint` is int, float, bool, str, a Literal, or one of these or None."""
-    if get_origin(hint) in (Union, types.UnionType):
-        options = [option for option in get_args(hint) if option is not type(None)]
-        if text.lower() in {"none", "auto", ""} and type(None) in get_args(hint):
-            return None
-        return _read(name, key, text, options[0])
-    if get_origin(hint) is Literal or hint is str:
-        return text
-    if hint is bool and text.lower() in {"true", "false", "yes", "no", "1", "0"}:
-        return text.lower() in {"true", "yes", "1"}
-    try:
-        if hint in (int, float):
-            return hint(text)
-    except ValueError:
-        pass
-    kind = {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "text")
-    raise InputError(f"{key} of {name} must be {kind}; got {text!r}")
+        if ":" not in technique:
+            return _build(techniques.get(technique), given)
+        found = _imported(technique)
+        return _foreign(found, given, technique) if not _is_technique(found) else resolve(found, given)
+    if isinstance(technique, Technique):
+        return replace(technique, **_typed(type(technique), given)) if given else technique
+    if _is_technique(technique):
+        return _build(technique, given)
+    return _foreign(technique, given, "")
 
 
 def describe(technique: Technique) -> dict[str, Any] | None:
-    """Return the technique as plain values that `restore` understands, or None for a live Python object."""
+    """Return plain values that `restore` makes the same technique of; None for a live Python object.
+
+    >>> describe(resolve("sgc"))
+    {'technique': 'sgc', 'settings': {'dim': 128, 'hops': 2, 'seed': 0}}
+    """
     if isinstance(technique, Adapted):
-        return None if technique.path is None else {"path": technique.path, "settings": dict(technique.settings)}
-    if not is_dataclass(technique) or technique.name not in techniques.names():
+        return {"technique": technique.path, "settings": dict(technique.settings)} if technique.path else None
+    if technique.name not in techniques.names() or type(technique) is not techniques.get(technique.name):
         return None
-    values = {field.name: getattr(technique, field.name) for field in fields(technique)}
-    plain = all(value is None or isinstance(value, bool | int | float | str) for value in values.values())
-    return {"name": technique.name, "settings": values} if plain else None
+    settings = {field.name: getattr(technique, field.name) for field in fields(technique)}
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
+    return {"technique": technique.name, "settings": plain}
 
 
-def restore(description: Mapping[str, Any]) -> Technique:
-    """Return the technique of a description; nothing in it is evaluated, a name or path is looked up."""
+def restore(described: Any) -> Technique:
+    """Return the technique that `describe` described."""
+    if isinstance(described, Mapping):
+        name, settings = described.get("technique"), described.get("settings")
+        if isinstance(name, str) and isinstance(settings, Mapping):
+            return resolve(name, settings)
+    raise InputError(f"a technique and its settings were expected; found {described!r}")
+
+
+def _is_technique(value: Any) -> bool:
+    return isinstance(value, Technique) or (inspect.isclass(value) and issubclass(value, Technique))
+
+
+def _build(cls: type[Technique], given: Mapping[str, Any]) -> Technique:
+    return cls(**_typed(cls, given))
+
+
+def _typed(cls: type[Technique], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of the types that the technique's fields have, or say which one is wrong."""
+    hints = get_type_hints(cls)
+    known = {field.name: hints[field.name] for field in fields(cls)}
+    return _parsed(known, given, cls.name or cls.__name__)
+
+
+def _parsed(known: Mapping[str, Any], given: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    for name in given:
+        if name not in known:
+            raise InputError(f"{owner} has no setting {name!r}; it has {', '.join(known) or 'none'}")
+    return {name: _value(value, known[name], f"{name} of {owner}") for name, value in given.items()}
+
+
+def _value(value: Any, expected: Any, setting: str) -> Any:
+    """Return a value of the expected type, read from text where it is text."""
+    choices = get_args(expected) if get_origin(expected) in (Union, types.UnionType) else (expected,)
+    for choice in choices:
+        found = _attempt(value, choice)
+        if found is not _attempt:
+            return found
+    raise InputError(f"{setting} must be {' or '.join(_words(choice) for choice in choices)}; got {value!r}")
+
+
+def _attempt(value: Any, expected: Any) -> Any:
+    """Return the value as that type, or `_attempt` itself where it is none."""
+    if expected is Any:
+        return _guess(value) if isinstance(value, str) else value
+    if get_origin(expected) is Literal:
+        return value if value in get_args(expected) else _attempt
+    if expected is type(None):
+        return None if value is None or (isinstance(value, str) and value.lower() == "none") else _attempt
+    if not isinstance(value, str) or expected is str:
+        fits = isinstance(value, expected) if inspect.isclass(expected) else True
+        is_number = isinstance(value, (int, np.integer)) and expected is float
+        return value if (fits or is_number) and not (isinstance(value, bool) and expected in (int, float)) else _attempt
+    readers: dict[Any, Callable[[str], Any]] = {int: int, float: float, bool: _boolean}
     try:
-        if "path" in description:
-            return from_path(str(description["path"]), {k: str(v) for k, v in description["settings"].items()})
-        return techniques.get(str(description["name"]))()(**description["settings"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{description!r} does not describe a technique: {error}") from None
+        return readers[expected](value.strip()) if expected in readers else _attempt
+    except ValueError:
+        return _attempt
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() in _TRUE + _FALSE:
+        return text.lower() in _TRUE
+    raise ValueError(text)
+
+
+def _guess(text: str) -> Any:
+    """Return text as the first of integer, number, true/false, none that it reads as; else the text."""
+    for expected in (int, float, type(None)):
+        found = _attempt(text, expected)
+        if found is not _attempt:
+            return found
+    return text.lower() == "true" if text.lower() in ("true", "false") else text
+
+
+def _words(expected: Any) -> str:
+    if get_origin(expected) is Literal:
+        return f"one of {', '.join(str(choice) for choice in get_args(expected))}"
+    words = {int: "an integer", float: "a number", bool: "true or false", type(None): "none"}
+    return words.get(expected, getattr(expected, "__name__", str(expected)))
+
+
+def _imported(path: str) -> Any:
+    """Return the attribute that ``module:attribute`` names; the current directory is searched last."""
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # kept: workers import the module again from the same path
+    try:
+        found: Any = importlib.import_module(module_name)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"the technique {path!r} needs the module {module_name!r}, which cannot be imported from {here} or "
+            f"Python's own path: {error}"
+        ) from error
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            public = (
+                ", ".join(key for key in vars(found) if not key.startswith("_")) if hasattr(found, "__dict__") else ""
+            )
+            raise InputError(f"{module_name!r} has no {attribute!r}; it has {public or 'nothing public'}")
+        found = getattr(found, name)
+    return found
+
+
+def _foreign(found: Any, given: Mapping[str, Any], path: str) -> Technique:
+    """Return someone else's class, object or function as a technique, with its own settings."""
+    owner = path or getattr(found, "__name__", type(found).__name__)
+    extra = {name: value for name, value in given.items() if name != "dim"}
+    dim = None if given.get("dim") is None else _value(given["dim"], int, f"dim of {owner}")
+    is_function = not inspect.isclass(found) and not hasattr(found, "fit")
+    if extra and not is_function and not inspect.isclass(found):
+        raise InputError(
+            f"{owner} is an object, made already, and takes no setting {next(iter(extra))!r}; name its class"
+        )
+    target = found
+    if callable(found) and (is_function or inspect.isclass(found)):
+        known = _keywords(found, skip=2 if is_function else 0, owner=owner)
+        keywords = _parsed(known, extra, owner) if extra else {}
+        alias = next((name for name in DIM_NAMES if name in known), None)
+        if dim is not None and alias is not None:
+            keywords.setdefault(alias, dim)
+        target = _bound(found, keywords, owner)
+    return adapt(target, dim, path=path, settings=tuple(given.items()))
+
+
+def _bound(found: Any, keywords: dict[str, Any], owner: str) -> Any:
+    if not inspect.isclass(found):
+        return functools.partial(found, **keywords) if keywords else found
+    try:
+        return found(**keywords)
+    except TypeError as error:
+        raise InputError(
+            f"{owner} cannot be made with the settings {keywords or 'of its defaults'}: {error}"
+        ) from error
+
+
+def _keywords(function: Any, *, skip: int, owner: str) -> dict[str, Any]:
+    """Return the settings that a function or class takes, with the types they are annotated or defaulted to."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[skip:]
+    except ValueError:
+        return {}
+    by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {p.name: _kind(p) for p in parameters if p.kind in by_keyword}
+
+
+def _kind(parameter: inspect.Parameter) -> Any:
+    """Return the type of a setting: int, float, bool or str as annotated, or as its default is; else any."""
+    named = {"int": int, "float": float, "bool": bool, "str": str}
+    annotated = parameter.annotation if isinstance(parameter.annotation, str) else repr(parameter.annotation)
+    for name, kind in named.items():
+        if annotated in (name, repr(kind)):
+            return kind
+    default = type(parameter.default)
+    if default is int:
+        return int | float  # a default of 1 does not say that 0.5 is wrong
+    return default if default in named.values() else Any

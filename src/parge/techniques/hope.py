@@ -1,0 +1,138 @@
+"""HOPE: vectors whose inner products are how close two vertices lie, by common neighbours or by paths."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.settings import check_choice, check_integers, check_number
+from parge.techniques.spectral import (
+    Matrix,
+    Product,
+    adjacency_matrix,
+    eigen_footprint,
+    magnitude,
+    one_thread,
+    padded_vectors,
+    top_eigenpairs,
+)
+from parge.typing import FloatArray
+
+Signal = Literal["common-neighbours", "katz", "adamic-adar"]
+Half = Literal["source", "target", "both"]
+
+# Share of the largest admissible decay that Katz's index uses where none is given.
+_DECAY_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class HOPE(Technique):
+    """The best approximation of a proximity matrix M by inner products, ``M ≈ S T^T``.
+
+    Ou et al., "Asymmetric transitivity preserving graph embedding" (KDD 2016): with the singular value
+    decomposition ``M = U D V^T`` the source vectors are ``S = U D^1/2`` and the target vectors ``T = V D^1/2``.
+    Graphs here are undirected, so M is symmetric, its singular vectors are eigenvectors, and both halves
+    coincide but for the sign of columns of negative eigenvalue. That is why by default all `dim` columns go to
+    the source half (the original gives dim/2 to each): ``S = U D^1/2`` is the E of the paper's bound, α = 1/2.
+
+    M is never formed: eigenvectors come from products with the sparse adjacency matrix A alone.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector. A subgraph of fewer vertices has that many columns, then zeros.
+    signal : str
+        ``common-neighbours``: M = A·A, the weighted count of paths of length two, the signal of the paper.
+        ``katz``: M = Σ_l (beta A)^l, paths of any length, shorter ones counting more.
+        ``adamic-adar``: M = A·diag(1 / log degree)·A; a vertex of one neighbour connects nobody and counts 0.
+        (The original divides by the degree itself, which is nowadays called resource allocation.)
+    beta : float, optional
+        Katz's decay, under 1 / |largest eigenvalue of A|. None takes half of that, from the subgraph at hand;
+        a number that serves the graph serves all of its subgraphs, whose eigenvalues are smaller.
+    half : str
+        ``source``, ``target``, or ``both``: dim/2 columns of each.
+
+    Examples
+    --------
+    >>> subgraph = Subgraph.whole(Graph.from_edges([0, 0, 1, 2], [1, 2, 2, 3]))
+    >>> E = HOPE(dim=4).embed(subgraph, np.random.default_rng(0))
+    >>> bool(np.allclose(E @ E.T, (subgraph.graph.to_scipy() @ subgraph.graph.to_scipy()).toarray(), atol=1e-5))
+    True
+    """
+
+    name: ClassVar[str] = "hope"
+
+    signal: Signal = "common-neighbours"
+    beta: float | None = None
+    half: Half = "source"
+
+    def __post_init__(self) -> None:
+        check_integers(self, 1, "dim")
+        check_choice(self, "signal", get_args(Signal))
+        check_choice(self, "half", get_args(Half))
+        if self.beta is not None:
+            check_number(self, "beta", 0.0)
+            if self.signal != "katz":
+                raise InputError(f"beta of hope belongs to the signal katz; the signal is {self.signal}")
+        if self.half == "both" and self.dim % 2:
+            raise InputError(f"dim of hope must be even to hold both halves; got {self.dim}")
+
+    @property
+    def n_pairs(self) -> int:
+        """How many eigenpairs of M are used."""
+        return self.dim // 2 if self.half == "both" else self.dim
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        """Return one vector per vertex; an isolated vertex is near nobody and lies at the origin."""
+        graph = subgraph.graph
+        with one_thread():
+            product, proximity = self._signal(graph, rng)
+            values, vectors = top_eigenpairs(
+                product,
+                graph.n_vertices,
+                self.n_pairs,
+                rng,
+                rank=lambda eigenvalues: magnitude(proximity(eigenvalues)),
+                progress=progress,
+            )
+            strength = proximity(values)
+            source = np.sqrt(magnitude(strength))
+            target = np.sign(strength) * source
+            scales = {"source": (source,), "target": (target,), "both": (source, target)}[self.half]
+            return padded_vectors(vectors, scales, self.dim)
+
+    def footprint(self) -> Footprint:
+        """Return the bound: the basis of the eigenvectors, the vectors, the graph and its matrix."""
+        return eigen_footprint(self.n_pairs, self.dim)
+
+    def _signal(self, graph: Graph, rng: np.random.Generator) -> tuple[Product, Callable[[Matrix], Matrix]]:
+        """Return a symmetric product, and the eigenvalue of M that belongs to each of its eigenvalues."""
+        A = adjacency_matrix(graph)
+        if self.signal == "common-neighbours":
+            return A.__matmul__, np.square
+        if self.signal == "adamic-adar":
+            degrees = graph.degrees
+            closeness = np.zeros((graph.n_vertices, 1))
+            closeness[degrees > 1, 0] = 1.0 / np.log(degrees[degrees > 1])
+            return (lambda columns: A @ (closeness * (A @ columns))), np.positive
+        beta = self._decay(A.__matmul__, graph.n_vertices, rng)
+        return A.__matmul__, lambda eigenvalues: beta * eigenvalues / (1.0 - beta * eigenvalues)
+
+    def _decay(self, product: Product, n_vertices: int, rng: np.random.Generator) -> float:
+        values, _ = top_eigenpairs(product, n_vertices, 1, rng)
+        radius = float(magnitude(values).max(initial=0.0))
+        if self.beta is None:
+            return _DECAY_SHARE / radius if radius > 0 and isfinite(1 / radius) else 0.0
+        if self.beta * radius >= 1:
+            raise InputError(
+                f"beta of hope must be under 1 / |largest eigenvalue| = {1 / radius:.6g} of the subgraph, or Katz's "
+                f"sum does not converge; got {self.beta:g}"
+            )
+        return self.beta

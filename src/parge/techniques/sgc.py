@@ -1,0 +1,90 @@
+"""SGC: features smoothed over the neighbourhood, nothing learnt."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from parge.graph.subgraph import Subgraph
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.features import ROWS, vertex_features
+from parge.techniques.settings import check_integers
+from parge.techniques.spectral import (
+    LINEAR_ALGEBRA_BYTES,
+    MATRIX_BYTES_PER_EDGE,
+    MATRIX_BYTES_PER_VERTEX,
+    adjacency_matrix,
+    one_thread,
+)
+from parge.typing import FloatArray
+
+# Columns smoothed at once, in float64.
+_COLUMNS = 16
+
+
+@dataclass(frozen=True)
+class SGC(Technique):
+    """Features after K steps of neighbourhood averaging, ``S^K X``.
+
+    Wu et al., "Simplifying graph convolutional networks" (ICML 2019): ``S = D~^-1/2 (A + I) D~^-1/2`` with the
+    degrees D~ of A + I. X are the graph's features, projected at random to `dim` where there are more, filled
+    with zeros where there are fewer; without features, normal draws for each vertex. Both are keyed by numbers
+    in the whole graph, never by the subgraph, so all subgraphs speak of the same space and need no reconciling.
+
+    Weights count as they are beside self loops of weight 1: edges that weigh far more drown a vertex's own
+    features, far less leave it alone.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector.
+    hops : int
+        K, the steps.
+    seed : int
+        Decides projection or draws; the same in all subgraphs, whatever the seed of the run.
+
+    Examples
+    --------
+    >>> from parge.graph.generate import ring_of_cliques
+    >>> SGC(dim=8).embed(Subgraph.whole(ring_of_cliques(4, 5)), np.random.default_rng()).shape
+    (20, 8)
+    """
+
+    name: ClassVar[str] = "sgc"
+    aligned: ClassVar[bool] = True
+
+    hops: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_integers(self, 1, "dim")
+        check_integers(self, 0, "hops", "seed")
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        """Return one vector per vertex; an isolated vertex has its own features. The generator is not used."""
+        with one_thread():
+            vectors = vertex_features(subgraph, self.dim, self.seed)
+            A = adjacency_matrix(subgraph.graph)
+            root = 1.0 / np.sqrt(1.0 + np.asarray(A.sum(axis=1)).reshape(-1, 1))
+            for first in range(0, self.dim, _COLUMNS):
+                block = slice(first, first + _COLUMNS)
+                X = vectors[:, block].astype(np.float64)
+                for _ in range(self.hops):
+                    X *= root
+                    X += A @ X
+                    X *= root
+                vectors[:, block] = X
+                progress(min(1.0, (first + _COLUMNS) / self.dim))
+            return vectors
+
+    def footprint(self) -> Footprint:
+        """Return the bound for a graph without features; features that a graph has come on top.
+
+        The vectors, a few columns in float64, the graph and its matrix.
+        """
+        return Footprint(
+            LINEAR_ALGEBRA_BYTES + 8 * 8 * ROWS * self.dim,
+            MATRIX_BYTES_PER_VERTEX + 4 * self.dim + 8 * (3 * _COLUMNS + 3),
+            MATRIX_BYTES_PER_EDGE,
+        )

@@ -1,0 +1,334 @@
+"""Leading eigenvectors and singular vectors, matrix-free, with a bounded memory and the same bits everywhere."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from parge.graph.graph import Graph
+from parge.memory import Footprint
+from parge.techniques.base import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, silent
+from parge.typing import FloatArray
+
+Matrix = NDArray[np.float64]
+Product = Callable[[Matrix], Matrix]
+"""Multiplies (n, b) columns by a symmetric (n, n) matrix that need not exist."""
+
+# Four columns at a time: one column misses repeated eigenvalues, and eight needed 1.5 to 3 times the products
+# (128 eigenpairs of blogcatalog, cora and ca-AstroPh).
+BLOCK = 4
+
+# Rows of a tall matrix that are copied at once where it is overwritten in place.
+ROWS = 1024
+
+# Python, numpy, scipy and numba as a worker loads them, without a compiled kernel (measured: 130-150 MB).
+LINEAR_ALGEBRA_BYTES = 190_000_000
+
+# The float64 adjacency matrix beside the graph, on both sides of an edge: 8 more for weights, 16 for the values,
+# 8 for the single precision they come from.
+MATRIX_BYTES_PER_EDGE = GRAPH_BYTES_PER_EDGE + 32
+MATRIX_BYTES_PER_VERTEX = GRAPH_BYTES_PER_VERTEX + 4
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, so that the order of its sums does not depend on the number of cores."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+def magnitude(values: Matrix) -> Matrix:
+    """Rank eigenvalues by absolute value."""
+    return np.abs(values)
+
+
+def largest(values: Matrix) -> Matrix:
+    """Rank eigenvalues by value."""
+    return values
+
+
+def top_eigenpairs(
+    product: Product,
+    n_vertices: int,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    rank: Callable[[Matrix], Matrix] = magnitude,
+    tolerance: float = 1e-8,
+    cycles: int = 40,
+    progress: Progress = silent,
+) -> tuple[Matrix, Matrix]:
+    """Return the min(k, n_vertices) eigenpairs of a symmetric matrix that `rank` highest, best first.
+
+    Block Lanczos with thick restarts (Wu and Simon, 2000): a basis of 2k vectors grows by `BLOCK` columns at a
+    time, and restarts from its k best Ritz vectors. When all residuals are under ``tolerance * |largest|``,
+    one more cycle starts from fresh random columns, and the answer stands only if that cycle finds nothing
+    better: a Krylov space alone holds few copies of a repeated eigenvalue, and graphs of many components
+    repeat theirs (ARPACK left out 14 of 256 eigenvalues of cora's normalised adjacency and did not say so).
+    After `cycles` cycles the best found so far is returned: a long path converges for hours otherwise.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies float64 columns by the matrix.
+    rank : callable
+        Gives each eigenvalue its rank; it must favour one end of the spectrum or both, not the middle.
+
+    Returns
+    -------
+    values : (k,) float64
+    vectors : (n_vertices, k) float64
+        Orthonormal, each with a positive entry of largest magnitude.
+    """
+    width = basis_width(k)
+    if n_vertices <= width + BLOCK:
+        values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
+        best = np.argsort(-rank(values), kind="stable")[:k]
+        return values[best], fix_signs(vectors[:, best])
+    space = _KrylovSpace(product, n_vertices, k, width, rng)
+    settled = -np.inf
+    for cycle in range(cycles):
+        values, residual = space.cycle(rank)
+        total, scale = float(rank(values).sum()), float(np.abs(values).max())
+        if residual > tolerance * scale:
+            space.resume()
+        elif total > settled + k * tolerance * scale:
+            settled = total
+            space.explore()
+        else:
+            break
+        progress((cycle + 1) / cycles)
+    return values, fix_signs(space.basis[:, :k])
+
+
+def basis_width(k: int) -> int:
+    """Return how many vectors `top_eigenpairs` holds for k eigenpairs, one block apart."""
+    return k + BLOCK * -(-max(k, 8 * BLOCK) // BLOCK)
+
+
+class _KrylovSpace:
+    """An orthonormal basis V that grows, restarts and remembers ``V^T A V``."""
+
+    def __init__(self, product: Product, n_vertices: int, k: int, width: int, rng: np.random.Generator) -> None:
+        self.product, self.k, self.width, self.rng = product, k, width, rng
+        self.basis: Matrix = np.empty((n_vertices, width + BLOCK), order="F")
+        self.projected: Matrix = np.zeros((width, width))
+        self.first = 0
+        self.coupling: Matrix = np.zeros((BLOCK, k))
+        self._append_random(0)
+
+    def cycle(self, rank: Callable[[Matrix], Matrix]) -> tuple[Matrix, float]:
+        """Fill the basis, keep its k best Ritz vectors; return their values and the largest residual."""
+        for start in range(self.first, self.width, BLOCK):
+            leftover = self._extend(start, start + BLOCK)
+        values, rotation = np.linalg.eigh(self.projected)
+        best = np.argsort(-rank(values), kind="stable")[: self.k]
+        values, rotation = values[best], rotation[:, best]
+        self.coupling = leftover @ rotation[-BLOCK:]
+        rotate_rows(self.basis, self.width, rotation)
+        self.projected[:] = 0
+        np.fill_diagonal(self.projected[: self.k, : self.k], values)
+        self.first = self.k
+        return values, float(np.linalg.norm(self.coupling, axis=0).max())
+
+    def resume(self) -> None:
+        """Go on from the residual of the last cycle."""
+        end = self.k + BLOCK
+        self.basis[:, self.k : end] = self.basis[:, self.width :]
+        self.projected[self.k : end, : self.k] = self.coupling
+        self.projected[: self.k, self.k : end] = self.coupling.T
+
+    def explore(self) -> None:
+        """Go on from random columns, as the residual has nothing left to tell."""
+        self._append_random(self.k)
+
+    def _extend(self, start: int, end: int) -> Matrix:
+        """Multiply the newest block, append what is new in it, return its coefficients (a BLOCK x BLOCK matrix)."""
+        image = self.product(self.basis[:, start:end])
+        seen = self._remove_known(image, end)
+        self.projected[:end, start:end] = seen
+        self.projected[start:end, :end] = seen.T
+        fresh, coefficients = np.linalg.qr(image)
+        spent = np.abs(np.diagonal(coefficients)) <= 1e-13 * np.abs(self.projected[:end, :end]).max()
+        if spent.any():  # an invariant subspace: the columns that QR returned there are rounding errors
+            filled = image.copy()
+            filled[:, spent] = self.rng.standard_normal((image.shape[0], int(spent.sum())))
+            fresh = self._orthonormal_to(end, filled)
+            coefficients = fresh.T @ image
+        self.basis[:, end : end + BLOCK] = fresh
+        return coefficients
+
+    def _append_random(self, end: int) -> None:
+        columns = self.rng.standard_normal((self.basis.shape[0], BLOCK))
+        self.basis[:, end : end + BLOCK] = self._orthonormal_to(end, columns)
+
+    def _orthonormal_to(self, end: int, columns: Matrix) -> Matrix:
+        self._remove_known(columns, end)
+        fresh: Matrix = np.linalg.qr(columns)[0]
+        # Once more: what was nearly known is mostly rounding error after the first removal.
+        self._remove_known(fresh, end)
+        return np.asarray(np.linalg.qr(fresh)[0])
+
+    def _remove_known(self, columns: Matrix, end: int) -> Matrix:
+        """Make columns orthogonal to the basis up to `end`, twice (once leaves rounding errors); return V^T columns."""
+        known = self.basis[:, :end]
+        seen = known.T @ columns
+        columns -= known @ seen
+        again = known.T @ columns
+        columns -= known @ again
+        return np.asarray(seen + again)
+
+
+def rotate_rows(tall: Matrix, width: int, rotation: Matrix) -> None:
+    """Overwrite the first columns of `tall` with ``tall[:, :width] @ rotation``, a few rows at a time."""
+    for start in range(0, tall.shape[0], ROWS):
+        rows = tall[start : start + ROWS]
+        rows[:, : rotation.shape[1]] = rows[:, :width] @ rotation
+
+
+def fix_signs(vectors: Matrix) -> Matrix:
+    """Flip columns so that the entry of largest magnitude is positive; the first one where several are."""
+    if vectors.size:
+        peaks = np.abs(vectors).argmax(axis=0)
+        vectors *= np.where(vectors[peaks, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return vectors
+
+
+def orthonormalise(columns: Matrix) -> Matrix:
+    """Replace columns in place by an orthonormal basis of their span; columns beyond their rank become 0.
+
+    By the eigenvectors of the Gram matrix, which needs no second tall matrix; twice, because one round loses
+    half of the digits. Directions under 1e-7 of the strongest are not resolved by a Gram matrix, and dropped.
+    """
+    for _ in range(2):
+        strengths, rotation = principal_axes(columns)
+        factors = np.divide(1.0, strengths, out=np.zeros_like(strengths), where=strengths > 0)
+        rotate_rows(columns, columns.shape[1], rotation * factors)
+    return columns
+
+
+def principal_axes(columns: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the singular values of a tall matrix, descending, and its right singular vectors, by its Gram matrix.
+
+    Values under 1e-7 of the first are rounding errors there, and returned as 0.
+    """
+    squares, rotation = np.linalg.eigh(columns.T @ columns)
+    squares, rotation = squares[::-1], rotation[:, ::-1]
+    kept = squares > 1e-14 * squares.max(initial=0.0)
+    return np.sqrt(np.where(kept, squares, 0.0)), fix_signs(np.array(rotation))
+
+
+def randomised_svd(
+    matrix: Any,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    iterations: int = 5,
+    oversampling: int = 10,
+    progress: Progress = silent,
+) -> tuple[Matrix, Matrix]:
+    """Return the left singular vectors and the singular values of the best rank-k approximation, nearly.
+
+    Subspace iteration from a random start (Halko, Martinsson and Tropp, 2011, algorithms 4.4 and 5.1), with an
+    orthonormal basis after each product.
+
+    Parameters
+    ----------
+    matrix : (n, n) scipy sparse, float64
+
+    Returns
+    -------
+    vectors : (n, min(k, n)) float64
+    values : (min(k, n),) float64
+    """
+    n_rows = matrix.shape[0]
+    k, width = min(k, n_rows), min(k + oversampling, n_rows)
+    transposed = matrix.T
+    columns = matrix @ rng.standard_normal((n_rows, width))
+    for i in range(iterations):
+        columns = transposed @ orthonormalise(columns)
+        columns = matrix @ orthonormalise(columns)
+        progress((i + 1) / (iterations + 1))
+    basis = orthonormalise(columns)
+    values, rotation = principal_axes(transposed @ basis)
+    rotate_rows(basis, width, rotation[:, :k])
+    return fix_signs(basis[:, :k]), values[:k]
+
+
+def low_rank_eigenpairs(
+    product: Product, n_vertices: int, k: int, rng: np.random.Generator, *, passes: int, progress: Progress = silent
+) -> tuple[Matrix, Matrix]:
+    """Return the k eigenpairs of largest magnitude, nearly, of a symmetric matrix whose product is dear.
+
+    Subspace iteration: one product with all columns a pass, then Rayleigh and Ritz.
+    """
+    k, width = min(k, n_vertices), min(k + 32, n_vertices)
+    basis = orthonormalise(rng.standard_normal((n_vertices, width)))
+    for i in range(passes):
+        image = product(basis)
+        progress((i + 1) / passes)
+        if i < passes - 1:
+            basis = orthonormalise(image)
+    values, rotation = np.linalg.eigh(basis.T @ image)
+    best = np.argsort(-np.abs(values), kind="stable")[:k]
+    rotate_rows(basis, width, rotation[:, best])
+    return values[best], fix_signs(basis[:, :k])
+
+
+def principal_vectors(columns: Matrix, dim: int) -> FloatArray:
+    """Return ``U S^1/2`` of the decomposition ``U S V^T``, rows scaled to length 1 (or 0), columns filled to `dim`."""
+    strengths, rotation = principal_axes(columns)
+    factors = np.divide(1.0, np.sqrt(strengths), out=np.zeros_like(strengths), where=strengths > 0)
+    rotate_rows(columns, columns.shape[1], rotation * factors)
+    return padded_vectors(unit_rows(columns), (np.ones(columns.shape[1]),), dim)
+
+
+def unit_rows(rows: Matrix) -> Matrix:
+    """Scale rows in place to length 1; a row of zeros stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    rows /= np.where(lengths > 0, lengths, 1.0)
+    return rows
+
+
+def adjacency_matrix(graph: Graph) -> Any:
+    """Return the symmetric adjacency matrix in float64, so that no product converts it again."""
+    single = graph.to_scipy()
+    return with_values(single, single.data.astype(np.float64))
+
+
+def with_values(matrix: Any, values: Matrix) -> Any:
+    """Return a sparse matrix with the same pattern, shared, and other values."""
+    return sp.csr_matrix((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=False)
+
+
+def eigen_footprint(n_pairs: int, dim: int) -> Footprint:
+    """Return the bound for a technique that computes eigenpairs of a graph's matrix, and vectors from them."""
+    width = basis_width(n_pairs) + BLOCK
+    small = 8 * (3 * (width + BLOCK) ** 2 + 2 * ROWS * width)
+    columns = 8 * BLOCK * 8  # products, projections and their copies, a block each
+    return Footprint(
+        LINEAR_ALGEBRA_BYTES + small,
+        MATRIX_BYTES_PER_VERTEX + 8 * width + columns + 4 * dim,
+        MATRIX_BYTES_PER_EDGE,
+    )
+
+
+def padded_vectors(vectors: Matrix, scales: Sequence[Matrix], dim: int) -> FloatArray:
+    """Return the columns of `vectors` once by each row of scales, side by side, then zeros up to `dim`.
+
+    float32, a few rows at a time; what overflows there would be infinite and becomes the largest float32.
+    """
+    out: FloatArray = np.zeros((vectors.shape[0], dim), np.float32)
+    most = float(np.finfo(np.float32).max)
+    for start in range(0, vectors.shape[0], ROWS):
+        rows = slice(start, start + ROWS)
+        first = 0
+        for scale in scales:
+            width = min(scale.size, dim - first)
+            out[rows, first : first + width] = np.clip(vectors[rows, :width] * scale[:width], -most, most)
+            first += dim // len(scales)
+    return out
