@@ -137,7 +137,7 @@ def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
     listener(Step("reconcile", f"from {run.decomposition.anchors.size:,} anchors"))
     with run.timed("reconcile"), one_blas_thread():
         local = run.local_vectors
-        anchors = [np.array(vectors[vectors.shape[0] - run.decomposition.anchors.size :]) for vectors in local]
+        anchors = [vectors[vectors.shape[0] - run.decomposition.anchors.size :] for vectors in local]
         return reconcile(str(run.plan.reconcile), anchors)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,18 @@ def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + max(1, block_rows), n_rows))
 
 
+def rows_at_once(n_columns: int) -> int:
+    """Return how many rows of that many columns make a block: 8 MB of float64, and never more than `BLOCK_ROWS`.
+
+    It depends on nothing but the columns: products of blocks round differently where blocks differ, so that a
+    memory limit or the machine must not decide it.
+
+    >>> rows_at_once(16), rows_at_once(128), rows_at_once(1024)
+    (8192, 8192, 1024)
+    """
+    return max(64, min(BLOCK_ROWS, BLOCK_ROWS * 128 // max(1, n_columns)))
+
+
 def forget(*arrays: Any) -> None:
     """Let go of the pages that memory-mapped arrays have brought into memory; other arrays are left alone.
 
@@ -36,12 +48,39 @@ def forget(*arrays: Any) -> None:
     written is kept (by the system, for the file); copy-on-write maps hold changes of their own and stay.
     """
     for array in arrays:
-        base, mode = array, ""
+        base, mode = array.matrix if isinstance(array, _SomeRows) else array, ""
         while isinstance(base, np.ndarray):
             mode = base.mode if isinstance(base, np.memmap) else mode
             base = base.base
         if isinstance(base, mmap.mmap) and mode in {"r", "r+", "w+"} and hasattr(base, "madvise"):
             base.madvise(mmap.MADV_DONTNEED)
+
+
+class _SomeRows:
+    """Some rows of a matrix, read from it when they are asked for; made by `some_rows`."""
+
+    def __init__(self, matrix: NDArray[Any], index: NDArray[Any]) -> None:
+        self.matrix, self.index = matrix, index
+        self.shape, self.dtype, self.ndim = (index.size, *matrix.shape[1:]), matrix.dtype, matrix.ndim
+        self.size = int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return int(self.index.size)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return np.asarray(self.matrix[self.index[rows]])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.matrix[self.index], dtype)
+
+
+def some_rows(matrix: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
+    """Return some rows of a matrix as what can be cut into blocks like an array, without copying them all.
+
+    >>> some_rows(np.eye(4), np.array([3, 1]))[:1].tolist()
+    [[0.0, 0.0, 0.0, 1.0]]
+    """
+    return cast("NDArray[Any]", _SomeRows(matrix, index))
 
 
 def all_finite(matrix: NDArray[Any]) -> bool:

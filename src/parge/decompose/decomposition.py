@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse.csgraph
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
@@ -126,10 +125,10 @@ class Decomposition:
         Nothing ties such a component to the rest: wherever it is embedded, its place in the common space is
         arbitrary, as it is in a centralised embedding.
         """
-        if self.graph.n_vertices == 0:
-            return 0, 0
-        n_components, component = scipy.sparse.csgraph.connected_components(self.graph.to_scipy(), directed=False)
-        sizes = np.bincount(component, minlength=n_components)
-        loose = np.ones(n_components, np.bool_)
-        loose[component[self.anchors]] = False
-        return int(loose.sum()), int(sizes[loose].sum())
+        from parge.kernels.components import component_roots
+
+        root = component_roots(self.graph.indptr, self.graph.indices)
+        loose = np.ones(root.size, np.bool_)
+        loose[root[self.anchors]] = False
+        loose = loose[root]
+        return int((loose & (root == np.arange(root.size))).sum()), int(loose.sum())

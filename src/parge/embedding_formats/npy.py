@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, replacing
+from parge.embedding_formats.common import containing, replacing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.rows import row_blocks
@@ -33,7 +33,7 @@ def write_npy(embedding: Embedding, path: Path) -> None:
         )
     # Contexts end in reverse order: the ids are in place before the matrix is.
     with replacing(path) as file, replacing(ids_path(path)) as ids:
-        np.lib.format.write_array(file, embedding.vectors, allow_pickle=False)
+        write_matrix(file, embedding.vectors)
         for rows in row_blocks(lines.size, _ROWS):
             ids.write("".join(f"{line}\n" for line in lines[rows].tolist()).encode())
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, read_report, replacing, report_bytes
+from parge.embedding_formats.common import containing, read_report, replacing, report_bytes, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.typing import IdArray
@@ -22,8 +22,12 @@ _FIXED_WIDTH = 64
 def write_npz(embedding: Embedding, path: Path) -> None:
     """Write one archive of plain arrays."""
     report = np.frombuffer(report_bytes(embedding), np.uint8)
-    with replacing(path) as file:
-        np.savez(file, allow_pickle=False, vectors=embedding.vectors, report=report, **_ids_as_arrays(embedding.ids))
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        with archive.open("vectors.npy", "w", force_zip64=True) as member:
+            write_matrix(member, embedding.vectors)
+        for name, array in {"report": report, **_ids_as_arrays(embedding.ids)}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:

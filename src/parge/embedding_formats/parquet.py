@@ -15,6 +15,13 @@ from parge.typing import IdArray
 
 _ROWS = 65_536
 
+# Of a row group, which a writer holds until it is complete.
+_GROUP_BYTES = 8 << 20
+
+
+def _group_rows(dim: int) -> int:
+    return max(64, min(_ROWS, _GROUP_BYTES // (4 * dim)))
+
 
 def write_parquet(embedding: Embedding, path: Path) -> None:
     """Write one row group per block of vertices."""
@@ -27,7 +34,7 @@ def write_parquet(embedding: Embedding, path: Path) -> None:
     schema = schema.with_metadata({"parge": report_bytes(embedding)})
     # Bits of floats neither repeat nor compress: trying to costs time and saves nothing.
     with replacing(path) as file, parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as out:
-        for rows in row_blocks(len(embedding), _ROWS):
+        for rows in row_blocks(len(embedding), _group_rows(embedding.dim)):
             flat = pa.array(np.ascontiguousarray(embedding.vectors[rows]).ravel())
             vector = pa.FixedSizeListArray.from_arrays(flat, embedding.dim)
             out.write_batch(pa.record_batch([pa.array(embedding.ids[rows], key), vector], schema=schema))

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from parge.errors import InputError
+from parge.rows import all_finite
 from parge.seeds import stream
 from parge.typing import FloatArray, IntArray
 
@@ -17,7 +16,7 @@ def check_anchors(anchors: Sequence[FloatArray]) -> None:
     if any(len(shape) != 2 for shape in shapes):
         raise InputError(f"anchor rows are matrices (anchors, dim); got shape {shapes.pop()}")
     for i, rows in enumerate(anchors):
-        if not np.isfinite(rows).all():
+        if not all_finite(rows):
             raise InputError(f"subgraph {i} gives an anchor a vector with NaN or infinity; check its technique")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.rows import row_blocks
+from parge.rows import row_blocks, rows_at_once
 from parge.typing import FloatArray
 
 Matrix = NDArray[np.float64]
@@ -36,7 +36,7 @@ class LinearMap:
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Return the rows times W, one block at a time so that float64 copies stay small."""
         out = np.empty((len(vectors), self.matrix.shape[1]), vectors.dtype)
-        for rows in row_blocks(len(vectors)):
+        for rows in row_blocks(len(vectors), rows_at_once(self.matrix.shape[1])):
             out[rows] = double(vectors[rows]) @ self.matrix
         return out
 

@@ -1,14 +1,18 @@
 """One vector per vertex: its own where it lies in one subgraph, the mean of its copies where it is an anchor."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
 from parge.reconcile.maps import Matrix, double
-from parge.rows import BLOCK_ROWS, forget, row_blocks
+from parge.rows import forget, row_blocks, rows_at_once
 from parge.typing import FloatArray, IntArray
+
+# Neighbours of anchors looked at together: anchors hold most edges of many graphs, so all would be a second graph.
+_NEIGHBOURS_AT_ONCE = 1 << 20
 
 
 def evidence(decomposition: Decomposition) -> IntArray:
@@ -19,15 +23,26 @@ def evidence(decomposition: Decomposition) -> IntArray:
     An anchor without any edge has equal weights, 1 each.
     """
     graph, anchors = decomposition.graph, decomposition.anchors
+    seen = np.zeros((decomposition.n_parts, anchors.size), np.int64)
+    before = np.concatenate([[0], np.cumsum(graph.degrees[anchors])])
+    cuts = np.searchsorted(before, np.arange(0, before[-1], _NEIGHBOURS_AT_ONCE))
+    for first, last in pairwise([*np.unique(cuts).tolist(), anchors.size]):
+        seen[:, first:last] = _seen(decomposition, anchors[first:last])
+        forget(graph.indices)
+    seen[:, seen.sum(axis=0) == 0] = 1
+    return seen
+
+
+def _seen(decomposition: Decomposition, anchors: IntArray) -> IntArray:
+    """Return how many edges each subgraph sees of some anchors."""
+    graph = decomposition.graph
     row = np.repeat(np.arange(anchors.size), graph.degrees[anchors])
     neighbour = graph.indices[_stretches(graph.indptr[anchors], graph.degrees[anchors])]
     among = decomposition.is_anchor[neighbour]
     shape = (decomposition.n_parts, anchors.size)
     key = decomposition.part[neighbour[~among]].astype(np.int64) * anchors.size + row[~among]
     seen = np.bincount(key, minlength=shape[0] * shape[1]).reshape(shape)
-    seen += np.bincount(row[among], minlength=anchors.size)
-    seen[:, seen.sum(axis=0) == 0] = 1
-    return seen.astype(np.int64)
+    return np.asarray(seen + np.bincount(row[among], minlength=anchors.size))
 
 
 def _stretches(start: IntArray, length: IntArray) -> IntArray:
@@ -37,7 +52,7 @@ def _stretches(start: IntArray, length: IntArray) -> IntArray:
 
 
 class AnchorMerge:
-    """The weighted mean of the anchors' copies, gathered one subgraph at a time: |A| x d numbers, no more.
+    """The weighted mean of some anchors' copies, gathered one subgraph at a time.
 
     >>> merge = AnchorMerge(n_anchors=1, dim=2)
     >>> merge.add(np.array([[0.0, 4.0]]), np.array([1]))
@@ -66,12 +81,12 @@ def merged_blocks(
     vectors: Sequence[FloatArray],
     maps: Sequence[Map],
     *,
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Yield vertex numbers and their final vectors, block by block, every vertex once.
 
-    Subgraphs are read one after another, so neither all local vectors nor the whole embedding need be in
-    memory: write each block into an array, or into a memory map.
+    A block is all that is held, of own vertices and of anchors alike, so neither the local vectors nor the
+    embedding need be in memory: write each block into an array, or into a memory map.
 
     Parameters
     ----------
@@ -81,17 +96,21 @@ def merged_blocks(
         Local vectors of every subgraph, own vertices first; memory maps will do.
     maps : sequence of Map
         One a subgraph.
-    block_rows : int
-        Rows at a time.
+    block_rows : int, optional
+        Rows at a time; by default few enough for their number of columns.
     """
-    anchors, seen = decomposition.anchors, evidence(decomposition)
-    merge = AnchorMerge(anchors.size, vectors[0].shape[1])
+    dim = vectors[0].shape[1]
+    at_once = block_rows or rows_at_once(dim)
     for i, (local, apply) in enumerate(zip(vectors, maps, strict=True)):
         own = decomposition.own(i)
-        for rows in row_blocks(own.size, block_rows):
+        for rows in row_blocks(own.size, at_once):
             yield own[rows], apply(local[rows])
-        merge.add(apply(local[own.size :]), seen[i])
-        forget(local)
-    means = merge.vectors().astype(vectors[0].dtype)
-    for rows in row_blocks(anchors.size, block_rows):
-        yield anchors[rows], means[rows]
+            forget(local)
+    anchors, seen = decomposition.anchors, evidence(decomposition)
+    for rows in row_blocks(anchors.size, at_once):
+        merge = AnchorMerge(rows.stop - rows.start, dim)
+        for local, apply, weights in zip(vectors, maps, seen, strict=True):
+            n_own = len(local) - anchors.size
+            merge.add(apply(local[n_own + rows.start : n_own + rows.stop]), weights[rows])
+            forget(local)
+        yield anchors[rows], merge.vectors().astype(vectors[0].dtype)

@@ -13,7 +13,7 @@ from parge.reconcile.consensus import rotations
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double
 from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
-from parge.rows import row_blocks
+from parge.rows import row_blocks, rows_at_once
 from parge.seeds import stream
 from parge.typing import FloatArray
 
@@ -39,7 +39,7 @@ class PerceptronMap:
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Return the mapped rows, in the precision of the input."""
         out = np.empty_like(vectors)
-        for rows in row_blocks(len(vectors)):
+        for rows in row_blocks(len(vectors), rows_at_once(self.turn.shape[1])):
             turned = double(vectors[rows]) @ self.turn
             out[rows] = turned + odd_part(turned, self.inner, self.bias) @ self.outer
         return out

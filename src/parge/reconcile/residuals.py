@@ -10,7 +10,7 @@ import scipy.linalg
 from parge.reconcile.anchors import folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.maps import IdentityMap, Matrix, double
-from parge.rows import row_blocks, triangle
+from parge.rows import forget, row_blocks, rows_at_once, some_rows, triangle
 from parge.typing import FloatArray
 
 _FEWEST_ANCHORS = 5
@@ -77,26 +77,26 @@ def residuals(
 
 
 def disagreements(maps: Sequence[Map], anchors: Sequence[FloatArray]) -> list[float]:
-    """Return, for every subgraph, the relative residual of its mapped anchors against the others' mean."""
-    total = np.zeros(anchors[0].shape)
-    for apply, rows in zip(maps, anchors, strict=True):
-        total += _mapped(apply, rows)
-    out = []
-    for apply, rows in zip(maps, anchors, strict=True):
-        mapped = _mapped(apply, rows)
-        out.append(relative(mapped, (total - mapped) / (len(anchors) - 1)))
-    return out
+    """Return, for every subgraph, the relative residual of its mapped anchors against the others' mean.
+
+    ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``, 0 where both are 0; the anchors are read a block at a time.
+    """
+    apart, size = np.zeros(len(anchors)), np.zeros(len(anchors))
+    n_anchors, dim = anchors[0].shape
+    for rows in row_blocks(n_anchors, rows_at_once(dim * len(anchors))):
+        mapped = [_mapped(apply, matrix[rows]) for apply, matrix in zip(maps, anchors, strict=True)]
+        total = np.sum(mapped, axis=0)
+        for i, one in enumerate(mapped):
+            other = (total - one) / (len(anchors) - 1)
+            size[i] += np.vdot(one, one) + np.vdot(other, other)
+            apart[i] += np.vdot(one - other, one - other)
+        forget(*anchors)
+    return np.sqrt(apart / np.maximum(size / 2, np.finfo(np.float64).tiny)).tolist()  # type: ignore[no-any-return]
 
 
 def _mapped(apply: Map, rows: FloatArray) -> Matrix:
     exact: Any = double(rows)  # maps keep the precision they are given
     return double(apply(exact))
-
-
-def relative(one: Matrix, other: Matrix) -> float:
-    """Return ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``; 0 where both are 0."""
-    size = np.vdot(one, one) + np.vdot(other, other)
-    return float(np.linalg.norm(one - other) / np.sqrt(size / 2)) if size > 0 else 0.0
 
 
 def few_anchors(n_anchors: int, dim: int) -> str | None:
@@ -115,13 +115,13 @@ def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> S
     if len(anchors[0]) < _FEWEST_ANCHORS:
         return [None] * len(anchors)
     held = folds(len(anchors[0])) == 0
-    maps = (reconciler or Consensus()).maps([rows[~held] for rows in anchors])
-    return disagreements(maps, [rows[held] for rows in anchors])
+    maps = (reconciler or Consensus()).maps([some_rows(rows, np.flatnonzero(~held)) for rows in anchors])
+    return disagreements(maps, [some_rows(rows, np.flatnonzero(held)) for rows in anchors])
 
 
 def _smallest(rows: FloatArray) -> float:
     n_anchors, dim = rows.shape
     if n_anchors < dim or dim == 0:
         return 0.0
-    R = triangle((double(rows[block]) for block in row_blocks(n_anchors)), dim)
+    R = triangle((double(rows[block]) for block in row_blocks(n_anchors, rows_at_once(dim))), dim)
     return float(scipy.linalg.svdvals(R)[-1])
