@@ -15,14 +15,11 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.faults import has_integer_ids, line_fault
 from parge.graph.files import format_suffix, refuse_larger_than_memory
-from parge.graph.gather import Gatherer
+from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.graph.layout import Layout, sniff
 from parge.graph.segments import line_number, narrow, read_head, read_segments
 from parge.typing import FloatArray, IntArray
-
-Edges = tuple[Any, Any, FloatArray | None]
-"""Arrow columns of sources and targets, and the weights."""
 
 # Bytes looked at together for odd integers: the masks stay in a cache.
 _SLICE = 2**18
@@ -53,18 +50,16 @@ def read_edge_list(path: Path, *, weighted: bool = True) -> Graph:
 
 def _gather(path: Path, layout: Layout) -> Gatherer:
     """Parse segment by segment: as it is, else cleaned; one that still fails is searched for the line at fault."""
-    edges = Gatherer()
-    types = [pa.int32(), pa.int64()] if layout.integers else [pa.large_string()]
+    edges, parser = Gatherer(), _Parser(layout)
     clean = False
     for offset, segment in read_segments(path, layout.start):
         refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
-        parsed = None if clean or _needs_cleaning(segment, layout) else _parse(segment, layout, types)
+        parsed = None if clean or parser.needs_cleaning(segment) else parser.parse(segment)
         if parsed is None:
-            parsed = _parse(layout.cleaned(bytes(segment)), layout, types)
+            parsed = parser.parse(layout.cleaned(bytes(segment)))
             clean = layout.integers
         if parsed is None:
-            raise _explained(path, layout, types, offset, bytes(segment))
-        types = types[types.index(parsed[0].type) :]
+            raise _explained(path, parser, offset, bytes(segment))
         edges.add(*parsed)
     return edges
 
@@ -85,60 +80,75 @@ def first_line_with(path: Path, name: str) -> int | None:
     return None
 
 
-def _needs_cleaning(segment: memoryview, layout: Layout) -> bool:
-    """Return whether string ids could be confused with comments or with blanks of the other kind.
+class _Parser:
+    """Turns whole lines into edges, or finds that something is wrong with them."""
 
-    Integers cannot: they fail to parse, or have the blanks trimmed.
-    """
-    if layout.integers:
-        return False
-    marks = b"#%" + (b" \t".replace(layout.delimiter.encode(), b"") if layout.blanks else b"")
-    text = bytes(segment)
-    return any(mark.to_bytes() in text for mark in marks)
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        # 64 bits once a segment needed them.
+        self._types = [pa.int32(), pa.int64()] if layout.integers else [pa.large_string()]
 
+    def needs_cleaning(self, segment: memoryview) -> bool:
+        """Return whether string ids could be confused with comments or with blanks of the other kind.
 
-def _parse(text: bytes | memoryview, layout: Layout, types: list[Any]) -> Edges | None:
-    """Return the edges as the first of these types that all ids have, or None where something is wrong."""
-    if not len(text):
-        return pa.array([], types[0]), pa.array([], types[0]), None
-    for kind in types:
-        try:
-            table = _parse_table(text, layout, kind)
-        except (pa.ArrowInvalid, pa.ArrowKeyError):
-            continue
+        Integers cannot: they fail to parse, or have the blanks trimmed.
+        """
+        if self.layout.integers:
+            return False
+        marks = [b"#", b"%"]
+        if self.layout.blanks:
+            marks.append(b" " if self.layout.delimiter == "\t" else b"\t")
+        text = bytes(segment)
+        return any(mark in text for mark in marks)
+
+    def parse(self, text: bytes | memoryview) -> tuple[Any, FloatArray | None] | None:
+        """Return the ends and weights of the edges, as `Gatherer` takes them, or None where something is wrong."""
+        table = self._table(text)
+        if table is None:
+            return None
         source, target, *rest = table.columns
         try:
             weights = check_weights(rest[0].to_numpy(), len(table)) if rest else None
         except InputError:
             return None
-        if layout.integers:
-            return None if has_odd_integers(text) else (source, target, weights)
-        source, target = (pc.ascii_trim(column, " \t") for column in (source, target))
-        good = all(_good_names(column) for column in (source, target))
-        return (source, target, weights) if good else None
-    return None
+        if self.layout.integers:
+            return None if has_odd_integers(text) else ((source, target), weights)
+        names = self._names(source, target)
+        return None if names is None else (names, weights)
 
+    def _table(self, text: bytes | memoryview) -> Any:
+        """Return an arrow table of the columns that make an edge, or None where they cannot be read."""
+        names = [str(place) for place in range(self.layout.n_columns)]
+        used = [names[place] for place in self.layout.columns.used]
+        quote = '"' if self.layout.delimiter == "," else False
+        for number, kind in enumerate(self._types):
+            types = dict(zip(used, (kind, kind, pa.float64()), strict=False))
+            if not len(text):
+                return pa.schema(list(types.items())).empty_table()
+            try:
+                table = pyarrow.csv.read_csv(
+                    pa.BufferReader(pa.py_buffer(text)),
+                    pyarrow.csv.ReadOptions(column_names=names),
+                    pyarrow.csv.ParseOptions(delimiter=self.layout.delimiter, quote_char=quote),
+                    pyarrow.csv.ConvertOptions(
+                        column_types=types, include_columns=used, null_values=[], strings_can_be_null=False
+                    ),
+                )
+            except (pa.ArrowInvalid, pa.ArrowKeyError):
+                continue
+            self._types = self._types[number:]
+            return table
+        return None
 
-def _parse_table(text: bytes | memoryview, layout: Layout, kind: Any) -> Any:
-    names = [str(place) for place in range(layout.n_columns)]
-    used = [names[place] for place in layout.columns.used]
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(pa.py_buffer(text)),
-        pyarrow.csv.ReadOptions(column_names=names),
-        pyarrow.csv.ParseOptions(delimiter=layout.delimiter, quote_char='"' if layout.delimiter == "," else False),
-        pyarrow.csv.ConvertOptions(
-            column_types=dict(zip(used, (kind, kind, pa.float64()), strict=False)),
-            include_columns=used,
-            null_values=[],
-            strings_can_be_null=False,
-        ),
-    )
-
-
-def _good_names(column: Any) -> bool:
-    """Return whether no id is empty or has a line break."""
-    bad = pc.or_(pc.equal(column, ""), pc.match_substring_regex(column, "[\r\n]"))
-    return not pc.any(bad, min_count=0).as_py()
+    def _names(self, source: Any, target: Any) -> Any:
+        """Return the ids without blanks around them, encoded; None where one is empty or has a line break."""
+        named = encoded(source, target)
+        if not self.layout.blanks and pc.any(pc.match_substring_regex(named.dictionary, "^[ \t]|[ \t]$")).as_py():
+            named = encoded(*(pc.ascii_trim(column, " \t") for column in (source, target)))
+        bad = pc.equal(named.dictionary, "")
+        if self.layout.delimiter == ",":
+            bad = pc.or_(bad, pc.match_substring_regex(named.dictionary, "[\r\n]"))
+        return None if pc.any(bad).as_py() else named
 
 
 def has_odd_integers(text: bytes | memoryview) -> bool:
@@ -171,9 +181,10 @@ def _any_odd(data: NDArray[np.uint8], zeros: IntArray) -> bool:
     return bool(np.where(signed, (before == ord("-")) & (before_that <= ord("-")), longer).any())
 
 
-def _explained(path: Path, layout: Layout, types: list[Any], offset: int, segment: bytes) -> Exception:
+def _explained(path: Path, parser: _Parser, offset: int, segment: bytes) -> Exception:
     """Return what is wrong with a segment that cannot be parsed: an error that names the line, or `_NotIntegers`."""
-    begin, lines = narrow(segment, lambda part: _parse(layout.cleaned(part), layout, types) is None)
+    layout = parser.layout
+    begin, lines = narrow(segment, lambda part: parser.parse(layout.cleaned(part)) is None)
     place, odd = offset + begin, None
     for line in lines.splitlines(keepends=True):
         fault = line_fault(line, layout)

@@ -11,7 +11,7 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for
 from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
-from parge.graph.gather import Gatherer
+from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.typing import FloatArray
 
@@ -62,8 +62,8 @@ class _Reader:
         source, target = (_as_ids(name, part) for name, part in zip(self._names, parts[:2], strict=False))
         if source.type != target.type and pa.large_string() in (source.type, target.type):
             source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
-        weights = self._weights(parts[2]) if len(parts) > 2 else None
-        self._edges.add(source, target, weights)
+        ends = encoded(source, target) if pa.types.is_large_string(source.type) else (source, target)
+        self._edges.add(ends, self._weights(parts[2]) if len(parts) > 2 else None)
         self._n_rows += len(source)
 
     def graph(self) -> Graph:

@@ -8,21 +8,28 @@ import pyarrow.compute as pc
 
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
-from parge.graph.numbering import number_integers, number_names
-from parge.typing import IdArray, NeighbourArray
+from parge.graph.numbering import Numbered, number_integers, number_names
+from parge.typing import FloatArray, IdArray
 
 
 class Gatherer:
-    """Collects runs of edges; integers are kept as 32 bits where they fit, strings as places in one list of names."""
+    """Collects runs of edges, all with integer ids or all with strings.
+
+    Integers are kept as 32 bits where they fit, strings as places in a list of names, one list a run.
+    """
 
     def __init__(self) -> None:
-        self._ends: tuple[list[Any], list[Any]] = ([], [])
-        self._weights: list[Any] = []
+        self._ends: tuple[list[IdArray], list[IdArray]] = ([], [])
+        self._named: list[Any] = []
+        self._weights: list[FloatArray] = []
 
-    def add(self, source: Any, target: Any, weights: Any = None) -> None:
-        """Add edges: two arrow columns, both of integers or both of strings, and numpy weights."""
-        for runs, column in zip(self._ends, (source, target), strict=True):
-            runs.append(_integers(column) if pa.types.is_integer(column.type) else _names(column))
+    def add(self, ends: Any, weights: FloatArray | None = None) -> None:
+        """Add edges: a pair of arrow columns of integers, or strings as `encoded` returns them; and their weights."""
+        if isinstance(ends, tuple):
+            for runs, column in zip(self._ends, ends, strict=True):
+                runs.append(_integers(column))
+        else:
+            self._named.append(ends)
         if weights is not None:
             self._weights.append(weights)
 
@@ -30,14 +37,28 @@ class Gatherer:
         """Build the graph, and forget the edges."""
         weights = np.concatenate(self._weights) if self._weights else None
         self._weights = []
-        (source, target), self._ends = self._ends, ([], [])
-        if source and isinstance(source[0], pa.Array):
-            number = number_names(*_unified(source, target))
-        else:
-            number = number_integers(_joined(source), _joined(target))
+        source, target, ids, n_vertices = self._numbered()
         pa.default_memory_pool().release_unused()
-        ends, ids, n_vertices = number[:2], number[2], number[3]
-        return assemble(*ends, weights, n_vertices=n_vertices, ids=ids, notices=notices)
+        return assemble(source, target, weights, n_vertices=n_vertices, ids=ids, notices=notices)
+
+    def _numbered(self) -> Numbered:
+        if self._named:
+            runs, self._named = pa.chunked_array(self._named).unify_dictionaries().chunks, []
+            places = [run.indices.to_numpy() for run in runs]
+            source = np.concatenate([place[: place.size // 2] for place in places])
+            target = np.concatenate([place[place.size // 2 :] for place in places])
+            return number_names(source, target, runs[0].dictionary)
+        return number_integers(*(_joined(runs) for runs in self._ends))
+
+
+def encoded(source: Any, target: Any) -> Any:
+    """Return two columns of strings, one after the other, as places in one dictionary."""
+    chunks = [*_chunks(source), *_chunks(target)]
+    return pc.dictionary_encode(pa.chunked_array(chunks, source.type).combine_chunks())
+
+
+def _chunks(column: Any) -> list[Any]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def _integers(column: Any) -> IdArray:
@@ -50,22 +71,8 @@ def _integers(column: Any) -> IdArray:
     return array.astype(np.int32 if fits else np.int64, copy=False)
 
 
-def _names(column: Any) -> Any:
-    """Return a column as one arrow array of places in a dictionary of its strings."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-
-
-def _joined(runs: list[Any]) -> IdArray:
+def _joined(runs: list[IdArray]) -> IdArray:
     """Return all runs as one array, freeing each."""
     out = np.concatenate(runs) if runs else np.zeros(0, np.int32)
     runs.clear()
     return out
-
-
-def _unified(source: list[Any], target: list[Any]) -> tuple[NeighbourArray, NeighbourArray, Any]:
-    """Return both ends as places in one dictionary, and the dictionary."""
-    runs = pa.chunked_array(source + target).unify_dictionaries().chunks
-    places = [run.indices.to_numpy() for run in runs]
-    return np.concatenate(places[: len(source)]), np.concatenate(places[len(source) :]), runs[0].dictionary
