@@ -1,0 +1,178 @@
+"""All that a report tells of a run, gathered into values: from its folder, without holding its vectors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.evaluate.labels import Labels
+from parge.events import ignore
+from parge.pipeline import reconcile_parts
+from parge.reconcile.reconciliation import Reconciliation
+from parge.report.coloring import LabelColors, color_labels
+from parge.report.projection import Projection, project, same_part_share
+from parge.report.sample import Sample, draw_sample
+from parge.run import parts
+from parge.runs import Run
+from parge.typing import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class MapView:
+    """One picture of the sample: what it shows, and how mixed the parts are in it.
+
+    `same_part` is the share of a vertex' 10 nearest sampled vertices that are of its own part.
+    """
+
+    key: str
+    title: str
+    same_part: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """The sampled vertices, drawn before reconciling, after, and as they were written if that differs."""
+
+    sample: Sample
+    names: tuple[str, ...]
+    views: tuple[MapView, ...]
+    projections: tuple[Projection, ...]
+    labels: LabelColors | None
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a report tells.
+
+    Parameters
+    ----------
+    title : str
+        What people call the graph, or nothing.
+    report : dict
+        The run in numbers, as `parge embed --json` prints them.
+    technique : dict
+        Name and settings of the technique.
+    cut : (n_parts, n_parts) int64
+        Edges between non-anchors, by part.
+    inside, anchored, lost : int
+        Edges within a part, edges of anchors, edges in no subgraph.
+    atlas : Atlas
+        The pictures of the embedding.
+    scores : mapping
+        Name to score, as given.
+    versions : tuple of dict
+        Versions of the software that embedded, each combination once.
+    """
+
+    title: str
+    report: dict[str, Any]
+    technique: dict[str, Any]
+    cut: IntArray
+    inside: int
+    anchored: int
+    lost: int
+    atlas: Atlas
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    versions: tuple[dict[str, str], ...] = ()
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """One entry a subgraph."""
+        found: list[dict[str, Any]] = self.report["parts"]
+        return found
+
+    @property
+    def residuals(self) -> list[dict[str, Any]]:
+        """How the spaces meet, one entry a subgraph."""
+        found: list[dict[str, Any]] = self.report["reconcile"]["residuals"]
+        return found
+
+
+def collect(
+    run: Run,
+    *,
+    title: str = "",
+    labels: Labels | None = None,
+    scores: Mapping[str, Any] | None = None,
+    embedding: Embedding | None = None,
+    report: dict[str, Any] | None = None,
+    projection: str = "pca",
+) -> Findings:
+    """Gather what a report tells; see `parge.report.page.write_report` for the parameters."""
+    decomposition = run.decomposition
+    if embedding is not None:
+        _check_same_vertices(run, embedding)
+        report = report or (embedding.report if {"seconds", "reconcile"} <= set(embedding.report) else None)
+    reconciliation = reconcile_parts(run, ignore)
+    sample = draw_sample(decomposition, run.local_vectors, reconciliation.maps)
+    n_inside = int(np.trace(decomposition.cut))
+    return Findings(
+        title=title,
+        report=report or _numbers(run, reconciliation),
+        technique=_technique(run),
+        cut=decomposition.cut,
+        inside=n_inside,
+        anchored=decomposition.graph.n_edges - n_inside - decomposition.n_lost,
+        lost=decomposition.n_lost,
+        atlas=_atlas(run, sample, labels, embedding, projection),
+        scores=dict(scores or {}),
+        versions=_versions(run),
+    )
+
+
+def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
+    numbers = run.report(reconciliation)
+    # From the folder alone, the time of embedding is that of all workers together: nobody waited so long.
+    numbers["seconds"] = {key: value for key, value in numbers["seconds"].items() if key not in ("embed", "total")}
+    return numbers
+
+
+def _technique(run: Run) -> dict[str, Any]:
+    described = run.folder.facts()["settings"]["technique"]
+    if isinstance(described, str):
+        return {"name": described, "settings": {}}
+    return {"name": described["technique"], "settings": dict(described["settings"])}
+
+
+def _versions(run: Run) -> tuple[dict[str, str], ...]:
+    found = [parts.load_facts(run.folder.part(i)).get("versions", {}) for i in range(run.decomposition.n_parts)]
+    return tuple(dict(items) for items in dict.fromkeys(tuple(version.items()) for version in found))
+
+
+def _check_same_vertices(run: Run, embedding: Embedding) -> None:
+    n_vertices = run.decomposition.graph.n_vertices
+    if len(embedding) != n_vertices:
+        raise InputError(
+            f"the embedding has {len(embedding):,} vertices, the run has {n_vertices:,}; give the one that the run made"
+        )
+
+
+def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
+    ids = run.decomposition.graph.outside_ids
+    vectors = {"before": sample.before, "after": sample.after}
+    if embedding is not None:
+        written = embedding.rows(ids[sample.vertices])[sample.place]
+        if _differs(written[~sample.is_copy], sample.after[~sample.is_copy]):
+            vectors["written"] = written
+    if run.decomposition.n_parts == 1:
+        vectors = {"after": vectors.get("written", sample.after)}
+    titles = {"before": "Before", "after": "After", "written": "As written"}
+    own = ~sample.is_copy
+    views = [MapView(key, titles[key], same_part_share(rows[own], sample.part[own])) for key, rows in vectors.items()]
+    return Atlas(
+        sample=sample,
+        names=tuple(str(name) for name in ids[sample.vertices].tolist()),
+        views=tuple(views),
+        projections=project(list(vectors.values()), sample.is_copy, how=projection),
+        labels=None if labels is None else color_labels(labels, ids, sample.vertices),
+    )
+
+
+def _differs(written: Any, mapped: Any) -> bool:
+    """Return whether a finishing pass has changed the vectors since they were mapped."""
+    if written.shape != mapped.shape:
+        return True
+    return not np.allclose(written, mapped, rtol=1e-3, atol=1e-5 * float(np.abs(mapped).max(initial=0)))

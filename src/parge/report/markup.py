@@ -1,0 +1,49 @@
+"""HTML made of values: whatever is not markup already is escaped, so that data stays data."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+_VOID = {"input", "meta"}
+
+
+class Markup(str):
+    """Text that is HTML, and is inserted as it stands."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
+    """Return an element; children and attributes are escaped unless they are markup.
+
+    Attributes that are None or False are left out, True stands alone; ``class_`` means class, and other
+    underscores become hyphens.
+
+    >>> tag("p", "1 < 2", class_="note", hidden=False)
+    '<p class="note">1 &lt; 2</p>'
+    """
+    opened = "".join([f"<{name}", *(_attribute(key, value) for key, value in attributes.items()), ">"])
+    return Markup(opened if name in _VOID else f"{opened}{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[Any], between: str = "") -> Markup:
+    """Return children one after another, those that are no markup escaped; None is nothing."""
+    return Markup(
+        between.join(child if isinstance(child, Markup) else escape(str(child)) for child in _given(children))
+    )
+
+
+def named(value: Any) -> Markup:
+    """Return a name that comes from data, shut off from the direction of the text around it."""
+    return tag("bdi", value)
+
+
+def _given(children: Iterable[Any]) -> Iterable[Any]:
+    return (child for child in children if child is not None)
+
+
+def _attribute(key: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'

@@ -1,0 +1,145 @@
+"""One self-contained HTML page about a run, for people to look at, keep and pass on."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import parge
+from parge.embedding import Embedding
+from parge.embedding_formats.common import replacing
+from parge.errors import InputError, PargeError
+from parge.evaluate.labels import Labels
+from parge.report.collect import Findings, collect
+from parge.report.maps import map_data
+from parge.report.markup import Markup, joined, tag
+from parge.report.sections import heading, lead, sections
+from parge.runs import Run, open_planned
+
+
+def write_report(
+    run: Run | str | PathLike[str],
+    path: str | PathLike[str],
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str] | None = None,
+    scores: Mapping[str, Any] | None = None,
+    *,
+    title: str = "",
+    embedding: Embedding | None = None,
+    report: dict[str, Any] | None = None,
+    projection: str = "pca",
+) -> Path:
+    """Write a page about a run whose subgraphs are all embedded; return where it is.
+
+    The page is one file that needs no network and no other file. Of the vectors, only those of a few thousand
+    sampled vertices (the same ones every time) and of the anchors are read.
+
+    Parameters
+    ----------
+    run : Run or path
+        An open run, or the folder of one.
+    path : path
+        Where the page goes.
+    labels : Labels, mapping of id to label(s), or path, optional
+        Colours of a further picture; of several labels, the first.
+    scores : mapping, optional
+        Name to score: what `parge.evaluate` answers with, or plain numbers by name.
+    title : str
+        What the graph is called.
+    embedding : Embedding, optional
+        What came of the run: drawn, too, where a finishing pass has changed it; its report has the times.
+    report : dict, optional
+        The run in numbers, as `parge embed --json` prints them; by default those that its folder tells.
+    projection : str
+        ``pca``, or ``umap`` to draw UMAP's picture as well, where that is installed.
+    """
+    target = check_page(path)
+    known = None if labels is None else Labels.of(labels)
+    with _opened(run) as opened:
+        findings = collect(
+            opened,
+            title=title,
+            labels=known,
+            scores=scores,
+            embedding=embedding,
+            report=report,
+            projection=projection,
+        )
+    try:
+        with replacing(target) as file:
+            file.write(render(findings).encode("utf-8", "replace"))
+    except OSError as error:
+        raise PargeError(f"{target} could not be written: {error.strerror or error}") from error
+    return target
+
+
+def check_page(path: str | PathLike[str]) -> Path:
+    """Return the path if a page can be written there, before any work is spent on one."""
+    target = Path(path)
+    if target.suffix.lower() not in {".html", ".htm"}:
+        raise InputError(f"{target}: a report is a page, so its name ends in .html")
+    if target.is_dir():
+        raise InputError(f"{target} was to be written; it is a folder")
+    if not target.parent.is_dir():
+        raise InputError(f"{target} was to be written; the folder {target.parent} does not exist")
+    return target
+
+
+@contextmanager
+def _opened(run: Run | str | PathLike[str]) -> Iterator[Run]:
+    if isinstance(run, Run):
+        yield run
+        return
+    with open_planned(Path(run)) as opened:
+        yield opened
+
+
+def render(findings: Findings) -> str:
+    """Return the page as text; the same findings give the same text."""
+    style, script = _asset("page.css"), _asset("page.js")
+    parts = sections(findings)
+    return Template(_asset("page.html")).substitute(
+        policy=policy(style, script),
+        version=joined([parge.__version__]),
+        title=joined([f"{heading(findings)} - parge report"]),
+        heading=joined([heading(findings)]),
+        lead=lead(findings),
+        nav=joined(tag("a", section.nav, href=f"#{section.id}") for section in parts),
+        main=joined((section.markup() for section in parts), "\n"),
+        style=style,
+        script=script,
+        data=as_script_data(map_data(findings.atlas)),
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """Return the rules that the browser holds the page to: our style, our script, and nothing else."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def as_script_data(value: Any) -> Markup:
+    r"""Return JSON that can stand in a script element: no name in it can end the element or open another.
+
+    >>> as_script_data(["</script>"])
+    '["\\u003c/script\\u003e"]'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _asset(name: str) -> str:
+    return resources.files("parge.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,230 @@
+"""The pictures of a report that need no script: sizes, edges, the cut, time, memory, residuals."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from parge.memory import format_bytes
+from parge.report.bars import Column, Mark, Stretch, bar, key, table
+from parge.report.collect import Findings
+from parge.report.markup import Markup, joined, tag
+
+# Shades of the cut matrix, the lightest 0; each is a class of the style sheet.
+_SHADES = 10
+
+# Up to so many parts a number fits a cell; up to so many a matrix fits a page.
+_NUMBERED, _WHOLE = 12, 64
+
+# sqrt(2): the residual of spaces that have nothing to do with each other.
+_UNRELATED = 2**0.5
+
+
+def sizes(findings: Findings) -> Markup:
+    """Return each subgraph's vertices, own and anchors, against its capacity."""
+    anchors = findings.report["anchors"]
+    largest = max(part["vertices"] for part in findings.parts)
+    # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
+    limit = max(1, largest, min(2 * largest, max(part["capacity"] for part in findings.parts)))
+    rows = [
+        [
+            str(i),
+            bar(
+                limit,
+                [
+                    Stretch(part["vertices"] - anchors, "own", f"{part['vertices'] - anchors:,} vertices of its own"),
+                    Stretch(anchors, "anchor", f"{anchors:,} anchors"),
+                ],
+                [Mark(part["capacity"], "limit", f"capacity {part['capacity']:,} vertices")]
+                if part["capacity"] <= limit
+                else (),
+            ),
+            f"{part['vertices'] - anchors:,}",
+            f"{part['vertices']:,}",
+            f"{part['capacity']:,}",
+            f"{part['vertices'] / max(1, part['capacity']):.0%}",
+            f"{part['edges']:,}",
+            f"{part['kept_edges']:.1%}",
+        ]
+        for i, part in enumerate(findings.parts)
+    ]
+    columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("in all")]
+    columns += [Column("capacity"), Column("full"), Column("edges"), Column("kept")]
+    said = key(("own", "vertices of its own"), ("anchor", "anchors"), ("mark limit", "capacity"))
+    return joined([said, table(columns, rows, caption="Vertices of each subgraph against its capacity")])
+
+
+def edges(findings: Findings) -> Markup:
+    """Return where the edges of the graph are: within parts, at anchors, or in no subgraph."""
+    total = max(1, findings.report["edges"])
+    kinds = [
+        ("own", findings.inside, "within a part"),
+        ("anchor", findings.anchored, "at an anchor, so in a subgraph"),
+        ("lost", findings.lost, "lost: in no subgraph"),
+    ]
+    drawn = bar(total, [Stretch(count, kind, f"{count:,} edges {words}") for kind, count, words in kinds])
+    said = key(*((kind, f"{words}: {count:,} ({count / total:.1%})") for kind, count, words in kinds))
+    return joined([tag("div", drawn, class_="wide"), said])
+
+
+def anchors(findings: Findings) -> Markup:
+    """Return the number of anchors against the dimensions that they have to pin down."""
+    n_anchors, dim = findings.report["anchors"], findings.report["dim"]
+    limit = 1.08 * max(n_anchors, 2 * dim, 1)
+    drawn = bar(
+        limit,
+        [Stretch(n_anchors, "anchor" if n_anchors >= dim else "lost", f"{n_anchors:,} anchors")],
+        [
+            Mark(dim, "limit", f"{dim} dimensions: fewer anchors do not determine a rotation"),
+            Mark(2 * dim, "soft", f"{2 * dim}: twice the dimensions, comfortable"),
+        ],
+    )
+    said = key(
+        ("anchor", f"{n_anchors:,} anchors"),
+        ("mark limit", f"d = {dim}: fewer determine no rotation"),
+        ("mark soft", f"2 d = {2 * dim}: comfortable"),
+    )
+    return joined([tag("div", drawn, class_="wide"), said])
+
+
+def cut_matrix(findings: Findings) -> Markup:
+    """Return the edges between each two parts as a shaded matrix; of very many parts, the worst pairs."""
+    n_parts, cut = len(findings.parts), findings.cut
+    if n_parts > _WHOLE:
+        return _worst_pairs(findings)
+    most_inside = int(np.diagonal(cut).max(initial=0))
+    most_between = int(np.triu(cut, 1).max(initial=0))
+    head = tag("tr", tag("td"), *(tag("th", j, scope="col") for j in range(n_parts)))
+    rows = [
+        tag("tr", tag("th", i, scope="row"), *(_cut_cell(cut, i, j, most_inside, most_between) for j in range(n_parts)))
+        for i in range(n_parts)
+    ]
+    caption = "Edges between the parts, anchors left aside; off the diagonal they are lost"
+    inner = joined([tag("caption", caption), tag("thead", head), tag("tbody", *rows)])
+    size = "heat" if n_parts <= _NUMBERED else "heat small"
+    said = key(
+        ("heat-inside", f"inside a part, up to {most_inside:,}"),
+        ("heat-between", f"between two parts, lost, up to {most_between:,}"),
+    )
+    framed = tag(
+        "div", tag("table", inner, class_=size), class_="scroll", tabindex=0, role="region", aria_label=caption
+    )
+    return joined([framed, said])
+
+
+def _cut_cell(cut: Any, i: int, j: int, most_inside: int, most_between: int) -> Markup:
+    count = int(cut[i, j])
+    most, kind = (most_inside, "inside") if i == j else (most_between, "between")
+    shade = round((_SHADES - 1) * count / most) if most else 0
+    where = f"inside part {i}" if i == j else f"between parts {i} and {j}, lost"
+    text = _short(count) if len(cut) <= _NUMBERED else None
+    return tag("td", text, class_=f"{kind} shade{shade}", title=f"{count:,} edges {where}")
+
+
+def _worst_pairs(findings: Findings) -> Markup:
+    cut = findings.cut
+    pairs = sorted(combinations(range(len(findings.parts)), 2), key=lambda pair: -int(cut[pair]))[:20]
+    rows = [[f"{i} and {j}", f"{int(cut[i, j]):,}", f"{cut[i, j] / max(1, findings.lost):.1%}"] for i, j in pairs]
+    columns = [Column("parts", "text"), Column("edges lost"), Column("of all lost")]
+    return table(columns, rows, caption=f"The pairs that lose most, of {len(findings.parts)} parts")
+
+
+def _short(count: int) -> str:
+    """Write a count in at most four signs or so.
+
+    >>> _short(950), _short(12_345), _short(3_400_000)
+    ('950', '12k', '3.4M')
+    """
+    for scale, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= scale:
+            return f"{count / scale:.1f}{unit}" if count < 10 * scale else f"{count / scale:.0f}{unit}"
+    return str(count)
+
+
+def workers(findings: Findings) -> Markup:
+    """Return each worker's time against the mean, and its memory against projection and budget."""
+    found = findings.parts
+    longest = max((part["seconds"] for part in found), default=0.0)
+    mean = sum(part["seconds"] for part in found) / max(1, len(found))
+    limits = ("peak_bytes", "projected_bytes", "budget_bytes")
+    largest = max((part.get(name) or 0 for part in found for name in limits), default=0)
+    columns = [Column("subgraph", "text"), Column("time", "bar", seconds_text(longest)), Column("took")]
+    columns += [Column("memory", "bar", format_bytes(largest)), Column("measured")]
+    optional = [name for name in limits[1:] if any(part.get(name) for part in found)]
+    columns += [Column({"projected_bytes": "at most", "budget_bytes": "budget"}[name]) for name in optional]
+    rows = [
+        [
+            str(i),
+            bar(
+                longest,
+                [Stretch(part["seconds"], "time", f"{seconds_text(part['seconds'])}")],
+                [Mark(mean, "soft", f"mean {seconds_text(mean)}")],
+            ),
+            seconds_text(part["seconds"]),
+            _memory_bar(part, largest),
+            format_bytes(part["peak_bytes"]),
+            *(format_bytes(part[name]) if part.get(name) else "-" for name in optional),
+        ]
+        for i, part in enumerate(found)
+    ]
+    entries = [("time", "time to embed"), ("mark soft", "mean time"), ("memory", "most memory, measured")]
+    names = {"projected_bytes": ("mark limit", "projected bound"), "budget_bytes": ("mark budget", "budget")}
+    said = key(*entries, *(names[name] for name in optional))
+    return joined([said, table(columns, rows, caption="Time and memory of each worker")])
+
+
+def _memory_bar(part: dict[str, Any], largest: float) -> Markup:
+    peak, bound, budget = part["peak_bytes"], part.get("projected_bytes"), part.get("budget_bytes")
+    within = peak <= min(limit for limit in (bound, budget, float("inf")) if limit)
+    marks = []
+    if bound:
+        marks.append(Mark(bound, "limit", f"projected: at most {format_bytes(bound)}"))
+    if budget:
+        marks.append(Mark(budget, "budget", f"budget {format_bytes(budget)}"))
+    return bar(largest, [Stretch(peak, "memory" if within else "lost", f"measured {format_bytes(peak)}")], marks)
+
+
+def seconds_text(seconds: float) -> str:
+    """Show a time.
+
+    >>> seconds_text(0.1234), seconds_text(12.34), seconds_text(4000)
+    ('0.12 s', '12.3 s', '1 h 6 min')
+    """
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    if seconds >= 600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+
+
+def residuals(findings: Findings) -> Markup:
+    """Return how far each subgraph's anchors are from the others', before, after, and where held out."""
+    found = findings.residuals
+    limit = max(_UNRELATED, *(residual["before"] for residual in found), 0.0) * 1.04
+    rows = [
+        [
+            str(i),
+            bar(limit, (), [Mark(_UNRELATED, "soft", "1.41: nothing in common"), *_residual_dots(residual)]),
+            f"{residual['before']:.3f}",
+            f"{residual['after']:.3f}",
+            "-" if residual["held_out"] is None else f"{residual['held_out']:.3f}",
+        ]
+        for i, residual in enumerate(found)
+    ]
+    columns = [Column("subgraph", "text"), Column("residual of the anchors", "bar", f"{limit:.2f}")]
+    columns += [Column("before"), Column("after"), Column("held out")]
+    said = key(
+        ("dot before", "before"),
+        ("dot after", "after"),
+        ("dot held", "after, on anchors held out of the fit"),
+        ("mark soft", "1.41: spaces with nothing in common"),
+    )
+    return joined([said, table(columns, rows, caption="Relative residuals of each subgraph's anchors")])
+
+
+def _residual_dots(residual: dict[str, Any]) -> list[Mark]:
+    dots = [Mark(residual["before"], "dot before", f"before {residual['before']:.3f}")]
+    if residual["held_out"] is not None:
+        dots.append(Mark(residual["held_out"], "dot held", f"held out {residual['held_out']:.3f}"))
+    dots.append(Mark(residual["after"], "dot after", f"after {residual['after']:.3f}"))
+    return dots

@@ -1,0 +1,100 @@
+"""The vertices that a report draws, and their vectors before and after reconciling; no others are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from parge.decompose.decomposition import Decomposition
+from parge.reconcile.base import Map
+from parge.seeds import stream
+from parge.typing import BoolArray, FloatArray, IntArray
+
+# As many dots as a picture of a few hundred pixels can show, and as a page can carry by its side.
+MOST_VERTICES = 3_000
+
+# An anchor is drawn once a subgraph, and its copies are joined: with more than some hundred lines nobody sees any.
+_MOST_ANCHORS, _MOST_COPIES, _FEWEST_ANCHORS = 60, 320, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows to draw: a vertex that is no anchor has one row, an anchor one of each subgraph.
+
+    Parameters
+    ----------
+    vertices : (n_sampled,) int64
+        The vertices, ascending.
+    place : (n_rows,) int64
+        Which of `vertices` each row belongs to.
+    part : (n_rows,) int64
+        Whose local vector it is.
+    is_copy : (n_rows,) bool
+        Whether the vertex is an anchor.
+    before, after : (n_rows, dim) float32
+        Local vectors as they came, and in the common space.
+    """
+
+    vertices: IntArray
+    place: IntArray
+    part: IntArray
+    is_copy: BoolArray
+    before: FloatArray = field(repr=False)
+    after: FloatArray = field(repr=False)
+
+
+def draw_sample(
+    decomposition: Decomposition,
+    local: Sequence[FloatArray],
+    maps: Sequence[Map],
+    *,
+    most: int = MOST_VERTICES,
+) -> Sample:
+    """Draw at most `most` vertices, the same ones on every call, and read their rows alone.
+
+    Parameters
+    ----------
+    decomposition : Decomposition
+        Where each vertex lies.
+    local : sequence of (n_own + n_anchors, dim) arrays
+        Local vectors of every subgraph; of memory maps only the pages with sampled rows are read.
+    maps : sequence of Map
+        One a subgraph, into the common space.
+    most : int
+        How many vertices, anchors among them.
+    """
+    anchors = _some(decomposition.anchors, _anchor_quota(decomposition.n_parts, most))
+    own = _some(np.flatnonzero(~decomposition.is_anchor), most - anchors.size)
+    vertices = np.sort(np.concatenate([anchors, own]))
+    place, part, before, after = [], [], [], []
+    for i, (vectors, apply) in enumerate(zip(local, maps, strict=True)):
+        members = own[decomposition.part[own] == i]
+        mine = decomposition.own(i)
+        rows = [np.searchsorted(mine, members), mine.size + np.searchsorted(decomposition.anchors, anchors)]
+        read = np.asarray(vectors[np.concatenate(rows)])
+        place.append(np.searchsorted(vertices, np.concatenate([members, anchors])))
+        part.append(np.full(len(read), i))
+        before.append(read)
+        after.append(apply(read))
+    places = np.concatenate(place)
+    order = np.argsort(places, kind="stable")  # by vertex, so that no part is always painted last
+    return Sample(
+        vertices=vertices,
+        place=places[order],
+        part=np.concatenate(part)[order],
+        is_copy=decomposition.is_anchor[vertices[places[order]]],
+        before=np.concatenate(before)[order],
+        after=np.concatenate(after)[order],
+    )
+
+
+def _anchor_quota(n_parts: int, most: int) -> int:
+    if n_parts < 2:
+        return most  # one space: there is nothing to join, and anchors, if any, are vertices like others
+    return min(_MOST_ANCHORS, max(_FEWEST_ANCHORS, _MOST_COPIES // n_parts), most)
+
+
+def _some(vertices: IntArray, n_wanted: int) -> IntArray:
+    if vertices.size <= n_wanted:
+        return vertices
+    return np.sort(stream(0, "report sample", vertices.size).choice(vertices, n_wanted, replace=False))

@@ -1,0 +1,235 @@
+"""The sections of a report: what each shows, and in a sentence or two what it means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from parge.memory import format_bytes
+from parge.report import pictures, tables
+from parge.report.bars import Stretch, bar, key
+from parge.report.collect import Findings
+from parge.report.maps import controls, legends, panels, watch_panel
+from parge.report.markup import Markup, joined, named, tag
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what it means, and what there is to see."""
+
+    id: str
+    nav: str
+    heading: str
+    words: Any
+    body: Any
+
+    def markup(self) -> Markup:
+        """Return the section as HTML."""
+        title = tag("h2", self.heading, id=f"{self.id}-heading")
+        words = None if self.words is None else tag("p", self.words, class_="words")
+        return tag("section", title, words, self.body, id=self.id, aria_labelledby=f"{self.id}-heading")
+
+
+def sections(findings: Findings) -> list[Section]:
+    """Return the sections that this run has something to say in."""
+    several = len(findings.parts) > 1
+    makers: list[tuple[bool, Callable[[Findings], Section]]] = [
+        (True, _glance),
+        (True, _map),
+        (True, _decomposition),
+        (True, _workers),
+        (several and bool(findings.residuals), _reconciling),
+        (bool(findings.scores), _scores),
+        (True, _plan),
+    ]
+    return [make(findings) for wanted, make in makers if wanted]
+
+
+def heading(findings: Findings) -> str:
+    """Return the title of the page."""
+    n_parts = len(findings.parts)
+    how = f"embedded in {n_parts} parts" if n_parts > 1 else "embedded as a whole"
+    return f"{findings.title or 'A graph'}, {how}"
+
+
+def lead(findings: Findings) -> Markup:
+    """Return the run in one line."""
+    report = findings.report
+    plan = report.get("plan", {})
+    said: list[str | None] = [
+        f"{report['vertices']:,} vertices, {report['edges']:,} edges",
+        joined([named(findings.technique["name"]), f" in {report['dim']} dimensions"]),
+    ]
+    if len(findings.parts) > 1:
+        said.append(f"anchors {plan['anchor_strategy']}" if plan.get("anchor_strategy") else None)
+        said.append(f"parts by {plan['partitioner']}" if plan.get("partitioner") else None)
+        said.append(f"reconciled by {report['reconcile']['reconciler']}")
+    said.append(f"seed {plan['seed']}" if "seed" in plan else None)
+    return joined((item for item in said if item is not None), " · ")
+
+
+def _glance(findings: Findings) -> Section:
+    report, parts, residuals = findings.report, findings.parts, findings.residuals
+    seconds = [part["seconds"] for part in parts]
+    slowest = max(parts, key=lambda part: part["seconds"])
+    largest = max(parts, key=lambda part: part["peak_bytes"])
+    tiles = [_tile(f"{len(parts)}", "parts", f"of at most {max(part['vertices'] for part in parts):,} vertices")]
+    if len(parts) > 1:
+        tiles += [
+            _tile(f"{report['lost_edges']:.1%}", "edges lost", f"{findings.lost:,} edges are in no subgraph"),
+            _tile(
+                f"{report['anchors']:,}",
+                "anchors",
+                f"{report['anchors'] / max(1, report['dim']):.1f} times the {report['dim']} dimensions",
+            ),
+        ]
+    if len(parts) > 1 and residuals:
+        before, after = (fmean(residual[when] for residual in residuals) for when in ("before", "after"))
+        tiles.append(_tile(f"{after:.2f}", "residual", f"after reconciling, mean; {before:.2f} before"))
+    bound = largest.get("projected_bytes")
+    tiles += [
+        _tile(
+            pictures.seconds_text(slowest["seconds"]),
+            "slowest worker",
+            f"{slowest['seconds'] / max(fmean(seconds), 1e-9):.2f} times the mean",
+        ),
+        _tile(
+            format_bytes(largest["peak_bytes"]),
+            "most memory",
+            f"of a worker; {format_bytes(bound)} was the bound" if bound else "of a worker, measured",
+        ),
+    ]
+    notes = [tag("li", tag("b", "warning "), text, class_="warning") for text in report.get("warnings", ())]
+    notes += [tag("li", tag("b", "notice "), text) for text in report.get("notices", ())]
+    body = joined([tag("dl", *tiles, class_="tiles"), tag("ul", *notes, class_="notes") if notes else None])
+    return Section("glance", "At a glance", "At a glance", None, body)
+
+
+def _tile(number: str, name: str, words: str) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", number), tag("dd", words, class_="words"))
+
+
+def _map(findings: Findings) -> Section:
+    atlas = findings.atlas
+    n_copies = int(atlas.sample.is_copy.sum())
+    n_anchors = n_copies // max(1, len(findings.parts))
+    few = f"{len(atlas.names):,} of {findings.report['vertices']:,} vertices"
+    if len(atlas.views) == 1:
+        title, words = "The embedding", f"{few}, drawn in the plane of most variance."
+    else:
+        title = "Many spaces, then one"
+        words = (
+            "Every worker embeds its subgraph alone, so nothing ties the axes of one space to those of another: as "
+            "they come, the parts lie apart, and an anchor, which is in every subgraph, stands in as many places as "
+            "there are subgraphs. Reconciling turns the spaces until the copies of the anchors meet, and all other "
+            f"vertices turn with them. Drawn are {few}, the same in every picture; {n_anchors} anchors are drawn once "
+            "a subgraph, as rings, and joined. The farthest few stand at the edge."
+        )
+    output = tag("output", "Point at a dot, or step through them with the arrow keys.", id="named", aria_live="polite")
+    body = joined(
+        [
+            controls(atlas),
+            tag("div", panels(atlas), watch_panel(atlas), class_="maps", data_show="all"),
+            output,
+            legends(atlas),
+            _mixing(findings),
+            tag("noscript", tag("p", "Without a script the pictures stand still; nothing else is missing.")),
+        ]
+    )
+    return Section("map", "Map", title, words, body)
+
+
+def _mixing(findings: Findings) -> Markup | None:
+    """Return how mixed the parts are in each view, in a sentence, beside what the graph itself says."""
+    shares = [(view.title.lower(), view.same_part) for view in findings.atlas.views]
+    if len(shares) < 2 or any(share is None for _, share in shares):
+        return None
+    said = ", ".join(f"{share:.0%} {title}" for title, share in shares)
+    inside = findings.inside / max(1, findings.inside + findings.lost)
+    return tag(
+        "p",
+        f"Of the 10 sampled vertices nearest to a vertex, this share is of its own part: {said}. Of the edges between "
+        f"vertices that are no anchors, {inside:.0%} stay in their part.",
+        class_="words",
+    )
+
+
+def _decomposition(findings: Findings) -> Section:
+    parts = [tag("div", tag("h3", "Sizes against capacities"), pictures.sizes(findings), class_="card broad")]
+    words = "One worker holds the whole graph."
+    if len(findings.parts) > 1:
+        words = (
+            "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is seen by nobody, "
+            "unless one of its ends is an anchor: what is lost here, no reconciling brings back."
+        )
+        parts += [
+            tag("div", tag("h3", "From part to part"), pictures.cut_matrix(findings), class_="card"),
+            tag(
+                "div",
+                tag("h3", "Where the edges are"),
+                pictures.edges(findings),
+                tag("h3", "Anchors against dimensions"),
+                pictures.anchors(findings),
+                class_="card",
+            ),
+        ]
+    return Section("decomposition", "Decomposition", "Who holds what", words, tag("div", *parts, class_="cards"))
+
+
+def _workers(findings: Findings) -> Section:
+    words = (
+        "Memory was projected before any worker started; the measured peak should stay left of the bound. The slowest "
+        "worker decides how long the others wait."
+    )
+    body = [tag("div", pictures.workers(findings), class_="card broad")]
+    stages = _stages(findings)
+    if stages is not None:
+        body.append(tag("div", tag("h3", "With a machine for each subgraph"), stages, class_="card broad"))
+    return Section("workers", "Workers", "What the workers took", words, tag("div", *body, class_="cards"))
+
+
+def _stages(findings: Findings) -> Markup | None:
+    """Return the stages one after another, all workers at once: the paper's way to count."""
+    if len(findings.parts) < 2:
+        return None
+    seconds = findings.report["seconds"]
+    slowest = max(part["seconds"] for part in findings.parts)
+    found = [
+        ("stage1", "decompose", seconds.get("decompose", 0.0)),
+        ("time", "slowest worker", slowest),
+        ("stage2", "reconcile", seconds.get("reconcile", 0.0)),
+        ("stage3", "refine", seconds.get("refine", 0.0)),
+    ]
+    shown = [(kind, f"{name} {pictures.seconds_text(took)}", took) for kind, name, took in found if took > 0]
+    total = sum(took for *_, took in shown)
+    words = f"{pictures.seconds_text(total)} in all, counting the slowest worker alone"
+    if "total" in seconds:
+        words += f"; on the machines there were, {pictures.seconds_text(seconds['total'])}"
+    drawn = bar(total, [Stretch(took, kind, said) for kind, said, took in shown])
+    return joined(
+        [tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words + ".")]
+    )
+
+
+def _reconciling(findings: Findings) -> Section:
+    words = (
+        "How far the anchors of each subgraph are from the mean of the others': 0 where they agree, about 1.41 where "
+        "the spaces have nothing to do with each other. Anchors held out of the fit say what to expect of vertices "
+        "that are no anchors; where they are far worse, there are too few anchors."
+    )
+    body = tag("div", pictures.residuals(findings), class_="card broad")
+    return Section("reconciling", "Reconciling", "How well the spaces meet", words, tag("div", body, class_="cards"))
+
+
+def _scores(findings: Findings) -> Section:
+    body = tag("div", tag("div", tables.scores(findings), class_="card broad"), class_="cards")
+    return Section("scores", "Scores", "What the vectors are worth", None, body)
+
+
+def _plan(findings: Findings) -> Section:
+    body = [
+        tag("div", tag("h3", "Plan"), tables.plan(findings), class_="card"),
+        tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card"),
+    ]
+    words = "The same graph, plan and seed give the same vectors, on any machines."
+    return Section("plan", "Plan", "How to repeat it", words, tag("div", *body, class_="cards"))

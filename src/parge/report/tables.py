@@ -1,0 +1,96 @@
+"""The tables of a report: the plan, the scores, the versions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parge.report.bars import Column, Stretch, bar, table
+from parge.report.collect import Findings
+from parge.report.markup import Markup, named
+
+
+def plan(findings: Findings) -> Markup:
+    """Return all that decided the run, and with which it can be repeated."""
+    rows = [("technique", findings.technique["name"])]
+    rows += [(f"technique: {name}", value) for name, value in findings.technique["settings"].items()]
+    rows += [
+        (name.replace("_", " "), value) for name, value in findings.report.get("plan", {}).items() if value is not None
+    ]
+    return _pairs(rows, caption="The plan")
+
+
+def versions(findings: Findings) -> Markup:
+    """Return what computed the vectors; several columns where workers differed."""
+    names = list(dict.fromkeys(name for version in findings.versions for name in version))
+    several = len(findings.versions) > 1
+    heads = [Column("software", "text")]
+    heads += [
+        Column(f"workers of kind {i + 1}" if several else "version", "text") for i in range(len(findings.versions))
+    ]
+    rows = [[name, *(version.get(name, "-") for version in findings.versions)] for name in names]
+    return table(heads, rows, caption="Software that computed the vectors")
+
+
+def scores(findings: Findings) -> Markup:
+    """Return one row a score, one column a measure, and bars of the first measure where it is a share."""
+    flat = {name: dict(measures(score)) for name, score in findings.scores.items()}
+    columns = list(dict.fromkeys(measure for found in flat.values() for measure in found))
+    rows = [[named(name), *(found.get(column, "-") for column in columns)] for name, found in flat.items()]
+    heads = [Column("", "text"), *(Column(column) for column in columns)]
+    shares = [_share(found.get(columns[0])) for found in flat.values()] if columns else []
+    if len(shares) > 1 and None not in shares:
+        heads.insert(1, Column(columns[0], "bar", "1"))
+        for row, share in zip(rows, shares, strict=True):
+            row.insert(1, bar(1.0, [Stretch(float(share or 0), "own", f"{columns[0]} {share}")]))
+    return table(heads, rows, caption="Scores")
+
+
+def _share(text: str | None) -> float | None:
+    """Return a measure as a number if it lies in 0..1."""
+    try:
+        value = float((text or "").split(" ")[0])
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def measures(score: Any) -> list[tuple[str, str]]:
+    """Return what a score consists of as pairs of name and text, nested names joined.
+
+    >>> measures({"micro_f1": {"mean": 0.25, "sd": 0.01}, "repeats": 10})
+    [('micro-F1', '0.2500 ± 0.0100'), ('repeats', '10')]
+    """
+    plain = score.to_json() if hasattr(score, "to_json") else score
+    if not isinstance(plain, Mapping):
+        return [("score", _number(plain))]
+    found: list[tuple[str, str]] = []
+    for name, value in plain.items():
+        inner = value.to_json() if hasattr(value, "to_json") else value
+        if isinstance(inner, Mapping) and set(inner) == {"mean", "sd"}:
+            found.append((_words(name), f"{_number(inner['mean'])} ± {_number(inner['sd'])}"))
+        elif isinstance(inner, Mapping):
+            found += [(f"{_words(name)} {part}", text) for part, text in measures(inner)]
+        else:
+            found.append((_words(name), _number(inner)))
+    return found
+
+
+def _words(name: Any) -> str:
+    text = str(name).replace("_", " ")
+    return {"micro f1": "micro-F1", "macro f1": "macro-F1", "roc auc": "ROC-AUC", "pip": "PIP"}.get(text, text)
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
+    return "-" if value is None else str(value)
+
+
+def _pairs(rows: Sequence[tuple[str, Any]], *, caption: str) -> Markup:
+    shown = [[name, _plain(value)] for name, value in rows]
+    return table([Column("setting", "text"), Column("value", "text")], shown, caption=caption)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value)
+    return str(value)
