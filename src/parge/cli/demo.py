@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -16,13 +17,14 @@ from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels, read_labels
 from parge.evaluate.pip import pip
 from parge.evaluate.scores import Classification
-from parge.events import Listener
+from parge.events import Listener, Step
 from parge.graph.generate import planted, write_labels
 from parge.graph.graph import Graph
 from parge.graph.write import write
 from parge.memory import format_bytes
 from parge.pipeline import embed
 from parge.plan import Plan
+from parge.report.page import write_report
 from parge.techniques.deepwalk import DeepWalk
 
 _VERTICES, _EDGES, _COMMUNITIES = 8_000, 80_000, 20
@@ -51,24 +53,28 @@ class _Row:
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **options: Any) -> None:
     """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""
     out.mkdir(parents=True, exist_ok=True)
+    title = Path(options["graph"]).name if options["graph"] else "A generated graph"
     graph, known = _own(options, labels) if options["graph"] else _generated(out, seed)
     rows: list[_Row] = []
-    with run_progress() as listener:
+    with run_progress() as listener, TemporaryDirectory(prefix="parge-run-") as folder:
 
-        def add(name: str, **fields: Any) -> None:
-            rows.append(_embed(name, graph, known, Plan(technique=DeepWalk(dim=dim), seed=seed, **fields), listener))
+        def add(name: str, run_dir: str | None = None, **fields: Any) -> None:
+            plan = Plan(technique=DeepWalk(dim=dim), seed=seed, **fields)
+            rows.append(_embed(name, graph, known, plan, listener, run_dir))
 
-        add(f"{parts} parts, reconciled", parts=parts)
+        add(f"{parts} parts, reconciled", folder, parts=parts)
         add(f"{parts} parts, as they came", parts=parts, reconcile="none")
         if graph.n_vertices <= _COMPARE_UP_TO:
             add("whole graph at once", parts=1)
+        listener(Step("report"))
+        page = write_report(folder, out / "report.html", known, _scores(rows), title=title, embedding=rows[0].embedding)
     path = out / "embedding.parquet"
     rows[0].embedding.save(path)
     show.out.print(_table(rows))
     report = rows[0].embedding.report
     show.out.print(
         f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report['anchors']:,} anchors; "
-        f"{report['lost_edges']:.1%} of the edges are in no part\nvectors: {path}"
+        f"{report['lost_edges']:.1%} of the edges are in no part\nvectors: {path}\nreport: {page}"
     )
 
 
@@ -87,28 +93,45 @@ def _own(options: dict[str, Any], labels: Path | None) -> tuple[Graph, Labels | 
     return read_graph(options), None if labels is None else read_labels(labels)
 
 
-def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener: Listener) -> _Row:
+def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener: Listener, run_dir: str | None) -> _Row:
     begun = time.perf_counter()
-    embedding = embed(graph, plan, listener=listener)
+    embedding = embed(graph, plan, run_dir=run_dir, listener=listener)
     seconds = time.perf_counter() - begun
     return _Row(name, embedding, seconds, None if labels is None else classify(embedding, labels))
 
 
+def _distance(row: _Row, rows: list[_Row]) -> float | None:
+    """Return the PIP distance to the embedding of the whole graph, where there is one and it is another."""
+    whole = rows[-1].embedding if len(rows) == 3 else None
+    return None if whole is None or row.embedding is whole else pip(row.embedding, whole).relative
+
+
+def _scores(rows: list[_Row]) -> dict[str, dict[str, Any]]:
+    """Return what the report's table of scores shows; nothing where there is nothing to compare with."""
+    if len(rows) < 3 and rows[0].score is None:
+        return {}
+    labelled = [
+        {} if row.score is None else {"micro_f1": row.score.micro_f1, "macro_f1": row.score.macro_f1} for row in rows
+    ]
+    return {
+        row.name: {**score, "PIP to whole": _distance(row, rows)} for row, score in zip(rows, labelled, strict=True)
+    }
+
+
 def _table(rows: list[_Row]) -> Table:
     """Return what a user wants to know: quality, time and memory, parts against the whole."""
-    whole = rows[-1].embedding if len(rows) == 3 else None
     table = Table(header_style="bold")
     table.add_column("")
     for heading in ("micro-F1", "macro-F1", "PIP to whole", "slowest worker", "in all", "most memory a worker"):
         table.add_column(heading, justify="right")
     for row in rows:
         report = row.embedding.report
-        distance = "-" if whole is None or row.embedding is whole else f"{pip(row.embedding, whole).relative:.3f}"
+        distance = _distance(row, rows)
         table.add_row(
             row.name,
             "-" if row.score is None else str(row.score.micro_f1),
             "-" if row.score is None else str(row.score.macro_f1),
-            distance,
+            "-" if distance is None else f"{distance:.3f}",
             f"{max(part['seconds'] for part in report['parts']):.1f} s",
             f"{row.seconds:.1f} s",
             format_bytes(max(part["peak_bytes"] for part in report["parts"])),

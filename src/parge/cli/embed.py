@@ -23,10 +23,17 @@ from parge.pipeline import embed_to_file
     "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]"
 )
 @click.option("--resume", is_flag=True, help="Go on with the run in the run folder where it stopped.")
+@click.option("--report", "page", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page about it.")
 @memory_option
 @json_option
 def command(
-    out: Path, run_dir: Path | None, resume: bool, coordinator_memory: str | None, as_json: bool, **options: Any
+    out: Path,
+    run_dir: Path | None,
+    resume: bool,
+    page: Path | None,
+    coordinator_memory: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     r"""Embed a graph in parts, each alone within its limits, and write all vectors in one space.
 
@@ -40,12 +47,20 @@ def command(
       parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
     """
     check_output(out)
+    if page is not None:
+        from parge.report.page import check_page, write_report  # most runs write no page
+
+        check_page(page)
     plan = make_plan(options)
+    name = Path(options["graph"]).name
     folder = run_dir or out.with_name(out.name + ".run")
     with resumable(folder), capped_coordinator(coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
         graph = read_graph(options)
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
+        if page is not None:
+            listener(Step("report", str(page)))
+            write_report(folder, page, title=name, report=report)
     if run_dir is None:
         shutil.rmtree(folder, ignore_errors=True)
     show.say(tuple(report["notices"]), style="dim", label="notice")

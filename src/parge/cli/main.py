@@ -21,6 +21,7 @@ _COMMANDS = {
     "reconcile": "Make one space of the embedded folders and write the vectors.",
     "status": "Show how far a run is.",
     "evaluate": "Score an embedding: PIP distance, classification, link prediction.",
+    "report": "Write one HTML page about a run: the decomposition, the workers, a map before and after.",
     "align": "Rotate one embedding into the space of another.",
     "neighbors": "List the vertices nearest to one.",
     "generate": "Write a graph whose communities are known.",

@@ -1,0 +1,83 @@
+"""``parge report``: one HTML page about a run, to look at, keep and pass on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.evaluate.classification import classify
+from parge.evaluate.labels import read_labels
+from parge.report.page import check_page, write_report
+
+
+@click.command("report")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE.html", help="The page.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Colour a picture by these labels.")
+@click.option(
+    "--embedding",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="What came of the run; drawn where it was refined, and scored where there are labels.",
+)
+@click.option(
+    "--scores",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE.json",
+    help="What `parge evaluate ... --json` printed; may be given several times.",
+)
+@click.option("--title", default="", help="What the graph is called.")
+@click.option(
+    "--projection",
+    type=click.Choice(["pca", "umap"]),
+    default="pca",
+    show_default=True,
+    help="umap: its picture, too, where umap-learn is installed.",
+)
+def command(
+    folder: Path,
+    out: Path,
+    labels: Path | None,
+    embedding: Path | None,
+    files: tuple[Path, ...],
+    title: str,
+    projection: str,
+) -> None:
+    r"""Write one HTML page about the run in RUN, whose subgraphs are all embedded.
+
+    The page needs no network: sizes against capacities, lost edges, time and memory against projection,
+    residuals, and a map of the embedding before and after reconciling.
+
+    \b
+    Examples:
+      parge embed edges.txt -o vectors.npy --parts 8 --run-dir run
+      parge report run -o report.html
+      parge report run -o report.html --labels labels.txt --embedding vectors.npy
+    """
+    check_page(out)
+    known = None if labels is None else read_labels(labels)
+    vectors = None if embedding is None else Embedding.load(embedding)
+    scores = {file.stem: _read_score(file) for file in files}
+    if known is not None and vectors is not None:
+        scores = {"labels from vectors": classify(vectors, known), **scores}
+    write_report(folder, out, known, scores, title=title, embedding=vectors, projection=projection)
+    show.out.print(f"report: {out}", markup=False)
+
+
+def _read_score(path: Path) -> Any:
+    """Return the JSON object in a file."""
+    try:
+        score = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path} was to be read as a score; there is no such file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} was to hold what `parge evaluate ... --json` prints: {error}") from None
+    if not isinstance(score, dict):
+        raise InputError(f"{path} was to hold one JSON object; it holds {type(score).__name__}")
+    return score

@@ -1,0 +1,94 @@
+"""``parge report``, ``embed --report`` and ``demo``: pages written, and bad requests refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from parge.cli.main import run
+from parge.graph.generate import planted, write_labels
+from parge.graph.write import write
+
+SMALL = ["--technique", "deepwalk", "--dim", "8", "--param", "walks=2", "--parts", "3", "--engine", "serial"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph, its labels, a kept run and its embedding."""
+    folder = tmp_path_factory.mktemp("reports")
+    made = planted(200, 1200, communities=3, seed=2)
+    write(made.graph, folder / "graph.txt")
+    write_labels(folder / "labels.txt", made.graph.outside_ids, made.labels)
+    words = ["embed", str(folder / "graph.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *SMALL]
+    assert run([*words, "--report", str(folder / "embed.html")]) == 0
+    return folder
+
+
+def test_embed_writes_a_page_with_the_graph_s_name_and_times(place: Path) -> None:
+    page = (place / "embed.html").read_text()
+    assert "<h1>graph.txt, embedded in 3 parts</h1>" in page
+    assert "on the machines there were" in page
+
+
+def test_embed_writes_a_page_of_a_run_that_is_not_kept(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "v.npy"
+    assert run(["embed", str(place / "graph.txt"), "-o", str(out), *SMALL, "--report", str(tmp_path / "r.html")]) == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.html", "v.ids.txt", "v.npy"]
+
+
+def test_report_of_a_run_with_everything(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "links.json").write_text(json.dumps({"cosine": {"roc_auc": 0.5}}))
+    words = ["report", str(place / "run"), "-o", str(tmp_path / "r.html"), "--labels", str(place / "labels.txt")]
+    words += ["--embedding", str(place / "v.npy"), "--scores", str(tmp_path / "links.json"), "--title", "<Mine>"]
+    assert run(words) == 0
+    assert f"report: {tmp_path / 'r.html'}" in capsys.readouterr().out.replace("\n", "")
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>&lt;Mine&gt;, embedded in 3 parts</h1>" in page
+    assert "cosine ROC-AUC" in page
+    assert "micro-F1" in page
+    assert 'data-by="label"' in page
+
+
+def test_demo_ends_with_a_page(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["demo", "--graph", str(place / "graph.txt"), "--labels", str(place / "labels.txt")]
+    assert run([*words, "--parts", "2", "--dim", "8", "-o", str(tmp_path / "demo")]) == 0
+    assert "report.html" in capsys.readouterr().out
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "whole graph at once" in page
+    assert "PIP to whole" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "RUN"], "--out"),
+        (["report", "no-such-run", "-o", "OUT"], "no-such-run"),
+        (["report", ".", "-o", "OUT"], "holds no run"),
+        (["report", "RUN", "-o", "x.pdf"], "ends in .html"),
+        (["report", "RUN", "-o", "no/such/x.html"], "does not exist"),
+        (["report", "RUN", "-o", "OUT", "--labels", "no-such.txt"], "no-such.txt"),
+        (["report", "RUN", "-o", "OUT", "--embedding", "no-such.npy"], "no-such.npy"),
+        (["report", "RUN", "-o", "OUT", "--scores", "no-such.json"], "no-such.json"),
+        (["report", "RUN", "-o", "OUT", "--scores", "list.json"], "one JSON object"),
+        (["report", "RUN", "-o", "OUT", "--scores", "broken.json"], "parge evaluate"),
+        (["report", "RUN", "-o", "OUT", "--projection", "magic"], "magic"),
+        (["embed", "GRAPH", "-o", "v.npy", "--report", "x.pdf"], "ends in .html"),
+    ],
+)
+def test_refusals(
+    words: list[str],
+    message: str,
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "broken.json").write_text("{")
+    named = {"RUN": str(place / "run"), "GRAPH": str(place / "graph.txt"), "OUT": "x.html"}
+    assert run([named.get(word, word) for word in words]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert not list(tmp_path.glob("*.html"))
