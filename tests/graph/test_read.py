@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.sameness import assert_same, edges, parts
 
+from parge.graph.edgelist import has_odd_integers
 from parge.graph.graph import Graph
 from parge.graph.read import read
 from parge.testing.graphs import assert_graph_laws
@@ -31,6 +33,7 @@ TRIANGLES = {
     "commas": "0,1\n1,2\n2,0\n",
     "commas and blanks": "0, 1\n1 ,2\n 2 , 0 \n",
     "many blanks": "0   1\n1 \t 2\n\t2\t\t0\n",
+    "many tabs": "0\t\t1\n1\t2\t\n2\t0\n",
     "blanks around": "  0 1\n1 2   \n 2 0 \n",
     "no last line break": "0 1\n1 2\n2 0",
     "dos": "0 1\r\n1 2\r\n2 0\r\n",
@@ -172,6 +175,21 @@ def test_unweighted_reading_does_not_look_at_the_third_column(tmp_path: Path) ->
     graph = read(text_file(tmp_path, "0 1 heavy\n1 2 -1\n2 0 nan\n"), weighted=False)
     assert edges(graph) == TRIANGLE
     assert graph.notices == ()
+
+
+NUMBER = st.sampled_from(
+    ["0", "10", "-1", "007", "00", "-0", "-05", "0x1", "0.5", "1e-05", "1e+05", "-0.5", "100", "+0"]
+)
+
+
+@given(st.lists(st.tuples(NUMBER, st.sampled_from(" \t\n,")), min_size=1, max_size=30), st.integers(1, 8))
+@settings(deadline=None, max_examples=200)
+def test_odd_integers_are_seen_wherever_they_stand(words: list[tuple[str, str]], size: int) -> None:
+    text = "".join(word + mark for word, mark in words)[:-1]
+    odd = any(re.fullmatch(r"0[0-9x].*|-0.*", word) for word, _ in words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("parge.graph.edgelist._SLICE", size)
+        assert has_odd_integers(text.encode()) == odd
 
 
 NOTICES = [

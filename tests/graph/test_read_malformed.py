@@ -256,6 +256,7 @@ VERTICES: list[tuple[object, str]] = [
     (3, "line 3: 3 vertices were asked for, so ids must be 0..2; found the id 5"),
     (-1, "must not be negative"),
     (10**15, "1,000,000,000,000,000 vertices.*memory"),
+    (b"0 39\n1 7 8\n", "one id a line; found '0 39'"),
     (b"", "names no vertex"),
     (b"# only\n", "names no vertex"),
     (b"caf\xe9\n", "line 1: not UTF-8"),

@@ -174,7 +174,7 @@ def has_odd_integers(text: bytes | memoryview) -> bool:
 def _any_odd(data: NDArray[np.uint8], zeros: IntArray) -> bool:
     """Return whether one of these zeros, each after a separator or sign or at the start, makes a number odd."""
     before = np.where(zeros > 0, data[zeros - 1], ord(" "))
-    before_that = np.where(zeros > 1, data[zeros - 2], ord(" "))
+    before_that = np.where(zeros > 1, data[np.maximum(zeros - 2, 0)], ord(" "))
     after = np.where(zeros + 1 < data.size, data[np.minimum(zeros + 1, data.size - 1)], ord(" "))
     signed = (before == ord("-")) | (before == ord("+"))
     longer = ((after >= ord("0")) & (after <= ord("9"))) | ((after | 32) == ord("x"))

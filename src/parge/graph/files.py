@@ -91,13 +91,19 @@ def _first_line(error: BaseException) -> str:
 
 def refuse_larger_than_memory(path: Path, n_bytes: float, what: str) -> None:
     """Refuse data whose declared size exceeds the free memory, before anything of it is read."""
-    if n_bytes < _ALWAYS_FITS:
-        return
-    import psutil
-
-    free = psutil.virtual_memory().available
-    if n_bytes > free:
+    free = exceeded_memory(n_bytes)
+    if free is not None:
         raise InputError(
             f"{path} declares {what}, which take {format_bytes(n_bytes)}; {format_bytes(free)} of memory are free; "
             "if the file is not damaged, use a machine with more memory"
         )
+
+
+def exceeded_memory(n_bytes: float) -> int | None:
+    """Return the free memory where it is less than this, else None."""
+    if n_bytes < _ALWAYS_FITS:
+        return None
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    return free if n_bytes > free else None

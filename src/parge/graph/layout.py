@@ -11,7 +11,8 @@ from parge.graph.columns import Columns, by_name
 from parge.graph.segments import single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
-_NUMBERS = re.compile(r"[-+.,0-9eE\s]*")
+_NUMBERS = re.compile(r"[-+.0-9eE\s]*")
+_COMMA_NUMBERS = re.compile(r"[-+.,0-9eE\s]*")
 _WORD = re.compile(r"[^\W\d]\w*([ .:-]\w+)*")
 _ATTRIBUTES = re.compile(rb"(?m)[ \t,]+\{[^\r\n]*\}[ \t]*$")
 _WITH_ATTRIBUTES = re.compile(r"[^ \t,]+[ \t,]+[^ \t,]+[ \t,]+\{.*\}[ \t]*")
@@ -161,13 +162,22 @@ def _delimiter(texts: list[str], suffix: str) -> tuple[str, bool]:
     for mark, name in (("\t", ".tsv"), (",", ".csv")):
         if suffix == name and mark in usual:
             return mark, False
-    numbers = all(_NUMBERS.fullmatch(text) for text in texts)
-    if usual and not (numbers and _has_inner_blanks(texts[0], usual[0])):
-        even = len(_widths(texts, usual[0], blanks=False)) == 1
-        if even or len(blank := _widths(texts, " ", blanks=True)) > 1 or 1 in blank:
-            return usual[0], False
+    if usual and not all(_NUMBERS.fullmatch(text) for text in texts) and not _only_blanks_fit(texts, usual[0]):
+        return usual[0], False
     first = texts[0].strip(" ")
     return ("\t" if "\t" in first and " " not in first else " "), True
+
+
+def _only_blanks_fit(texts: list[str], mark: str) -> bool:
+    """Return whether lines have as many columns each if they are split at blanks, but not if at this mark.
+
+    So they have where commas stand inside numbers only, as in ``1 2 0,5``.
+    """
+    by_blanks = _widths(texts, " ", blanks=True)
+    if len(by_blanks) > 1 or min(by_blanks) < 2:
+        return False
+    numbers = all(_COMMA_NUMBERS.fullmatch(text) for text in texts)
+    return len(_widths(texts, mark, blanks=False)) > 1 or (numbers and _has_inner_blanks(texts[0], mark))
 
 
 def _widths(texts: list[str], delimiter: str, *, blanks: bool) -> set[int]:

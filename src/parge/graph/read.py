@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
-from parge.graph.files import COMPRESSIONS, check_file, foreign_errors, format_suffix, refuse_larger_than_memory
+from parge.graph.files import COMPRESSIONS, check_file, exceeded_memory, foreign_errors, format_suffix
 from parge.graph.graph import Graph
+from parge.ids import STRING
+from parge.memory import format_bytes
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
@@ -110,7 +112,13 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     if vertices is None:
         return None
     if isinstance(vertices, (int, np.integer)):
-        refuse_larger_than_memory(Path("the number of vertices"), 8.0 * int(vertices), f"{int(vertices):,} vertices")
+        size = 8.0 * int(vertices)
+        free = exceeded_memory(size)
+        if free is not None:
+            raise InputError(
+                f"{int(vertices):,} vertices were asked for; their row offsets alone take {format_bytes(size)}, and "
+                f"{format_bytes(free)} of memory are free"
+            )
         return int(vertices)
     from parge.graph.vertices import read_vertices
 
@@ -120,6 +128,10 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
 def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
     from parge.graph.vertices import add_vertices
 
+    if graph.n_vertices and graph.outside_ids.dtype != STRING and not isinstance(known, int) and known.dtype == STRING:
+        wide = next((name for name in known.tolist() if set(name) & set(" \t,;")), None)
+        if wide is not None:
+            raise InputError(f"the file of vertices has one id a line; found {wide!r}, and {path} has integer ids")
     try:
         return add_vertices(graph, known)
     except InputError as error:

@@ -12,7 +12,6 @@ from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.segments import line_number, read_segments, without_comments
 from parge.ids import STRING, parse_ids
-from parge.memory import format_bytes
 from parge.typing import IdArray, IntArray
 
 
@@ -91,11 +90,7 @@ def _check_count(graph: Graph, n_vertices: int) -> None:
 
 def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | None) -> Graph:
     """Return the graph where vertex v is called ``number[v]``; numbers rise with v, so rows stay sorted."""
-    try:
-        degrees = np.zeros(n_vertices + 1, np.int64)
-    except (MemoryError, ValueError):
-        size = format_bytes(8.0 * n_vertices)
-        raise InputError(f"{n_vertices:,} vertices were asked for; their row offsets alone take {size}") from None
+    degrees = np.zeros(n_vertices + 1, np.int64)
     degrees[1 + number] = graph.degrees
     same = number.size == 0 or number[-1] == number.size - 1
     indices = graph.indices if same else number.astype(number_dtype(n_vertices))[graph.indices]
