@@ -125,8 +125,20 @@ def test_plan_refuses_what_it_cannot_mean() -> None:
         parge.embed(GRAPH, plan(technique="x"))
     with pytest.raises(InputError, match="no partitioner 'x'; known"):
         parge.embed(GRAPH, plan(partitioner="x"))
-    with pytest.raises(InputError, match="seed must not be negative"):
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
         plan(seed=-1)
+    for wrong in ({"parts": 0}, {"parts": 2.5}, {"parts": None, "capacities": [3.9]}, {"parts": None, "capacities": 5}):
+        with pytest.raises(InputError):
+            plan(**wrong)
+    with pytest.raises(InputError, match="no reconciler 'force'"):
+        _ = plan(reconcile="force").resolved
+    with pytest.raises(InputError, match="no engine 'steam'"):
+        _ = plan(engine="steam").resolved
+    with pytest.raises(InputError, match="no refine pass 'zzz'"):
+        plan(refine="zzz")
+    with pytest.raises(InputError, match="anchors must be auto"):
+        plan(anchors="few")
+    assert plan(parts=None, memory="2GB,4MB").budgets() == [2_000_000_000, 4_000_000]
 
 
 def test_presets_decide_only_what_the_plan_leaves_open() -> None:

@@ -34,7 +34,28 @@ _PUBLIC = {
     "write": "parge.graph.write",
 }
 
-__all__ = ["__version__", "evaluate", *_PUBLIC]
+__all__ = [
+    "HOPE",
+    "LINE",
+    "SGC",
+    "DeepWalk",
+    "Embedding",
+    "Graph",
+    "GraphSAGE",
+    "NetMF",
+    "Node2Vec",
+    "Plan",
+    "ProNE",
+    "Technique",
+    "__version__",
+    "adapt",
+    "align",
+    "embed",
+    "evaluate",
+    "neighbors",
+    "read",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

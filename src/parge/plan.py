@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from parge.decompose.capacity import Limits, anchor_count, check_feasible
+from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
+from parge.engine.registry import engines
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
+from parge.reconcile.registry import reconcilers
 from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
 
@@ -32,6 +35,9 @@ PRESETS: dict[str, dict[str, str]] = {
         "refine": "none",
     },
 }
+
+
+REFINES = (None, "auto", "none")
 
 
 @dataclass(frozen=True)
@@ -96,19 +102,38 @@ class Plan:
             raise InputError(f"only one of parts, capacities and memory can be given; got {' and '.join(given)}")
         if self.preset not in PRESETS:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
-        if self.seed < 0:
-            raise InputError(f"the seed must not be negative; got {self.seed}")
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"the number of workers must be at least 1; got {self.workers}")
+        if self.refine not in REFINES:
+            raise InputError(f"there is no refine pass {self.refine!r}; known: auto, none")
+        _check_whole("seed", self.seed, 0)
+        for name in ("parts", "workers"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), 1)
+        if self.anchors is not None:
+            check_request(self.anchors)
+        if isinstance(self.capacities, str | int | float) or isinstance(self.memory, int | float):
+            raise InputError("capacities and memory are lists, one item a worker")
+        for capacity in self.capacities if self.capacities is not None else ():
+            _check_whole("capacities", capacity, 0)
+        self.budgets()
+
+    def budgets(self) -> list[int] | None:
+        """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
+        if self.memory is None:
+            return None
+        sizes = self.memory.split(",") if isinstance(self.memory, str) else self.memory
+        return [parse_bytes(size) if isinstance(size, str) else int(size) for size in sizes]
 
     @cached_property
     def resolved(self) -> "Plan":
-        """The same plan with every field decided."""
+        """The same plan with every field decided and its names looked up."""
         decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile is None:
             decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
-        return replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
+        plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
+        engines.check(plan.engine)
+        reconcilers.check(str(plan.reconcile))
+        return plan
 
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""
@@ -121,10 +146,10 @@ def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
     technique: Technique = plan.technique
     limits = _limits(plan, technique)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
-    if n_parts < 1:
-        raise InputError(f"the number of parts must be at least 1; got {n_parts}")
     if limits is None and n_parts > max(1, graph.n_vertices):
-        raise InputError(f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices")
+        raise InputError(
+            f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than that"
+        )
     if limits is None:
         slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
     else:
@@ -142,14 +167,19 @@ def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
     check_feasible(limits, graph, n_anchors)
     from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
 
-    decomposer = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed)
+    decomposer = AnchorDecomposer(
+        n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=plan.anchors == "auto"
+    )
     return decomposer, limits
 
 
 def _limits(plan: Plan, technique: Technique) -> Limits | None:
     if plan.capacities is not None:
         return Limits.of_vertices(list(plan.capacities))
-    if plan.memory is not None:
-        budgets = [parse_bytes(size) if isinstance(size, str) else int(size) for size in plan.memory]
-        return Limits.of_bytes(budgets, technique.footprint())
-    return None
+    budgets = plan.budgets()
+    return None if budgets is None else Limits.of_bytes(budgets, technique.footprint())
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")

@@ -16,8 +16,9 @@ class Registry(Generic[T]):
     ``parge.techniques``), loaded only when its name is asked for.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, group: str | None = None) -> None:
         self.kind = kind
+        self.group = group or f"parge.{kind}s"
         self._known: dict[str, T] = {}
         self._homes: dict[str, str] = {}
 
@@ -40,6 +41,11 @@ class Registry(Generic[T]):
         """Return all names, plug-ins included."""
         return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})
 
+    def check(self, name: str) -> None:
+        """Refuse a name that nobody has, without importing who has it."""
+        if name not in self.names():
+            raise InputError(f"there is no {self.kind} {name!r}; known: {', '.join(self.names())}")
+
     def get(self, name: str) -> T:
         """Return the component of that name."""
         if name in self._known:
@@ -54,4 +60,4 @@ class Registry(Generic[T]):
         raise InputError(f"there is no {self.kind} {name!r}; known: {', '.join(self.names())}")
 
     def _plugins(self) -> Any:
-        return entry_points(group=f"parge.{self.kind}s")
+        return entry_points(group=self.group)

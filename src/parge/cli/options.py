@@ -76,7 +76,7 @@ def plan_options(function: F) -> F:
                 help="A name (deepwalk, node2vec, line, hope, netmf, prone, sgc, graphsage), or your own as "
                 "module:function.",
             ),
-            click.option("--dim", type=click.IntRange(min=1), help="Dimensions of the vectors.  [default: 128]"),
+            click.option("--dim", type=click.IntRange(1, 65_536), help="Dimensions of the vectors.  [default: 128]"),
             click.option(
                 "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
             ),
@@ -90,18 +90,18 @@ def plan_options(function: F) -> F:
             ),
             click.option(
                 "--anchor-strategy",
-                type=click.Choice(["alternating", "top-cut", "random", "degree"]),
-                help="How anchors are chosen.  [default: alternating]",
+                metavar="NAME",
+                help="How anchors are chosen: alternating, top-cut, random, degree.  [default: alternating]",
             ),
             click.option(
                 "--partitioner",
-                type=click.Choice(["kaminpar", "metis", "random"]),
-                help="How the rest is split.  [default: kaminpar]",
+                metavar="NAME",
+                help="How the rest is split: kaminpar, metis, random.  [default: kaminpar]",
             ),
             click.option(
                 "--reconcile",
-                type=click.Choice(["consensus", "orthogonal", "linear", "mlp", "none"]),
-                help="How the spaces become one.  [default: consensus]",
+                metavar="NAME",
+                help="How the spaces become one: consensus, orthogonal, linear, mlp, none.  [default: consensus]",
             ),
             click.option("--refine", type=click.Choice(["auto", "none"]), help="Finishing pass.  [default: auto]"),
             click.option(

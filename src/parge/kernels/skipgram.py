@@ -11,6 +11,7 @@ import numpy as np
 
 from parge.kernels.alias import AliasTable, draw_item
 from parge.kernels.jit import fast_kernel
+from parge.kernels.padding import padded
 from parge.kernels.streams import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
@@ -129,12 +130,3 @@ def new_table(n_rows: int, dim: int) -> FloatArray:
     flat = np.zeros(n_rows * width + 16, np.float32)
     skip = -flat.ctypes.data % 64 // 4
     return flat[skip : skip + n_rows * width].reshape(n_rows, width)
-
-
-def padded(dim: int) -> int:
-    """Return the columns that a table of `dim` columns takes: a multiple of 16 floats, 64 bytes.
-
-    >>> padded(100), padded(128)
-    (112, 128)
-    """
-    return -(-dim // 16) * 16

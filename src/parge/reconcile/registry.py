@@ -1,16 +1,14 @@
-"""Reconcilers by name."""
+"""Reconcilers by name; each is imported when it is first asked for."""
 
 from parge.reconcile.base import Reconciler
-from parge.reconcile.consensus import Consensus
-from parge.reconcile.identity import Identity
-from parge.reconcile.linear import Linear
-from parge.reconcile.mlp import MLP
-from parge.reconcile.orthogonal import Orthogonal
 from parge.registry import Registry
 
 reconcilers: Registry[type[Reconciler]] = Registry("reconciler")
-for _component in (Consensus, Orthogonal, Linear, MLP, Identity):
-    reconcilers.register(_component.name, _component)
+reconcilers.register_at("consensus", "parge.reconcile.consensus:Consensus")
+reconcilers.register_at("orthogonal", "parge.reconcile.orthogonal:Orthogonal")
+reconcilers.register_at("linear", "parge.reconcile.linear:Linear")
+reconcilers.register_at("mlp", "parge.reconcile.mlp:MLP")
+reconcilers.register_at("none", "parge.reconcile.identity:Identity")
 
 
 def resolve(reconciler: str | Reconciler) -> Reconciler:

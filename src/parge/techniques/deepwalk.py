@@ -7,7 +7,7 @@ import numpy as np
 
 from parge.graph.subgraph import Subgraph
 from parge.techniques.base import Progress, silent
-from parge.techniques.skipgram import SkipGramWalks
+from parge.techniques.walk_settings import SkipGramWalks
 from parge.typing import FloatArray
 
 

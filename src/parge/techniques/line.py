@@ -11,21 +11,19 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, draw_items
-from parge.kernels.skipgram import Tables, padded
+from parge.kernels.padding import padded
+from parge.kernels.skipgram import Tables
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.skipgram import (
-    BATCH_STEPS,
     NOISE_POWER,
-    check_count,
-    check_positive,
     falling_rates,
     first_table,
     trained_vectors,
     vertex_table,
-    walk_footprint,
     walk_rows,
 )
+from parge.techniques.walk_settings import BATCH_STEPS, check_count, check_positive, walk_footprint
 from parge.typing import BoolArray, FloatArray, NeighbourArray
 
 

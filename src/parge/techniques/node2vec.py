@@ -7,7 +7,7 @@ import numpy as np
 
 from parge.graph.subgraph import Subgraph
 from parge.techniques.base import Progress, silent
-from parge.techniques.skipgram import SkipGramWalks, check_positive
+from parge.techniques.walk_settings import SkipGramWalks, check_positive
 from parge.typing import FloatArray
 
 
