@@ -1,5 +1,8 @@
 """The laws of decompositions, over graphs and capacities of every shape."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,7 +99,7 @@ def test_byte_budgets_are_kept_hubs_included(graph: Graph, shares: list[int], sl
     budgets = (np.array(shares) / sum(shares) * needed * slack + footprint.fixed + 1).astype(np.int64)
     limits = Limits.of_bytes(budgets, footprint)
     try:
-        found = AnchorDecomposer(min(n_anchors, graph.n_vertices)).decompose(graph, limits)
+        found = AnchorDecomposer(min(n_anchors, graph.n_vertices), at_most=True).decompose(graph, limits)
     except InfeasibleError:
         return  # one hub may fit nowhere: then it is refused, never overfilled
     for i in range(limits.n_parts):
@@ -107,7 +110,7 @@ def test_byte_budgets_are_kept_hubs_included(graph: Graph, shares: list[int], sl
 def test_a_roomy_byte_budget_is_not_refused() -> None:
     star = Graph.from_edges(np.zeros(200, np.int64), np.arange(1, 201))
     footprint = Footprint(fixed=0, per_vertex=10, per_edge=10)
-    found = AnchorDecomposer(5).decompose(star, Limits.of_bytes([2500, 2500, 2500], footprint))
+    found = AnchorDecomposer(5, at_most=True).decompose(star, Limits.of_bytes([2500, 2500, 2500], footprint))
     assert found.anchors.size > 0
     assert found.lost_edges < 0.7
 
@@ -128,10 +131,45 @@ def test_decomposition_refuses_a_part_over_its_capacity() -> None:
         Decomposition(path, np.zeros(10, np.int32), np.zeros(0, np.int64), np.array([5, 5]))
 
 
-def test_generous_capacities_still_use_every_worker() -> None:
-    ring = Graph.from_edges(np.arange(100), (np.arange(100) + 1) % 100)
-    found = AnchorDecomposer(4).decompose(ring, Limits.of_vertices([1000] * 4))
+@pytest.mark.parametrize(
+    "graph",
+    [
+        Graph.from_edges(np.arange(100), (np.arange(100) + 1) % 100),
+        Graph.from_edges(np.zeros(99, np.int64), np.arange(1, 100)),
+        Graph.from_edges([], [], vertices=100),
+    ],
+    ids=["ring", "star", "no edge"],
+)
+@pytest.mark.parametrize("partitioner", PARTITIONERS)
+def test_generous_capacities_still_use_every_worker(graph: Graph, partitioner: str) -> None:
+    found = AnchorDecomposer(4, partitioner=partitioner).decompose(graph, Limits.of_vertices([1000] * 4))
     assert found.sizes.max() <= 40
+
+
+def test_numbers_beyond_all_measure_are_no_limit() -> None:
+    path = Graph.from_edges(np.arange(9), np.arange(1, 10))
+    huge = 2**63 - 1
+    assert AnchorDecomposer(1).decompose(path, Limits.of_vertices([huge, huge, 10**30])).n_parts == 3
+    assert AnchorDecomposer(1).decompose(path, Limits.of_bytes([huge] * 4, Footprint(10, 10, 10))).n_parts == 4
+
+
+def test_anchors_that_were_asked_for_are_kept_or_refused() -> None:
+    ring = Graph.from_edges(np.arange(300), (np.arange(300) + 1) % 300)
+    limits = Limits.of_bytes([2300, 2300, 2300], Footprint(0, 10, 10))
+    with pytest.raises(InfeasibleError, match="100 anchors were asked for; the budgets have room for"):
+        AnchorDecomposer(100).decompose(ring, limits)
+    assert 0 < AnchorDecomposer(100, at_most=True).decompose(ring, limits).anchors.size < 100
+
+
+def test_metis_does_not_print() -> None:
+    script = (
+        "import numpy as np; from parge.decompose.base import AnchorDecomposer; from parge.graph.generate import path;"
+        "from parge.decompose.capacity import Limits;"
+        "limits = Limits.of_vertices([189, 89, 73, 73, 88, 73, 94, 204, 82]);"
+        "AnchorDecomposer(72, partitioner='metis', seed=1).decompose(path(389), limits)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
 
 
 def test_components_without_anchor_are_counted() -> None:

@@ -74,7 +74,7 @@ def _work(degrees: IntArray) -> IntArray:
 Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]
 """Returns anchors, best first, and the part of every vertex if the choice produced a good one."""
 
-strategies: Registry[Strategy] = Registry("anchor strategy")
+strategies: Registry[Strategy] = Registry("anchor strategy", group="parge.anchor_strategies")
 
 
 def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple[IntArray, PartArray | None]:

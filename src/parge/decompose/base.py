@@ -11,6 +11,7 @@ from parge.decompose.decomposition import Decomposition
 from parge.errors import InfeasibleError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
+from parge.memory import format_bytes
 from parge.typing import IntArray, PartArray
 
 
@@ -38,7 +39,9 @@ class AnchorDecomposer(Decomposer):
     Parameters
     ----------
     n_anchors : int
-        How many anchors; where limits are in bytes, at most so many.
+        How many anchors.
+    at_most : bool
+        Whether fewer anchors will do where budgets in bytes leave no room for so many.
     strategy : str
         alternating, top-cut, random or degree.
     partitioner : str
@@ -51,6 +54,7 @@ class AnchorDecomposer(Decomposer):
     strategy: str = "alternating"
     partitioner: str = "kaminpar"
     seed: int = 0
+    at_most: bool = False
 
     def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
         """Choose the anchors, split the rest, and repair what the split leaves over a limit."""
@@ -61,38 +65,53 @@ class AnchorDecomposer(Decomposer):
             return _decomposition(graph, limits, splitter.split(NO_ANCHORS), NO_ANCHORS)
         anchors, part = choose(splitter, min(self.n_anchors, graph.n_vertices))
         if limits.budgets is not None:
-            return _within_bytes(splitter, anchors)
+            return _within_bytes(splitter, anchors, at_most=self.at_most)
         part = splitter.split(np.sort(anchors)) if part is None else splitter.repaired(part, anchors)
         return _decomposition(graph, limits, part, np.sort(anchors))
 
 
-def _within_bytes(splitter: Splitter, anchors: IntArray) -> Decomposition:
-    """Use as many of the anchors, best first, as the budgets leave room for.
+def _within_bytes(splitter: Splitter, anchors: IntArray, *, at_most: bool) -> Decomposition:
+    """Use all of the anchors or, if fewer will do, as many, best first, as the budgets leave room for.
 
     Anchors and the edges among them are in every subgraph, so room falls with every anchor: the largest prefix
     that leaves room is found by bisection, and shortened where the parts cannot be packed within it.
     """
-    graph, limits = splitter.graph, splitter.limits
+    n_anchors = _most_anchors(splitter, anchors)
+    while at_most or n_anchors == anchors.size:
+        chosen = np.sort(anchors[:n_anchors])
+        try:
+            return _decomposition(splitter.graph, splitter.limits, splitter.split(chosen), chosen)
+        except InfeasibleError as error:
+            if n_anchors == 0 or not at_most:
+                raise InfeasibleError(f"{_heaviest(splitter, chosen)}: {error}") from None
+            n_anchors = n_anchors * 3 // 4
+    raise InfeasibleError(
+        f"{anchors.size:,} anchors were asked for; the budgets have room for {n_anchors:,}, since every worker holds "
+        f"them all and the edges among them. Ask for at most so many, for auto, or give the workers more memory."
+    )
+
+
+def _most_anchors(splitter: Splitter, anchors: IntArray) -> int:
+    """Return the largest number of the anchors, best first, that leaves room for everything else."""
     low, high = 0, anchors.size
     while low < high:
         middle = (low + high + 1) // 2
-        if _roomy(splitter, anchors[:middle]):
+        if splitter.limits.load(splitter.graph, anchors[:middle]).fits:
             low = middle
         else:
             high = middle - 1
-    while True:
-        chosen = np.sort(anchors[:low])
-        try:
-            return _decomposition(graph, limits, splitter.split(chosen), chosen)
-        except InfeasibleError:
-            if low == 0:
-                raise
-            low = low * 3 // 4
+    return low
 
 
-def _roomy(splitter: Splitter, anchors: IntArray) -> bool:
+def _heaviest(splitter: Splitter, anchors: IntArray) -> str:
+    """Say which vertex is hardest to place within budgets in bytes."""
     load = splitter.limits.load(splitter.graph, anchors)
-    return load.fits and load.room.sum() >= 1.02 * load.weights.sum()
+    v = int(np.argmax(load.weights))
+    return (
+        f"with {anchors.size:,} anchors the budgets cannot be packed (vertex {splitter.graph.outside_ids[v]!r} and its "
+        f"edges alone need {format_bytes(int(load.weights[v]))}, the roomiest worker has "
+        f"{format_bytes(int(load.room.max()))} left; more anchors or memory would help)"
+    )
 
 
 def _decomposition(graph: Graph, limits: Limits, part: PartArray, anchors: IntArray) -> Decomposition:

@@ -13,6 +13,9 @@ from parge.typing import IntArray
 # Anchors beyond this share of the vertices cost every worker more than the edges that they still save.
 MAX_ANCHOR_SHARE = 0.10
 
+# Beyond these, a limit is no limit; sums of them still fit 64 bits.
+_MOST_VERTICES, _MOST_BYTES = 2**40, 2**50
+
 # Room that `--parts` leaves each part over an equal share, to balance work within.
 EQUAL_SLACK = 0.10
 
@@ -47,12 +50,12 @@ class Limits:
     @staticmethod
     def of_vertices(capacities: list[int] | tuple[int, ...] | IntArray) -> "Limits":
         """Limits in vertices."""
-        return Limits(np.asarray(capacities, np.int64))
+        return Limits(np.array([min(int(k), _MOST_VERTICES) for k in capacities], np.int64))
 
     @staticmethod
     def of_bytes(budgets: list[int] | tuple[int, ...] | IntArray, footprint: Footprint) -> "Limits":
         """Limits in bytes, for a technique of that footprint."""
-        array = np.asarray(budgets, np.int64)
+        array = np.array([min(int(size), _MOST_BYTES) for size in budgets], np.int64)
         room = np.maximum(array - footprint.fixed, 0)
         return Limits((room / footprint.per_vertex).astype(np.int64), array, footprint)
 
@@ -112,7 +115,8 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
     request : "auto", a number, or a share such as "5%"
         What was asked for. ``auto`` spends the slack, ``floor(slack / (n_parts - 1))``, but no more than 10 % of
         the vertices; never under `dim` where slack allows it, since fewer anchors than dimensions leave the
-        rotation between two spaces undetermined; and no more than half the vertices or half the smallest worker.
+        rotation between two spaces undetermined; and no more than half the smallest worker, or half a graph
+        that has fewer vertices than dimensions.
     slack : int
         Vertices that the workers can hold together beyond the graph's own.
     smallest : int
@@ -122,9 +126,15 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
         return 0
     if request != "auto":
         return _requested(str(request), n_vertices)
-    wanted = min(max(int(MAX_ANCHOR_SHARE * n_vertices), dim), n_vertices // 2)
+    wanted = max(int(MAX_ANCHOR_SHARE * n_vertices), dim) if dim <= n_vertices else n_vertices // 2
     room = max(smallest // 2, min(dim, smallest - 1), 0)
     return max(0, min(slack // (n_parts - 1), wanted, room))
+
+
+def check_request(request: str | int) -> None:
+    """Refuse a number of anchors that is none, before a graph is at hand."""
+    if request != "auto":
+        _requested(str(request), 10**15)
 
 
 def _requested(text: str, n_vertices: int) -> int:
@@ -162,7 +172,7 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int) -> No
         )
     if total < needed:
         short = needed - total
-        remedy = f"the smallest budget that would do: {count(-(-short // n_parts))} more for each worker"
+        remedy = f"the smallest capacities that would do: {count(-(-short // n_parts))} more for each worker"
         spare = (total - n_vertices) // (n_parts - 1) if n_parts > 1 else -1
         if spare >= 0:
             remedy += f", or at most {min(spare, smallest):,} anchors"
@@ -190,7 +200,7 @@ def _check_bytes(limits: Limits, graph: Graph) -> None:
         i = int(under[0])
         raise InfeasibleError(
             f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
-            f"{format_bytes(fixed)} before it holds a vertex; the smallest budget that would do is above that."
+            f"{format_bytes(fixed)} before it holds a vertex; give every worker more than that."
         )
     load = limits.load(graph, np.zeros(0, np.int64))
     needed, room = int(load.weights.sum()), int(load.room.sum())
@@ -198,6 +208,6 @@ def _check_bytes(limits: Limits, graph: Graph) -> None:
         short = needed - room
         raise InfeasibleError(
             f"the graph needs {format_bytes(needed)} beyond the {format_bytes(fixed)} that every worker takes; the "
-            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest budget that would do "
+            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest budget that is sure to do, "
             f"without anchors: {format_bytes(-(-short // limits.n_parts))} more for each worker."
         )

@@ -83,6 +83,11 @@ class Decomposition:
         """Edges between non-anchors of part i and part j; the diagonal counts the edges inside, (n, n) int64."""
         return self._counts[0]
 
+    @property
+    def to_anchors(self) -> IntArray:
+        """Edges between the non-anchors of each part and anchors."""
+        return self._counts[1]
+
     @cached_property
     def edges(self) -> IntArray:
         """Edges of each subgraph."""

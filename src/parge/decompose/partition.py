@@ -1,7 +1,10 @@
 """Disjoint parts within hard limits: KaMinPar, METIS, random; what a partitioner overshoots is repaired."""
 
+import ctypes
+import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -84,7 +87,7 @@ def partition(problem: Problem, method: str) -> PartArray:
     if problem.n_vertices == 0:
         return np.zeros(0, np.int32)
     if usable.size <= 1 or problem.n_vertices <= 2 * usable.size or problem.indices.size == 0:
-        part = fill(problem.weights, problem.limits)
+        part = fill(problem.balanced, problem.targets)
     else:
         # Parts without room are left out: a partitioner need not know how to treat a limit of 0.
         part = usable[split(replace(problem, limits=problem.limits[usable]))].astype(np.int32)
@@ -133,15 +136,32 @@ def metis(problem: Problem) -> PartArray:
     import pymetis
 
     targets = problem.targets
-    result = pymetis.part_graph(
-        targets.size,
-        pymetis.CSRAdjacency(problem.indptr, problem.indices),
-        vweights=problem.balanced if (problem.balanced != 1).any() else None,
-        tpwgts=list(targets / targets.sum()),
-        recursive=False,
-        options=pymetis.Options(seed=problem.seed % 2**31, ufactor=max(1, int(1000 * IMBALANCE / 2))),
-    )
+    with _quiet_stdout():
+        result = pymetis.part_graph(
+            targets.size,
+            pymetis.CSRAdjacency(problem.indptr, problem.indices),
+            vweights=problem.balanced if (problem.balanced != 1).any() else None,
+            tpwgts=list(targets / targets.sum()),
+            recursive=False,
+            options=pymetis.Options(seed=problem.seed % 2**31, ufactor=max(1, int(1000 * IMBALANCE / 2))),
+        )
     return np.asarray(result.vertex_part, np.int32)
+
+
+@contextmanager
+def _quiet_stdout() -> Iterator[None]:
+    """Send what C code prints to nowhere: METIS writes its complaints to stdout, where our JSON goes."""
+    libc = ctypes.CDLL(None)
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    libc.fflush(None)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        libc.fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def random(problem: Problem) -> PartArray:

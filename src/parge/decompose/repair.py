@@ -7,7 +7,7 @@ from parge.typing import IntArray, NeighbourArray, PartArray
 
 
 def fill(weights: IntArray, limits: IntArray) -> PartArray:
-    """Fill parts in order of vertices, each up to its limit; a vertex that fits nowhere goes where most room is.
+    """Fill parts in order of vertices, each up to its limit; what is left over goes to the last part.
 
     >>> fill(np.ones(5, np.int64), np.array([2, 0, 3])).tolist()
     [0, 0, 2, 2, 2]
@@ -70,8 +70,8 @@ def _pack(weights: IntArray, limits: IntArray) -> PartArray:
         best = int(np.argmax(room))
         if room[best] < weights[v]:
             raise InfeasibleError(
-                f"the parts have room for {int(limits.sum()):,} in all, the vertices weigh {int(weights.sum()):,}, "
-                f"and one of weight {int(weights[v]):,} fits nowhere"
+                f"the parts have room for {int(limits.sum()):,} in all, the vertices take {int(weights.sum()):,}, "
+                f"and one that takes {int(weights[v]):,} fits nowhere"
             )
         part[v] = best
         room[best] -= weights[v]

@@ -48,8 +48,10 @@ def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
     """Count what each subgraph holds and needs, and say what deserves a warning."""
     graph, cut = decomposition.graph, decomposition.cut
     projected = decomposition.projected(technique.footprint())
-    touched = cut.sum(axis=1)  # inner edges once, edges to other parts once: all that start in the part
-    kept = np.diagonal(cut) / np.maximum(touched, 1)
+    # Of the edges that touch a part's own vertices: those inside and to anchors are kept, those to other parts lost.
+    inside = np.diagonal(cut) + decomposition.to_anchors
+    touched = inside + cut.sum(axis=1) - np.diagonal(cut)
+    kept = inside / np.maximum(touched, 1)
     budgets = decomposition.budgets
     parts = tuple(
         PartSummary(
@@ -83,9 +85,11 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     if technique.aligned:
         pass  # its spaces agree by construction: anchors only save edges
     elif n_anchors < dim:
+        enough = dim <= decomposition.graph.n_vertices
+        remedy = f"leave more slack in the capacities, ask for --anchors {dim} or more, or lower" if enough else "lower"
         found.append(
             f"{n_anchors:,} anchors are fewer than the {dim} dimensions, so the rotation between two spaces is not "
-            f"determined; leave more slack in the capacities, ask for --anchors {dim} or more, or lower --dim"
+            f"determined; {remedy} --dim"
         )
     elif n_anchors < 2 * dim:
         found.append(
