@@ -50,6 +50,8 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "capacities hole": (["--capacities", "4,,4"], "empty place"),
     "capacities too small": (["--capacities", "1,1"], "2 vertices short"),
     "capacities and parts": (["--capacities", "4,4", "--parts", "2"], "only one of"),
+    "capacities beyond all": (["--capacities", "9223372036854775807,x"], "'x'"),
+    "dim beyond all": (["--dim", "99999999999999999999"], "dim"),
     "memory words": (["--memory", "much"], "2GB"),
     "memory too small": (["--memory", "1MB,1MB"], "before it holds a vertex"),
     "memory negative": (["--memory", "-4GB"], "4GB"),
@@ -61,7 +63,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "no such module": (["--technique", "no_such_module:f"], "no_such_module"),
     "no such function": (["--technique", "math:no_such"], "no_such"),
     "param without value": (["--param", "walks"], "key=value"),
-    "param unknown": (["--param", "walk=3"], "it has: dim, walks"),
+    "param unknown": (["--param", "walk=3"], "it has dim, walks"),
     "param words": (["--param", "walks=many"], "whole number"),
     "param out of range": (["--param", "walks=0"], "at least 1"),
     "dim zero": (["--dim", "0"], "dim"),
@@ -88,6 +90,18 @@ OTHER_LINES: dict[str, tuple[list[str], str]] = {
     "embed-part of nothing": (["embed-part", "."], "manifest"),
     "neighbors of nothing": (["neighbors", "no-such.npy", "3"], "no-such.npy"),
     "pip of nothing": (["evaluate", "pip", "no-such.npy", "no-such.npy"], "no-such.npy"),
+    "generate labels to missing folder": (
+        ["generate", "--vertices", "10", "--edges", "9", "-o", "x.txt", "--labels", "no/such/l.txt"],
+        "no/such",
+    ),
+    "generate over itself": (
+        ["generate", "--vertices", "10", "--edges", "9", "-o", "x.txt", "--labels", "x.txt"],
+        "two things",
+    ),
+    "generate ring that does not divide": (
+        ["generate", "--kind", "ring", "--vertices", "10", "--communities", "3", "-o", "x.txt"],
+        "multiple",
+    ),
     "generate no vertices": (["generate", "--vertices", "0", "-o", "x.txt"], "vertices"),
     "generate to missing folder": (["generate", "--vertices", "10", "--edges", "9", "-o", "no/such/x.txt"], "no/such"),
 }

@@ -17,7 +17,7 @@ from parge.embedding_files import check_output
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Where the aligned SOURCE goes.")
 @json_option
 def command(source: Path, reference: Path, out: Path, as_json: bool) -> None:
-    r"""Rotate SOURCE into the space of REFERENCE, from the ids they share; any tool may have made them.
+    """Rotate SOURCE into the space of REFERENCE, from the ids they share; any tool may have made them.
 
     \b
     Example:

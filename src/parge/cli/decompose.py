@@ -21,7 +21,7 @@ from parge.runs import open_run
 @click.option("--resume", is_flag=True, help="Write what is missing or damaged of the run that is there.")
 @json_option
 def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
-    r"""Decompose a graph into one folder a subgraph, for machines that share nothing.
+    """Decompose a graph into one folder a subgraph, for machines that share nothing.
 
     \b
     Example, the part folder carried to another machine and back:

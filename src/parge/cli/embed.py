@@ -35,7 +35,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    r"""Embed a graph in parts, each alone within its limits, and write all vectors in one space.
+    """Embed a graph in parts, each alone within its limits, and write all vectors in one space.
 
     OUT's suffix says the format: .npy, .npz, .parquet, or .vec/.emb/.txt (word2vec text).
     The run folder is removed when all is done, unless --run-dir names it.

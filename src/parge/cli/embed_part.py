@@ -25,7 +25,7 @@ from parge.memory import format_bytes, limit_memory, parse_bytes
 )
 @json_option
 def command(folder: Path, memory: str | None, allow: str, as_json: bool) -> None:
-    r"""Embed the subgraph in FOLDER, and write the result beside it. Needs nothing but that folder.
+    """Embed the subgraph in FOLDER, and write the result beside it. Needs nothing but that folder.
 
     \b
     Example:

@@ -32,18 +32,19 @@ from parge.graph.write import write
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="GRAPH", help="Where edges go.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Where labels go.")
 def command(out: Path, labels: Path | None, **options: Any) -> None:
-    r"""Write a graph with planted communities and their labels, or one of a plain shape.
+    """Write a graph with planted communities and their labels, or one of a plain shape.
 
     \b
     Example:
       parge generate --vertices 10000 --edges 80000 -o graph.txt.gz --labels labels.txt
     """
+    check_written(out, labels)
+    if labels is not None and options["kind"] not in {"planted", "tree"}:
+        raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
     with show.steps("generate") as tell:
         tell(f"{options['kind']} graph of {options['vertices']:,} vertices")
         made = _make(**options)
         graph = made.graph if isinstance(made, Planted) else made
-        if labels is not None and not isinstance(made, Planted):
-            raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
         tell(f"writing {out}")
         write(graph, out)
         if labels is not None and isinstance(made, Planted):
@@ -52,6 +53,18 @@ def command(out: Path, labels: Path | None, **options: Any) -> None:
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
         show.err.print(f"{n_isolated:,} vertices are isolated; read it with --vertices {graph.n_vertices}")
+
+
+def check_written(*paths: Path | None) -> None:
+    """Refuse paths that cannot be written, before any work."""
+    named = [path for path in paths if path is not None]
+    for path in named:
+        if not path.parent.is_dir():
+            raise InputError(f"{path} was to be written; the folder {path.parent} does not exist")
+        if path.is_dir():
+            raise InputError(f"{path} was to be written; it is a folder")
+    if len({path.resolve() for path in named}) < len(named):
+        raise InputError(f"{named[0]} was named for two things; each needs a file of its own")
 
 
 def _make(  # noqa: PLR0911  one line a kind
@@ -67,7 +80,7 @@ def _make(  # noqa: PLR0911  one line a kind
     if kind == "planted":
         return generate.planted(
             vertices,
-            8 * vertices if edges is None else edges,
+            min(8 * vertices, vertices * (vertices - 1) // 2) if edges is None else edges,
             communities=communities,
             mixing=mixing,
             exponent=exponent,
@@ -75,16 +88,24 @@ def _make(  # noqa: PLR0911  one line a kind
             seed=seed,
         )
     if kind == "tree":
-        extra = 0.5 if edges is None else max(0, edges - vertices + 1) / max(1, vertices - 1)
+        if edges is not None and edges < vertices - 1:
+            raise InputError(f"a tree of {vertices:,} vertices has at least {vertices - 1:,} edges; got {edges:,}")
+        extra = 0.5 if edges is None else (edges - vertices + 1) / max(1, vertices - 1)
         return generate.tree(vertices, extra_edges=extra, mixing=mixing, seed=seed)
     if kind == "ring":
-        n_cliques = communities or max(1, round(math.sqrt(vertices)))
-        return generate.ring_of_cliques(n_cliques, max(1, vertices // n_cliques))
+        n_cliques = communities or _divisor(vertices)
+        if vertices % n_cliques:
+            raise InputError(f"{n_cliques:,} equal cliques need a multiple of that many vertices; got {vertices:,}")
+        return generate.ring_of_cliques(n_cliques, vertices // n_cliques)
     if kind == "grid":
-        rows = max(1, math.isqrt(vertices))
-        return generate.grid(rows, vertices // rows)
+        return generate.grid(_divisor(vertices), vertices // _divisor(vertices))
     if kind == "star":
         return generate.star(vertices)
     if kind == "path":
         return generate.path(vertices)
     return generate.disconnected(vertices, seed=seed)
+
+
+def _divisor(number: int) -> int:
+    """Return the largest divisor that is at most the square root."""
+    return next(d for d in range(math.isqrt(number), 0, -1) if number % d == 0)

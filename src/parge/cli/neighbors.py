@@ -18,7 +18,7 @@ from parge.neighbors import neighbors
 @click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="How many.")
 @json_option
 def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
-    r"""List the vertices nearest to VERTEX by cosine.
+    """List the vertices nearest to VERTEX by cosine.
 
     \b
     Example:

@@ -14,7 +14,7 @@ from parge.plan import prepare
 @plan_options
 @json_option
 def command(as_json: bool, **options: Any) -> None:
-    r"""Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
+    """Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ from parge.runs import open_planned
 @memory_option
 @json_option
 def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory: str | None, as_json: bool) -> None:
-    r"""Reconcile the embedded parts of the run in DIR and write all vectors in one space.
+    """Reconcile the embedded parts of the run in DIR and write all vectors in one space.
 
     \b
     Example:

@@ -16,7 +16,7 @@ from parge.run.status import PartStatus, status
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    r"""Show what of the run in DIR is done, running, failed or waiting, and about how long the rest will take.
+    """Show what of the run in DIR is done, running, failed or waiting, and about how long the rest will take.
 
     \b
     Example:

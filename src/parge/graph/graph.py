@@ -70,7 +70,8 @@ class Graph:
                 f"the features have {self.features.shape[0]} rows, the graph has {n_vertices} vertices; "
                 "row i must belong to vertex i"
             )
-        for array in (self.indptr, self.indices, self.weights, self.ids):
+        features = () if self.features is None else (self.features.data, self.features.indices, self.features.indptr)
+        for array in (self.indptr, self.indices, self.weights, self.ids, *features):
             if array is not None:
                 array.flags.writeable = False
 
@@ -87,7 +88,9 @@ class Graph:
     @cached_property
     def degrees(self) -> IntArray:
         """Number of neighbours of each vertex."""
-        return np.diff(self.indptr)
+        degrees = np.diff(self.indptr)
+        degrees.flags.writeable = False
+        return degrees
 
     @cached_property
     def outside_ids(self) -> IdArray:
@@ -107,7 +110,10 @@ class Graph:
 
     def with_features(self, features: Any) -> "Graph":
         """Return the same graph with one row of features per vertex (dense or sparse)."""
-        return replace(self, features=sp.csr_matrix(features, dtype=np.float32))
+        matrix = sp.csr_matrix(features, dtype=np.float32, copy=True)
+        if not np.isfinite(matrix.data).all():
+            raise InputError("features must be finite numbers; some are NaN or infinite")
+        return replace(self, features=matrix)
 
     @staticmethod
     def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices: Any = None) -> "Graph":
