@@ -55,8 +55,9 @@ def adapt(
     Parameters
     ----------
     target : callable or object
-        A callable ``f(csr, rng)`` that returns one row per vertex; or an object with ``fit_transform(csr)`` (as
-        in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding`` (as in karateclub).
+        A callable ``f(csr, rng)``, or ``f(csr)``, that returns one row per vertex; or an object with
+        ``fit_transform(csr)`` (as in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding``
+        (as in karateclub).
         csr is the subgraph's symmetric adjacency matrix, scipy CSR in float32, and its own to change. Objects
         are copied for every subgraph, and ``random_state`` or ``seed``, where they have one, is set for it.
     dim : int, optional
@@ -134,7 +135,7 @@ class Adapted(Technique):
             return np.zeros((0, self.dim), np.float32)
         matrix = sp.csr_matrix(subgraph.graph.to_scipy(), copy=True)
         with one_thread(), _seeded(rng):
-            answer = self._fit(matrix, rng) if self._fits else self.target(matrix, rng)
+            answer = self._fit(matrix, rng) if self._fits else self._call(matrix, rng)
         progress(1.0)
         return self._filled(answer, subgraph.n_vertices)
 
@@ -150,6 +151,9 @@ class Adapted(Technique):
             + (_NETWORKX_BYTES_PER_VERTEX if graph else 0),
             GRAPH_BYTES_PER_EDGE + _MATRIX_COPIES * _MATRIX_BYTES + (_NETWORKX_BYTES_PER_EDGE if graph else 0),
         )
+
+    def _call(self, matrix: Any, rng: np.random.Generator) -> Any:
+        return self.target(matrix, rng) if _binds(self.target, 2) else self.target(matrix)
 
     def _fit(self, matrix: Any, rng: np.random.Generator) -> Any:
         seed = int(rng.integers(2**31 - 1))
@@ -258,11 +262,16 @@ def _check_callable(target: Any, name: str) -> None:
             "a technique is a Technique, a name, a callable f(csr, rng), or an object with fit_transform, or with fit "
             f"and get_embedding; got {target!r}, a {type(target).__name__}"
         )
+    if not (_binds(target, 2) or _binds(target, 1)):
+        raise InputError(f"{name} is called as f(csr, rng), but is declared as {name}{inspect.signature(target)}")
+
+
+def _binds(function: Any, count: int) -> bool:
+    """Return whether a function can be called with that many values; true where its signature is not known."""
     try:
-        signature = inspect.signature(target)
-    except ValueError:  # some built-in functions have none: calling tells
-        return
-    try:
-        signature.bind(None, None)
-    except TypeError as error:
-        raise InputError(f"{name} is called as f(csr, rng), but is {name}{signature}: {error}") from error
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions have no signature
+        return True
+    return True

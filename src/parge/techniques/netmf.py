@@ -6,8 +6,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse.csgraph
-from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
@@ -17,6 +15,7 @@ from parge.techniques.settings import check_integers
 from parge.techniques.spectral import (
     Matrix,
     adjacency_matrix,
+    components,
     eigen_footprint,
     largest,
     low_rank_eigenpairs,
@@ -24,7 +23,7 @@ from parge.techniques.spectral import (
     padded_vectors,
     top_eigenpairs,
 )
-from parge.typing import FloatArray
+from parge.typing import FloatArray, IntArray
 
 # Columns of the exact matrix computed at once.
 _COLUMNS = 64
@@ -132,7 +131,7 @@ class NetMF(Technique):
 
     def _low_rank(self, graph: Graph, rng: np.random.Generator, progress: Progress) -> "_LowRankLogarithm":
         S, root = _normalised(graph)
-        n_components, label = scipy.sparse.csgraph.connected_components(S, directed=False)
+        n_components, label = components(graph)
         degrees = np.divide(1.0, root**2, out=np.zeros_like(root), where=root > 0)
         volumes: Matrix = np.bincount(label, degrees, minlength=n_components).astype(np.float64)
         trivial = np.sqrt(degrees / np.where(volumes > 0, volumes, 1.0)[label])
@@ -159,7 +158,7 @@ class _LowRankLogarithm:
     """
 
     def __init__(
-        self, root: Matrix, label: NDArray[np.int32], volumes: Matrix, vectors: Matrix, powers: Matrix, factor: float
+        self, root: Matrix, label: IntArray, volumes: Matrix, vectors: Matrix, powers: Matrix, factor: float
     ) -> None:
         self.order = np.argsort(label, kind="stable")
         self.label = label[self.order]

@@ -23,14 +23,15 @@ Product = Callable[[Matrix], Matrix]
 BLOCK = 4
 
 # Rows of a tall matrix that are copied at once where it is overwritten in place.
-ROWS = 1024
+ROWS = 512
 
-# Python, numpy, scipy and numba as a worker loads them, without a compiled kernel (measured: 130-150 MB).
-LINEAR_ALGEBRA_BYTES = 190_000_000
+# Python, numpy and scipy.sparse as a worker loads them, no compiled kernel among it: 50-60 MB of memory, 95 MB of
+# address space that counts against a limit. (Modules of scipy that load its own BLAS would add 40 MB to that.)
+LINEAR_ALGEBRA_BYTES = 104_000_000
 
-# The float64 adjacency matrix beside the graph, on both sides of an edge: 8 more for weights, 16 for the values,
-# 8 for the single precision they come from.
-MATRIX_BYTES_PER_EDGE = GRAPH_BYTES_PER_EDGE + 32
+# The float64 adjacency matrix beside the graph, both directions of an edge: 8 for weights (or for the ones in
+# their place, while values are made of them), 16 for the values.
+MATRIX_BYTES_PER_EDGE = GRAPH_BYTES_PER_EDGE + 26
 MATRIX_BYTES_PER_VERTEX = GRAPH_BYTES_PER_VERTEX + 4
 
 
@@ -84,30 +85,39 @@ def top_eigenpairs(
     vectors : (n_vertices, k) float64
         Orthonormal, each with a positive entry of largest magnitude.
     """
-    width = basis_width(k)
+    kept, width = whole_blocks(k), basis_width(k)
     if n_vertices <= width + BLOCK:
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
         best = np.argsort(-rank(values), kind="stable")[:k]
         return values[best], fix_signs(vectors[:, best])
-    space = _KrylovSpace(product, n_vertices, k, width, rng)
+    space = _KrylovSpace(product, n_vertices, kept, width, rng)
     settled = -np.inf
     for cycle in range(cycles):
         values, residual = space.cycle(rank)
         total, scale = float(rank(values).sum()), float(np.abs(values).max())
         if residual > tolerance * scale:
             space.resume()
-        elif total > settled + k * tolerance * scale:
+        elif total > settled + kept * tolerance * scale:
             settled = total
             space.explore()
         else:
             break
         progress((cycle + 1) / cycles)
-    return values, fix_signs(space.basis[:, :k])
+    return values[:k], fix_signs(space.basis[:, :k])
 
 
 def basis_width(k: int) -> int:
     """Return how many vectors `top_eigenpairs` holds for k eigenpairs, one block apart."""
-    return k + BLOCK * -(-max(k, 8 * BLOCK) // BLOCK)
+    return whole_blocks(k) + whole_blocks(max(k, 8 * BLOCK))
+
+
+def whole_blocks(k: int) -> int:
+    """Return k rounded up to whole blocks, since a basis grows by blocks.
+
+    >>> whole_blocks(1), whole_blocks(2 * BLOCK)
+    (4, 8)
+    """
+    return BLOCK * -(-k // BLOCK)
 
 
 class _KrylovSpace:
@@ -191,10 +201,11 @@ def rotate_rows(tall: Matrix, width: int, rotation: Matrix) -> None:
 
 
 def fix_signs(vectors: Matrix) -> Matrix:
-    """Flip columns so that the entry of largest magnitude is positive; the first one where several are."""
-    if vectors.size:
-        peaks = np.abs(vectors).argmax(axis=0)
-        vectors *= np.where(vectors[peaks, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    """Flip columns in place so that the entry of largest magnitude is positive."""
+    if len(vectors):
+        for column in vectors.T:  # one at a time: magnitudes of all would double the memory
+            if column.max() < -column.min():
+                np.negative(column, out=column)
     return vectors
 
 
@@ -298,6 +309,28 @@ def adjacency_matrix(graph: Graph) -> Any:
     """Return the symmetric adjacency matrix in float64, so that no product converts it again."""
     single = graph.to_scipy()
     return with_values(single, single.data.astype(np.float64))
+
+
+def components(graph: Graph) -> tuple[int, NDArray[np.int64]]:
+    """Return the number of connected components, and that of each vertex, in order of their first vertices.
+
+    Every vertex takes the least label around it, and labels that of their label, until nothing changes: a few
+    rounds. By hand, because `scipy.sparse.csgraph` loads a second BLAS, whose 40 MB count against a worker's limit.
+    """
+    label = np.arange(graph.n_vertices)
+    connected = np.flatnonzero(graph.degrees)
+    starts = graph.indptr[connected]
+    while connected.size:
+        least = np.minimum.reduceat(label[graph.indices], starts)
+        if (least >= label[connected]).all():
+            break
+        # The least label reaches the vertex, and the vertex that its own label names: trees of labels merge whole.
+        np.minimum.at(label, label[connected], least)
+        label[connected] = np.minimum(label[connected], least)
+        while (label[label] != label).any():
+            label = label[label]
+    firsts, number = np.unique(label, return_inverse=True)
+    return firsts.size, number
 
 
 def with_values(matrix: Any, values: Matrix) -> Any:
