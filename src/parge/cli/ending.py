@@ -1,7 +1,9 @@
 """How a command ends early: signals that ask for it, and what it then says about going on."""
 
+import os
 import shlex
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -12,8 +14,11 @@ from types import FrameType
 import click
 
 from parge.engine.base import failed_task
-from parge.errors import PargeError
+from parge.errors import InputError, PargeError
 from parge.memory import bytes_wanted, current_limit, format_bytes, limit_memory, parse_bytes, peak_bytes, private_bytes
+
+# Blocks in flight while vectors are merged and written; without it nothing could be done.
+_ROOM = 64_000_000
 
 # Asked to end by an operator, a batch system or a closed terminal: the same as Ctrl-C.
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -110,17 +115,31 @@ def recorded(folder: Path) -> Iterator[None]:
         raise failure from error
 
 
+def spare_memory(arguments: list[str]) -> None:
+    """Have the libraries, which are not loaded yet, take little where the coordinator's memory is to be limited.
+
+    The limit counts stacks and buffers of threads, which BLAS makes one a core, and addresses that arrow's own
+    allocator takes by the gigabyte. The coordinator uses one thread of BLAS anyway.
+    """
+    if any(word.startswith("--coordinator-memory") for word in arguments):
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
 @contextmanager
 def capped_coordinator(size: str | None) -> Iterator[None]:
     """Have the system refuse this process more private memory than `size` while inside; workers have their own."""
     if size is None:
         yield
         return
-    limit, held = parse_bytes(size), private_bytes()
-    if limit <= held:
-        raise click.BadParameter(
-            f"{size} is less than the {format_bytes(held)} that parge holds before it reads anything",
-            param_hint="--coordinator-memory",
+    limit = parse_bytes(size)
+    _rehearse()
+    least = private_bytes() + _ROOM
+    if limit < least:
+        raise InputError(
+            f"--coordinator-memory {size} is less than parge and its libraries take before they read anything; "
+            f"give {-(-least // 10**6)}MB or more"
         )
     limit_memory(limit)
     try:
@@ -133,6 +152,33 @@ def capped_coordinator(size: str | None) -> Iterator[None]:
         ) from error
     finally:
         limit_memory(None)
+
+
+def _rehearse() -> None:
+    """Run the whole way on a graph of a few vertices, so that every library is loaded and has what it keeps.
+
+    Where a limit stops arrow from taking its first buffers it ends the process, and OpenBLAS tries for ever;
+    neither raises MemoryError. (They and all else keep about 300 MB.)
+    """
+    import numpy as np
+    import scipy.linalg
+
+    from parge.graph.read import read
+    from parge.pipeline import embed_to_file
+    from parge.plan import Plan
+    from parge.techniques.sgc import SGC
+
+    with tempfile.TemporaryDirectory(prefix="parge-") as folder:
+        edges = Path(folder) / "edges.txt"
+        edges.write_text("".join(f"{u} {(u * step + 1) % 40}\n" for u in range(40) for step in (1, 3, 7)))
+        plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, reconcile="consensus", engine="serial")
+        for suffix in ("npy", "parquet"):
+            embed_to_file(read(edges), plan, Path(folder) / f"out.{suffix}", run_dir=Path(folder) / suffix)
+    # numpy and scipy have a BLAS each, which takes its buffer at the first product that is not small.
+    square = np.eye(400)
+    np.linalg.qr(square @ square)
+    scipy.linalg.svd(square)
+    scipy.linalg.eigh(square)
 
 
 memory_option = click.option(

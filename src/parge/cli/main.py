@@ -7,7 +7,7 @@ import sys
 import click
 
 import parge
-from parge.cli.ending import interrupted_by_signals
+from parge.cli.ending import interrupted_by_signals, spare_memory
 from parge.errors import PargeError
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
@@ -66,6 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    spare_memory(given)
     try:
         with interrupted_by_signals():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))

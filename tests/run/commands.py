@@ -1,0 +1,61 @@
+"""Real parge processes for tests: started, watched, ended."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+PARGE = [sys.executable, "-m", "parge"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", **more}
+
+
+def start(folder: Path, *arguments: object, **more: str) -> "subprocess.Popen[str]":
+    """Start a command in a folder; what it says is kept."""
+    return subprocess.Popen(
+        [*PARGE, *map(str, arguments)],
+        cwd=folder,
+        env=environment(**more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(folder: Path, *arguments: object, code: int = 0, **more: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder to its end, which must be with that exit code and without a traceback of ours."""
+    done = subprocess.run(
+        [*PARGE, *map(str, arguments)], cwd=folder, env=environment(**more), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stderr[-3000:]}"
+    return done
+
+
+def workers(parent: int) -> list[psutil.Process]:
+    """Return the worker processes of a coordinator."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child for child in psutil.Process(parent).children() if alive(child.pid)]
+    return []
+
+
+def alive(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """Return what the condition returns as soon as it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+    return found
