@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
+from pyarrow import parquet
 from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.graph.read import read
 from parge.testing.graphs import assert_graph_laws, graphs
 
 PATH = {(0, 1), (1, 2)}
@@ -308,3 +311,25 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(InputError, match="needs networkx, which is not installed: pip install networkx"):
         Graph.from_edges([0], [1]).to_networkx()
+
+
+def test_ids_beyond_64_bits_in_a_late_row_make_all_ids_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are read one by one; the kind of ids is decided for all of them."""
+    monkeypatch.setattr("parge.graph.frame._BATCH", 2)
+    for place in (0, -1):
+        source = np.arange(5, dtype=np.uint64)
+        source[place] = 2**63 + 7
+        table = pa.table({"source": source, "target": np.arange(10, 15, dtype=np.uint64)})
+        parquet.write_table(table, tmp_path / "g.parquet", row_group_size=1)
+        found = read(tmp_path / "g.parquet")
+        assert (found.n_vertices, found.n_edges) == (10, 5)
+        assert found.ids is not None
+        assert str(2**63 + 7) in found.ids.tolist()
+
+
+def test_igraph_names_that_repeat_or_are_missing_are_refused() -> None:
+    for names in (["a", "a", "b"], ["a", None, "b"]):
+        graph = igraph.Graph([(0, 1), (1, 2)])
+        graph.vs["name"] = names
+        with pytest.raises(InputError):
+            Graph.from_igraph(graph)

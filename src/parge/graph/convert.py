@@ -40,6 +40,8 @@ def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     """Build a graph from an igraph graph; see `Graph.from_igraph`."""
     n_vertices = graph.vcount()
     vertices = _names(graph.vs["name"]) if "name" in graph.vs.attributes() else np.arange(n_vertices)
+    if np.unique(vertices).size < vertices.size:
+        raise InputError("every vertex needs a name of its own; some names of the igraph graph repeat")
     edges = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
     weights = _weights(graph.es[weight]) if weight in graph.es.attributes() else None
     return _named(vertices, edges[:, 0], edges[:, 1], weights, directed=graph.is_directed())
@@ -158,11 +160,11 @@ def _names(names: list[Any]) -> IdArray:
     if all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
         small = all(-(2**63) <= name < 2**63 for name in names)
         return np.array(names, np.int64) if small else np.array([str(name) for name in names], STRING)
-    other = next((name for name in names if not isinstance(name, str)), None)
-    if other is not None:
+    others = [name for name in names if not isinstance(name, str)]
+    if others:
         raise InputError(
-            f"vertex names must be all integers or all strings; found {other!r} ({type(other).__name__}); relabel the "
-            "vertices, for example with networkx.convert_node_labels_to_integers"
+            f"vertex names must be all integers or all strings; found {others[0]!r} ({type(others[0]).__name__}); "
+            "relabel the vertices, for example with networkx.convert_node_labels_to_integers"
         )
     return np.array(names, STRING)
 

@@ -13,7 +13,7 @@ from parge.typing import FloatArray, IdArray
 
 
 class Gatherer:
-    """Collects runs of edges, all with integer ids or all with strings.
+    """Collects runs of edges with integer ids or with strings; one run of strings makes all of them strings.
 
     Integers are kept as 32 bits where they fit, strings as places in a list of names, one list a run.
     """
@@ -25,6 +25,12 @@ class Gatherer:
 
     def add(self, ends: Any, weights: FloatArray | None = None) -> None:
         """Add edges: a pair of arrow columns of integers, or strings as `encoded` returns them; and their weights."""
+        if self._named and isinstance(ends, tuple):
+            ends = _as_names(ends)
+        elif self._ends[0] and not isinstance(ends, tuple):
+            # Such as unsigned ids of which only a late one is beyond 64 bits: the order of runs is the weights' order.
+            self._named = [_as_names((pa.array(u), pa.array(v))) for u, v in zip(*self._ends, strict=True)]
+            self._ends = ([], [])
         if isinstance(ends, tuple):
             for runs, column in zip(self._ends, ends, strict=True):
                 runs.append(_integers(column))
@@ -55,6 +61,11 @@ def encoded(source: Any, target: Any) -> Any:
     """Return two columns of strings, one after the other, as places in one dictionary."""
     chunks = [*_chunks(source), *_chunks(target)]
     return pc.dictionary_encode(pa.chunked_array(chunks, source.type).combine_chunks())
+
+
+def _as_names(ends: tuple[Any, Any]) -> Any:
+    source, target = (column.cast(pa.large_string()) for column in ends)
+    return encoded(source, target)
 
 
 def _chunks(column: Any) -> list[Any]:
