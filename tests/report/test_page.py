@@ -103,6 +103,7 @@ def test_the_embedding_is_drawn_where_it_was_refined(graph: Graph, kept: Path, t
     merged = parge.embed(graph, plan())
     same = write_report(kept, tmp_path / "same.html", embedding=merged)
     assert data_of(same)["views"] == ["before", "after"]
+    assert data_of(same) == data_of(write_report(kept, tmp_path / "folder.html"))
     assert "on the machines there were" in same.read_text()  # the embedding's own report has the times
     shuffled = Embedding(merged.vectors[::-1] * 2, merged.ids[::-1])
     refined = write_report(kept, tmp_path / "refined.html", embedding=shuffled)

@@ -10,8 +10,10 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.events import ignore
-from parge.pipeline import reconcile_parts
+from parge.pipeline import one_blas_thread, reconcile_parts
+from parge.reconcile.base import Map
 from parge.reconcile.reconciliation import Reconciliation
+from parge.reconcile.registry import resolve
 from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
@@ -106,12 +108,16 @@ def collect(
     if embedding is not None:
         _check_same_vertices(run, embedding)
         report = report or (embedding.report if {"seconds", "reconcile"} <= set(embedding.report) else None)
-    reconciliation = reconcile_parts(run, ignore)
-    sample = draw_sample(decomposition, run.local_vectors, reconciliation.maps)
+    if report is None:
+        reconciliation = reconcile_parts(run, ignore)
+        report, maps = _numbers(run, reconciliation), reconciliation.maps
+    else:
+        maps = _maps(run)
+    sample = draw_sample(decomposition, run.local_vectors, maps)
     n_inside = int(np.trace(decomposition.cut))
     return Findings(
         title=title,
-        report=report or _numbers(run, reconciliation),
+        report=report,
         technique=_technique(run),
         cut=decomposition.cut,
         inside=n_inside,
@@ -128,6 +134,14 @@ def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
     # From the folder alone, the time of embedding is that of all workers together: nobody waited so long.
     numbers["seconds"] = {key: value for key, value in numbers["seconds"].items() if key not in ("embed", "total")}
     return numbers
+
+
+def _maps(run: Run) -> tuple[Map, ...]:
+    """Return the maps alone: the residuals, which take as long again, are known already."""
+    n_anchors = run.decomposition.anchors.size
+    with one_blas_thread():
+        anchors = [vectors[len(vectors) - n_anchors :] for vectors in run.local_vectors]
+        return resolve(str(run.plan.reconcile)).maps(anchors)
 
 
 def _technique(run: Run) -> dict[str, Any]:

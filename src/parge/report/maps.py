@@ -71,7 +71,7 @@ def _groups(atlas: Atlas, by: str) -> IntArray:
 
 
 def _dots(atlas: Atlas, plane: IntArray, groups: IntArray, by: str) -> list[Markup]:
-    """Return one path a group and round; a dot is a line of no length with round ends."""
+    """Return one path a group and round; a dot is a very short line with round or square ends."""
     is_copy, number = atlas.sample.is_copy, np.arange(len(plane))
     drawn = []
     for turn in range(_ROUNDS):
@@ -93,7 +93,7 @@ def _copies(atlas: Atlas, plane: IntArray, groups: IntArray, by: str) -> list[Ma
 
 
 def _path(plane: IntArray, chosen: BoolArray, class_: str, group: int) -> Markup:
-    return tag("path", class_=class_, data_group=group, d="".join(f"M{x} {y}h0" for x, y in plane[chosen].tolist()))
+    return tag("path", class_=class_, data_group=group, d="".join(f"M{x} {y}h.01" for x, y in plane[chosen].tolist()))
 
 
 def _links(plane: IntArray, place: IntArray, is_copy: BoolArray) -> str:
@@ -209,7 +209,7 @@ def _legend(atlas: Atlas, by: str, entries: Sequence[tuple[int, Any]]) -> Markup
 
 
 def _legend_mark(class_: str) -> Markup:
-    dot = tag("path", class_=f"dot {class_}", d="M7 7h0")
+    dot = tag("path", class_=f"dot {class_}", d="M7 7h.01")
     return tag("svg", dot, class_="swatch", width=14, height=14, aria_hidden="true")
 
 

@@ -53,7 +53,7 @@
       const copy = data.copy[row], group = groupOf(row, by);
       const round = copy ? data.rounds : row % data.rounds;
       const key = round + " " + group;
-      const dot = "M" + Math.round(at[2 * row]) + " " + Math.round(at[2 * row + 1]) + "h0";
+      const dot = "M" + Math.round(at[2 * row]) + " " + Math.round(at[2 * row + 1]) + "h.01";
       const path = paths.get(key);
       if (path) path.d += dot;
       else paths.set(key, { round, group, copy, d: dot });

@@ -7,6 +7,7 @@ import numpy as np
 
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
+from parge.rows import forget
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
 
@@ -72,6 +73,7 @@ def draw_sample(
         mine = decomposition.own(i)
         rows = [np.searchsorted(mine, members), mine.size + np.searchsorted(decomposition.anchors, anchors)]
         read = np.asarray(vectors[np.concatenate(rows)])
+        forget(vectors)
         place.append(np.searchsorted(vertices, np.concatenate([members, anchors])))
         part.append(np.full(len(read), i))
         before.append(read)
