@@ -49,7 +49,7 @@ def command(
     title: str,
     projection: str,
 ) -> None:
-    r"""Write one HTML page about the run in RUN, whose subgraphs are all embedded.
+    """Write one HTML page about the run in RUN, whose subgraphs are all embedded.
 
     The page needs no network: sizes against capacities, lost edges, time and memory against projection,
     residuals, and a map of the embedding before and after reconciling.
