@@ -18,12 +18,8 @@ Matrix = NDArray[np.float64]
 Product = Callable[[Matrix], Matrix]
 """Multiplies (n, b) columns by a symmetric (n, n) matrix that need not exist."""
 
-# Four columns at a time: one column misses repeated eigenvalues, and eight needed 1.5 to 3 times the products
-# (128 eigenpairs of blogcatalog, cora and ca-AstroPh).
-BLOCK = 4
-
 # Rows of a tall matrix that are copied at once where it is overwritten in place.
-ROWS = 512
+ROWS = 256
 
 # Python, numpy and scipy.sparse as a worker loads them, no compiled kernel among it: 50-60 MB of memory, 95 MB of
 # address space that counts against a limit. (Modules of scipy that load its own BLAS would add 40 MB to that.)
@@ -60,12 +56,12 @@ def top_eigenpairs(
     *,
     rank: Callable[[Matrix], Matrix] = magnitude,
     tolerance: float = 1e-8,
-    cycles: int = 40,
+    cycles: int = 80,
     progress: Progress = silent,
 ) -> tuple[Matrix, Matrix]:
     """Return the min(k, n_vertices) eigenpairs of a symmetric matrix that `rank` highest, best first.
 
-    Block Lanczos with thick restarts (Wu and Simon, 2000): a basis of 2k vectors grows by `BLOCK` columns at a
+    Block Lanczos with thick restarts (Wu and Simon, 2000): a basis of 1.5 k vectors grows by a few columns at a
     time, and restarts from its k best Ritz vectors. When all residuals are under ``tolerance * |largest|``,
     one more cycle starts from fresh random columns, and the answer stands only if that cycle finds nothing
     better: a Krylov space alone holds few copies of a repeated eigenvalue, and graphs of many components
@@ -85,19 +81,18 @@ def top_eigenpairs(
     vectors : (n_vertices, k) float64
         Orthonormal, each with a positive entry of largest magnitude.
     """
-    kept, width = whole_blocks(k), basis_width(k)
-    if n_vertices <= width + BLOCK:
+    if n_vertices <= sum(basis_sizes(k)):
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
         best = np.argsort(-rank(values), kind="stable")[:k]
         return values[best], fix_signs(vectors[:, best])
-    space = _KrylovSpace(product, n_vertices, kept, width, rng)
+    space = _KrylovSpace(product, n_vertices, k, rng)
     settled = -np.inf
     for cycle in range(cycles):
         values, residual = space.cycle(rank)
         total, scale = float(rank(values).sum()), float(np.abs(values).max())
         if residual > tolerance * scale:
             space.resume()
-        elif total > settled + kept * tolerance * scale:
+        elif total > settled + k * tolerance * scale:
             settled = total
             space.explore()
         else:
@@ -106,39 +101,39 @@ def top_eigenpairs(
     return values[:k], fix_signs(space.basis[:, :k])
 
 
-def basis_width(k: int) -> int:
-    """Return how many vectors `top_eigenpairs` holds for k eigenpairs, one block apart."""
-    return whole_blocks(k) + whole_blocks(max(k, 8 * BLOCK))
+def basis_sizes(k: int) -> tuple[int, int]:
+    """Return how many vectors `top_eigenpairs` holds for k eigenpairs, and the columns of a product, held beside.
 
-
-def whole_blocks(k: int) -> int:
-    """Return k rounded up to whole blocks, since a basis grows by blocks.
-
-    >>> whole_blocks(1), whole_blocks(2 * BLOCK)
-    (4, 8)
+    One column at a time misses repeated eigenvalues, many take more products, few make slow ones: for k = 128 four
+    took three quarters of the time of eight, for k = 256 eight took two thirds of that of four (blogcatalog). A basis
+    of 2k took as long as 1.5 k.
     """
-    return BLOCK * -(-k // BLOCK)
+    block = 4 if k <= 128 else 8
+    kept, added = (block * -(-size // block) for size in (k, max(k // 2, 32)))  # a basis grows by whole blocks
+    return kept + added, block
 
 
 class _KrylovSpace:
     """An orthonormal basis V that grows, restarts and remembers ``V^T A V``."""
 
-    def __init__(self, product: Product, n_vertices: int, k: int, width: int, rng: np.random.Generator) -> None:
-        self.product, self.k, self.width, self.rng = product, k, width, rng
-        self.basis: Matrix = np.empty((n_vertices, width + BLOCK), order="F")
-        self.projected: Matrix = np.zeros((width, width))
+    def __init__(self, product: Product, n_vertices: int, k: int, rng: np.random.Generator) -> None:
+        self.product, self.rng = product, rng
+        self.width, self.block = basis_sizes(k)
+        self.k = self.block * -(-k // self.block)
+        self.basis: Matrix = np.empty((n_vertices, self.width + self.block), order="F")
+        self.projected: Matrix = np.zeros((self.width, self.width))
         self.first = 0
-        self.coupling: Matrix = np.zeros((BLOCK, k))
+        self.coupling: Matrix = np.zeros((self.block, self.k))
         self._append_random(0)
 
     def cycle(self, rank: Callable[[Matrix], Matrix]) -> tuple[Matrix, float]:
         """Fill the basis, keep its k best Ritz vectors; return their values and the largest residual."""
-        for start in range(self.first, self.width, BLOCK):
-            leftover = self._extend(start, start + BLOCK)
+        for start in range(self.first, self.width, self.block):
+            leftover = self._extend(start, start + self.block)
         values, rotation = np.linalg.eigh(self.projected)
         best = np.argsort(-rank(values), kind="stable")[: self.k]
         values, rotation = values[best], rotation[:, best]
-        self.coupling = leftover @ rotation[-BLOCK:]
+        self.coupling = leftover @ rotation[-self.block :]
         rotate_rows(self.basis, self.width, rotation)
         self.projected[:] = 0
         np.fill_diagonal(self.projected[: self.k, : self.k], values)
@@ -147,7 +142,7 @@ class _KrylovSpace:
 
     def resume(self) -> None:
         """Go on from the residual of the last cycle."""
-        end = self.k + BLOCK
+        end = self.k + self.block
         self.basis[:, self.k : end] = self.basis[:, self.width :]
         self.projected[self.k : end, : self.k] = self.coupling
         self.projected[: self.k, self.k : end] = self.coupling.T
@@ -157,7 +152,7 @@ class _KrylovSpace:
         self._append_random(self.k)
 
     def _extend(self, start: int, end: int) -> Matrix:
-        """Multiply the newest block, append what is new in it, return its coefficients (a BLOCK x BLOCK matrix)."""
+        """Multiply the newest block, append what is new in it, return its coefficients in that."""
         image = self.product(self.basis[:, start:end])
         seen = self._remove_known(image, end)
         self.projected[:end, start:end] = seen
@@ -169,12 +164,12 @@ class _KrylovSpace:
             filled[:, spent] = self.rng.standard_normal((image.shape[0], int(spent.sum())))
             fresh = self._orthonormal_to(end, filled)
             coefficients = fresh.T @ image
-        self.basis[:, end : end + BLOCK] = fresh
+        self.basis[:, end : end + self.block] = fresh
         return coefficients
 
     def _append_random(self, end: int) -> None:
-        columns = self.rng.standard_normal((self.basis.shape[0], BLOCK))
-        self.basis[:, end : end + BLOCK] = self._orthonormal_to(end, columns)
+        columns = self.rng.standard_normal((self.basis.shape[0], self.block))
+        self.basis[:, end : end + self.block] = self._orthonormal_to(end, columns)
 
     def _orthonormal_to(self, end: int, columns: Matrix) -> Matrix:
         self._remove_known(columns, end)
@@ -271,13 +266,20 @@ def randomised_svd(
 
 
 def low_rank_eigenpairs(
-    product: Product, n_vertices: int, k: int, rng: np.random.Generator, *, passes: int, progress: Progress = silent
+    product: Product,
+    n_vertices: int,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    passes: int,
+    oversampling: int,
+    progress: Progress = silent,
 ) -> tuple[Matrix, Matrix]:
     """Return the k eigenpairs of largest magnitude, nearly, of a symmetric matrix whose product is dear.
 
     Subspace iteration: one product with all columns a pass, then Rayleigh and Ritz.
     """
-    k, width = min(k, n_vertices), min(k + 32, n_vertices)
+    k, width = min(k, n_vertices), min(k + oversampling, n_vertices)
     basis = orthonormalise(rng.standard_normal((n_vertices, width)))
     for i in range(passes):
         image = product(basis)
@@ -340,12 +342,12 @@ def with_values(matrix: Any, values: Matrix) -> Any:
 
 def eigen_footprint(n_pairs: int, dim: int) -> Footprint:
     """Return the bound for a technique that computes eigenpairs of a graph's matrix, and vectors from them."""
-    width = basis_width(n_pairs) + BLOCK
-    small = 8 * (3 * (width + BLOCK) ** 2 + 2 * ROWS * width)
-    columns = 8 * BLOCK * 8  # products, projections and their copies, a block each
+    width, block = basis_sizes(n_pairs)
+    small = 8 * (3 * (width + block) ** 2 + 2 * ROWS * width)
+    columns = 8 * block * 8  # products, projections and their copies, a block each
     return Footprint(
         LINEAR_ALGEBRA_BYTES + small,
-        MATRIX_BYTES_PER_VERTEX + 8 * width + columns + 4 * dim,
+        MATRIX_BYTES_PER_VERTEX + 8 * (width + block) + columns + 4 * dim,
         MATRIX_BYTES_PER_EDGE,
     )
 
