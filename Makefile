@@ -5,8 +5,10 @@ BIN    := $(VENV)/bin
 GRAPH  ?=
 PARTS  ?= 8
 JOBS   ?= 2
+SEEDS  ?= 5
+QUICK  ?=
 
-.PHONY: demo test lint format bench-reads bench-plans clean
+.PHONY: demo test lint format bench-reads bench-plans bench-f1 bench-paper clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,22 +20,29 @@ demo: $(BIN)/.installed
 	$(BIN)/parge demo --parts $(PARTS) $(if $(GRAPH),--graph $(GRAPH))
 
 lint: $(BIN)/.installed
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs/examples
+	$(BIN)/ruff format --check src tests benchmarks docs/examples
 	$(BIN)/mypy
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 format: $(BIN)/.installed
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks docs/examples
+	$(BIN)/ruff format src tests benchmarks docs/examples
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py
 
 bench-plans: $(BIN)/.installed
 	$(BIN)/python benchmarks/plans_at_scale.py
+
+bench-f1: $(BIN)/.installed
+	$(BIN)/python benchmarks/matches_published_f1.py
+
+# The paper's tables and figures: hours, but it goes on where it stopped; QUICK=1 tries it in two minutes.
+bench-paper: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.paper --seeds $(SEEDS) $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

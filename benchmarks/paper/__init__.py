@@ -1,0 +1,1 @@
+"""The paper's tables and figures, computed again: ``python -m benchmarks.paper`` (``make bench-paper``)."""
