@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.seeds import stream
-from parge.techniques.spectral import BLOCK, one_thread, top_eigenpairs
+from parge.techniques.spectral import one_thread, top_eigenpairs
 
 Matrix = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Signal:
         return int(self.root.shape[0])
 
     def spectrum(self, k: int, seed: int = 0) -> Spectrum:
-        """Return k or a few more singular values and vectors; of a small graph, all of them."""
+        """Return k singular values and vectors; of a small graph, all of them."""
         n = self.n_vertices
         with one_thread():
             if n <= DENSE_UP_TO:
@@ -87,8 +87,7 @@ class Signal:
                 best = np.argsort(-np.abs(values), kind="stable")
                 values, vectors = values[best], vectors[:, best]
             else:
-                count = min(n, BLOCK * -(-k // BLOCK))  # whole blocks, as the solver works in them
-                values, vectors = top_eigenpairs(self.root.__matmul__, n, count, stream(seed, "spectrum"))
+                values, vectors = top_eigenpairs(self.root.__matmul__, n, min(k, n), stream(seed, "spectrum"))
         strengths = np.abs(values)
         strengths[strengths <= n * np.finfo(np.float64).eps * strengths.max(initial=0.0)] = 0.0
         return Spectrum(strengths**self.power, vectors)
