@@ -1,0 +1,110 @@
+"""The commands as a user runs them, one after the other; JSON alone on stdout."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parge.cli.main import run
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a graph of 300 vertices and its labels."""
+    monkeypatch.chdir(tmp_path)
+    made = [
+        "generate",
+        "--vertices",
+        "300",
+        "--edges",
+        "1800",
+        "--communities",
+        "4",
+        "-o",
+        "g.txt",
+        "--labels",
+        "l.txt",
+    ]
+    assert run(made) == 0
+    return tmp_path
+
+
+def answer(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    """Run a command with --json and return what it printed on stdout, which must be one JSON object."""
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+SMALL = ["--dim", "8", "--param", "walks=2", "--param", "walk_length=10", "--engine", "serial"]
+
+
+def test_plan_prints_the_contract_s_keys(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(["plan", "g.txt", "--capacities", "120,150,200", "--dim", "8"], capsys)
+    assert {"vertices", "edges", "dim", "anchors", "lost_edges", "parts"} <= set(found)
+    parts = found["parts"]
+    assert isinstance(parts, list)
+    assert [part["capacity"] for part in parts] == [120, 150, 200]
+    assert all(part["vertices"] <= part["capacity"] for part in parts)
+    assert all({"vertices", "capacity", "edges", "projected_bytes"} <= set(part) for part in parts)
+    assert run(["plan", "g.txt", "--parts", "3", "--dim", "8"]) == 0
+    printed = capsys.readouterr()
+    assert "lost edges" in printed.out
+    assert "reading the graph" in printed.err
+    assert not list(world.glob("*.run"))
+
+
+def test_memory_budgets_are_shown_and_kept(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(["plan", "g.txt", "--memory", "1GB,1GB", "--dim", "8"], capsys)
+    parts = found["parts"]
+    assert isinstance(parts, list)
+    assert all(part["projected_bytes"] <= part["budget_bytes"] == 10**9 for part in parts)
+
+
+def test_from_graph_to_scores(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = answer(["embed", "g.txt", "-o", "v.npy", "--parts", "3", *SMALL], capsys)
+    assert report["vertices"] == 300
+    assert np.load(world / "v.npy").shape == (300, 8)
+    assert len((world / "v.ids.txt").read_text().split()) == 300
+    assert not (world / "v.npy.run").exists(), "a run folder that nobody asked for goes away"
+    assert run(["embed", "g.txt", "-o", "w.parquet", "--technique", "hope", "--dim", "8", "--engine", "serial"]) == 0
+    pip = answer(["evaluate", "pip", "v.npy", "w.parquet"], capsys)
+    assert set(pip) == {"pip", "per_vertex", "relative"}
+    score = answer(["evaluate", "classify", "w.parquet", "l.txt", "--repeats", "2"], capsys)
+    assert {"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats"} <= set(score)
+    assert score["micro_f1"]["mean"] > 0.5  # type: ignore[index]
+    links = answer(["evaluate", "links", "g.txt", "--parts", "2", *SMALL], capsys)
+    assert set(links) == {"cosine", "dot", "logistic", "adamic_adar"}
+    near = answer(["neighbors", "w.parquet", "7", "-k", "3"], capsys)
+    assert len(near["neighbors"]) == 3  # type: ignore[arg-type]
+    assert answer(["align", "v.npy", "w.parquet", "-o", "a.vec"], capsys)["shared"] == 300
+
+
+def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["--parts", "2", "--seed", "4", *SMALL]
+    assert run(["embed", "g.txt", "-o", "one.npy", *plan]) == 0
+    assert run(["decompose", "g.txt", "--run-dir", "run", *plan]) == 0
+    for part in ("000", "001"):
+        assert run(["embed-part", f"run/parts/{part}"]) == 0
+    states = answer(["status", "run"], capsys)["parts"]
+    assert isinstance(states, list)
+    assert [part["state"] for part in states] == ["done", "done"]
+    assert run(["reconcile", "run", "-o", "two.npy"]) == 0
+    assert (world / "one.npy").read_bytes() == (world / "two.npy").read_bytes()
+
+
+def test_a_technique_of_one_s_own_by_path(world: Path) -> None:
+    (world / "mine.py").write_text("def f(csr, rng):\n    return rng.normal(size=(csr.shape[0], 5))\n")
+    assert run(["embed", "g.txt", "-o", "m.npz", "--parts", "2", "--technique", "mine:f", "--engine", "serial"]) == 0
+    assert np.load(world / "m.npz")["vectors"].shape == (300, 5)
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    assert "embed-part" in capsys.readouterr().out
+    assert run(["plan", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "\n    parge plan edges.txt.gz --parts 8\n" in printed
