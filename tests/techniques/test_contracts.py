@@ -1,0 +1,72 @@
+"""Every registered technique keeps the contract, and none goes without."""
+
+import parge
+from parge.techniques.base import Technique
+from parge.techniques.registry import techniques
+from parge.testing.technique import TechniqueContract
+
+
+class TestDeepWalk(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.DeepWalk(dim=64, walks=1, walk_length=10)
+
+    def quick(self) -> Technique:
+        return parge.DeepWalk(dim=16, walks=10, walk_length=20, learning_rate=0.1)
+
+
+class TestNode2Vec(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.Node2Vec(dim=64, walks=1, walk_length=10, p=0.5, q=2.0)
+
+    def quick(self) -> Technique:
+        return parge.Node2Vec(dim=16, walks=10, walk_length=20, learning_rate=0.1, p=0.5, q=2.0)
+
+
+class TestLINE(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.LINE(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.LINE(dim=16)
+
+
+class TestHOPE(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.HOPE(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.HOPE(dim=16)
+
+
+class TestNetMF(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.NetMF(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.NetMF(dim=16)
+
+
+class TestProNE(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.ProNE(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.ProNE(dim=16)
+
+
+class TestSGC(TechniqueContract):
+    def technique(self) -> Technique:
+        return parge.SGC(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.SGC(dim=64)
+
+
+CONTRACTS = {
+    contract().technique().name
+    for contract in (TestDeepWalk, TestNode2Vec, TestLINE, TestHOPE, TestNetMF, TestProNE, TestSGC)
+}
+
+
+def test_no_technique_goes_without_a_contract() -> None:
+    assert {*CONTRACTS, "graphsage"} == set(techniques.names())  # GraphSAGE's stands in test_graphsage.py
