@@ -14,8 +14,8 @@ from parge.reconcile.products import Products, products
 from parge.typing import FloatArray
 
 # Relative gain of a round under which the rounds stop; 1e-12 changed residuals by 1e-6 and took twice as long.
-_TOLERANCE = 1e-9
-_MOST_ROUNDS = 200
+_TOLERANCE = 1e-7
+_MOST_ROUNDS = 60
 
 
 @dataclass(frozen=True)
