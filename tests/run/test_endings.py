@@ -1,0 +1,147 @@
+"""However a run ends early, nothing stays running, what is done is kept, and the words say how to go on."""
+
+import json
+import re
+import shlex
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.run.commands import alive, finish, start, wait_for, workers
+from tests.run.odd_techniques import SOURCE
+
+from parge.cli.ending import resumable
+from parge.cli.main import run as command
+from parge.errors import InputError
+from parge.graph.generate import planted
+from parge.graph.write import write
+from parge.run.status import PartStatus, status
+
+PLAN = ["--parts", 3, "--anchors", 10, "--workers", 2, "--partitioner", "random"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph, techniques, and what an undisturbed run answers with any of them but the liar."""
+    folder = tmp_path_factory.mktemp("source")
+    write(planted(160, 700, communities=4, seed=2).graph, folder / "g.txt")
+    (folder / "odd.py").write_text(SOURCE)
+    finish(folder, "embed", "g.txt", "-o", "reference.npy", "--technique", "odd:quick", *PLAN, "--engine", "serial")
+    return folder
+
+
+@pytest.fixture
+def place(source: Path, tmp_path: Path) -> Path:
+    for name in ("g.txt", "odd.py"):
+        (tmp_path / name).symlink_to(source / name)
+    return tmp_path
+
+
+@pytest.fixture
+def reference(source: Path) -> bytes:
+    return (source / "reference.npy").read_bytes()
+
+
+def parts(place: Path, run: str = "v.npy.run") -> tuple[PartStatus, ...]:
+    return status(place / run).parts
+
+
+def states(place: Path) -> list[str]:
+    return [part.state for part in parts(place)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
+    place: Path, reference: bytes, how: signal.Signals
+) -> None:
+    running = start(place, "embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", *PLAN)
+    wait_for(lambda: len(list(place.glob("v.npy.run/parts/*/lock"))) == 2)
+    assert sorted(states(place)) == ["running", "running", "waiting"]
+    children = workers(running.pid)
+    assert sorted(part.worker for part in parts(place) if part.worker) == sorted(f"process {c.pid}" for c in children)
+    running.send_signal(how)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert not [child for child in children if alive(child.pid)]
+    assert not list(place.glob("v.npy.run/**/*.tmp-*"))
+    assert states(place) == ["waiting"] * 3
+    words = re.search(r"to go on where it stopped: parge (.*)", said)
+    assert words is not None
+    finish(place, *shlex.split(words[1]), NAP="0")
+    assert (place / "v.npy").read_bytes() == reference
+    assert not (place / "v.npy.run").exists()
+
+
+def test_handlers_of_signals_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+    assert command(["status", "/"]) == 2
+    assert before == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+
+
+def test_a_run_interrupted_before_it_is_kept_says_so(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, resumable(tmp_path):
+        raise KeyboardInterrupt
+    assert caught.value.__notes__ == ["nothing had been kept yet: begin again with the same command"]
+    with pytest.raises(InputError) as refused, resumable(tmp_path):
+        raise InputError("bad from the start")
+    assert not hasattr(refused.value, "__notes__")
+
+
+def test_a_failed_subgraph_is_named_kept_apart_and_can_be_run_alone(place: Path, reference: bytes) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:fails", *PLAN]
+    failed = finish(place, *line, code=1, FAIL="0")
+    assert re.search(r"Error: subgraph \d failed: ZeroDivisionError: this subgraph is not liked", failed.stderr)
+    assert 'raise ZeroDivisionError("this subgraph is not liked")' in failed.stderr
+    assert set(states(place)) == {"failed", "done"}
+    done = states(place).count("done")
+    assert "this subgraph is not liked" in finish(place, "status", "v.npy.run").stdout
+    alone = re.search(r"to run it alone: parge (.*)", failed.stderr)
+    assert alone is not None
+    assert "this subgraph is not liked" in finish(place, *shlex.split(alone[1]), code=1, FAIL="0").stderr
+    finish(place, *shlex.split(alone[1]))
+    assert states(place).count("done") == done + 1
+    kept = {path: path.stat().st_mtime_ns for path in place.glob("v.npy.run/parts/*/result/vectors.npy")}
+    finish(place, *line, "--resume", "--run-dir", "v.npy.run")
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    assert (place / "v.npy").read_bytes() == reference
+    assert not list(place.glob("v.npy.run/parts/*/failure.json"))
+
+
+def test_a_subgraph_that_lied_about_its_memory_fails_alone_with_both_numbers(place: Path) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:Liar", "--memory", "300MB,300MB,300MB"]
+    failed = finish(place, *line, "--anchors", 10, code=1)
+    assert re.search(r"subgraph 1 needed \S+ MB or more, had 300 MB \(projected: at most 200 MB\)", failed.stderr)
+    assert "Traceback" not in failed.stderr
+    assert states(place) == ["done", "failed", "done"]
+    assert all(part.peak_bytes is None or part.peak_bytes <= 300_000_000 for part in parts(place))
+
+
+def test_no_worker_of_a_run_within_budgets_is_over_its_cap(place: Path) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "deepwalk", "--dim", 8, "--memory", "270MB,264MB,262MB"]
+    report = json.loads(finish(place, *line, "--anchors", 10, "--json").stdout)
+    for part in report["parts"]:
+        assert part["peak_bytes"] <= part["projected_bytes"] <= part["budget_bytes"]
+
+
+def test_a_second_run_in_the_folder_is_refused_while_the_first_is_stopped(place: Path, reference: bytes) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", *PLAN]
+    running = start(place, *line, NAP="2")
+    wait_for(lambda: len(list(place.glob("v.npy.run/parts/*/lock"))) == 2)
+    stopped = psutil.Process(running.pid)
+    stopped.suspend()
+    child = workers(running.pid)[0]
+    child.suspend()
+    refused = finish(place, *line, "--resume", code=1)
+    assert f"another parge (process {running.pid}) is at work" in refused.stderr
+    part = next(part for part in parts(place) if part.worker == f"process {child.pid}")
+    refused = finish(place, "embed-part", f"v.npy.run/parts/{part.index:03d}", code=1)
+    assert f"(process {child.pid}) is at work" in refused.stderr
+    time.sleep(0.5)
+    child.resume()
+    stopped.resume()
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 0, said
+    assert (place / "v.npy").read_bytes() == reference
