@@ -1,0 +1,95 @@
+"""Other people's techniques ride along: scikit-network's, karateclub's kind, plain functions, PyTorch's."""
+
+import numpy as np
+import pytest
+
+import parge
+from parge.graph.generate import planted
+from parge.techniques.resolve import describe, resolve, restore
+
+MADE = planted(240, 1500, communities=4, mixing=0.1, seed=3)
+COMMUNITY = np.array([MADE.labels.of(v)[0] for v in range(240)])
+
+
+def same_community(vectors: np.ndarray) -> float:  # type: ignore[type-arg]
+    """Return the share of vertices whose nearest other by cosine is of their community."""
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    cosine = unit @ unit.T
+    np.fill_diagonal(cosine, -2)
+    return float((COMMUNITY[cosine.argmax(axis=1)] == COMMUNITY).mean())
+
+
+class Walker:
+    """A class in the manner of karateclub: fit takes a networkx graph, get_embedding answers."""
+
+    def __init__(self, dimensions: int = 6, seed: int = 42) -> None:
+        self.dimensions, self.seed = dimensions, seed
+
+    def fit(self, graph) -> None:  # type: ignore[no-untyped-def]
+        import networkx
+
+        A = networkx.to_scipy_sparse_array(graph, nodelist=range(graph.number_of_nodes()))
+        start = np.random.default_rng(self.seed).normal(size=(A.shape[0], self.dimensions))
+        for _ in range(6):
+            start = np.linalg.qr(A @ start + start)[0]
+        self.found = start
+
+    def get_embedding(self) -> np.ndarray:  # type: ignore[type-arg]
+        return self.found
+
+
+def propagated(csr, rng):  # type: ignore[no-untyped-def]
+    start = rng.normal(size=(csr.shape[0], 6))
+    for _ in range(6):
+        start = np.linalg.qr(csr @ start + start)[0]
+    return start
+
+
+def embed(technique: object, **fields: object) -> parge.Embedding:
+    return parge.embed(MADE.graph, parge.Plan(technique=technique, engine="serial", seed=1, **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["scikit-network", "karateclub", "function"])
+def test_parts_are_embedded_and_their_spaces_meet(kind: str) -> None:
+    if kind == "scikit-network":
+        from sknetwork.embedding import Spectral
+
+        technique: object = Spectral(6)
+    else:
+        technique = Walker() if kind == "karateclub" else propagated
+    whole = embed(technique, parts=1)
+    assert same_community(whole.vectors) > 0.8
+    residuals = embed(technique, parts=3, anchors="20%").report["reconcile"]["residuals"]
+    assert all(residual["after"] < residual["before"] for residual in residuals)
+
+
+def test_objects_are_left_as_they_were() -> None:
+    walker = Walker()
+    embed(walker, parts=2)
+    assert not hasattr(walker, "found")
+    assert walker.seed == 42
+
+
+@pytest.mark.parametrize("name", ["deepwalk", "node2vec", "line", "hope", "netmf", "prone", "sgc"])
+def test_a_technique_survives_being_described(name: str) -> None:
+    technique = resolve(name, {"dim": "24"})
+    described = describe(technique)
+    assert described is not None
+    assert restore(described) == technique
+    assert technique.dim == 24
+
+
+def test_a_path_is_described_and_a_live_object_is_not() -> None:
+    by_path = resolve("tests.techniques.test_foreign:propagated", {})
+    described = describe(by_path)
+    assert described is not None
+    assert restore(described).name == by_path.name
+    assert describe(resolve(lambda csr, rng: csr)) is None
+
+
+def test_graphsage_learns_communities_deterministically() -> None:
+    pytest.importorskip("torch", reason="GraphSAGE needs PyTorch: pip install 'parge[torch]'")
+    technique = parge.GraphSAGE(dim=16, learning_rate=0.01)
+    one, two = embed(technique, parts=2), embed(technique, parts=2)
+    assert np.array_equal(one.vectors, two.vectors)
+    assert same_community(embed(technique, parts=1).vectors) > 0.32  # chance is 0.25
