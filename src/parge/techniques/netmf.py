@@ -31,7 +31,7 @@ from parge.typing import FloatArray, IntArray
 _COLUMNS = 64
 
 # Entries of the low-rank matrix that exist at once (float32), but of so many rows at least.
-_ENTRIES, _LEAST_ROWS = 2**20, 32
+_ENTRIES, _LEAST_ROWS = 2**19, 32
 
 # Components smaller than this are worked on together: loops over thousands of tiny ones would cost more.
 _TOGETHER = 1024

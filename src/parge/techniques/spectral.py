@@ -31,6 +31,11 @@ MATRIX_BYTES_PER_EDGE = GRAPH_BYTES_PER_EDGE + 26
 MATRIX_BYTES_PER_VERTEX = GRAPH_BYTES_PER_VERTEX + 4
 
 
+# What is left of a product after removing what the basis knows, over the size of the product: below the first, it
+# is orthogonal to the basis only after another removal; below the second, it is rounding error altogether.
+_WEAK, _SPENT, _TINY = 1e-6, 1e-13, 1e-300
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread, so that the order of its sums does not depend on the number of cores."""
@@ -158,11 +163,11 @@ class _KrylovSpace:
         self.projected[:end, start:end] = seen
         self.projected[start:end, :end] = seen.T
         fresh, coefficients = np.linalg.qr(image)
-        spent = np.abs(np.diagonal(coefficients)) <= 1e-13 * np.abs(self.projected[:end, :end]).max()
-        if spent.any():  # an invariant subspace: the columns that QR returned there are rounding errors
-            filled = image.copy()
-            filled[:, spent] = self.rng.standard_normal((image.shape[0], int(spent.sum())))
-            fresh = self._orthonormal_to(end, filled)
+        remaining = np.abs(np.diagonal(coefficients)) / max(np.abs(self.projected[:end, :end]).max(), _TINY)
+        if remaining.min() < _WEAK:  # near an invariant subspace: what QR returned is rounding error in part
+            spent = remaining < _SPENT
+            fresh[:, spent] = self.rng.standard_normal((image.shape[0], int(spent.sum())))
+            fresh = self._orthonormal_to(end, fresh)
             coefficients = fresh.T @ image
         self.basis[:, end : end + self.block] = fresh
         return coefficients
