@@ -8,7 +8,7 @@ JOBS   ?= 2
 SEEDS  ?= 5
 QUICK  ?=
 
-.PHONY: demo test lint format bench-reads bench-plans bench-f1 bench-paper clean
+.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-paper clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,10 @@ test: lint
 format: $(BIN)/.installed
 	$(BIN)/ruff check --fix src tests benchmarks docs/examples
 	$(BIN)/ruff format src tests benchmarks docs/examples
+
+# 120 kills of workers and coordinators at random moments; about 10 minutes.
+soak: $(BIN)/.installed
+	$(BIN)/python benchmarks/soak.py
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py

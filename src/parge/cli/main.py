@@ -60,7 +60,13 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exit 0 done, 2 bad input, 1 a failure while running, 130 interrupted."""
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if code == 130:
+        # Python ends by SIGINT, not with our code, where the interrupt once passed through code that a C library ran.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

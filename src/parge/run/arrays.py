@@ -55,7 +55,8 @@ def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError):
-            raise StorageError(f"{folder} could not be written: {error.strerror or error}") from error
+            reason = error.strerror or f"{error}; is the disk full?"  # numpy counts bytes instead of naming a cause
+            raise StorageError(f"{folder} could not be written: {reason}") from error
         raise
 
 
