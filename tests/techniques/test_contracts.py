@@ -39,6 +39,8 @@ class TestHOPE(TechniqueContract):
 
 
 class TestNetMF(TechniqueContract):
+    memory_scale = 0.5  # its time is quadratic in the vertices
+
     def technique(self) -> Technique:
         return parge.NetMF(dim=64)
 
