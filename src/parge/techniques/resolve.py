@@ -97,6 +97,7 @@ def _parsed(known: Mapping[str, Any], given: Mapping[str, Any], owner: str) -> d
 
 def _value(value: Any, expected: Any, setting: str) -> Any:
     """Return a value of the expected type, read from text where it is text."""
+    value = value.item() if isinstance(value, np.generic) else value
     choices = get_args(expected) if get_origin(expected) in (Union, types.UnionType) else (expected,)
     for choice in choices:
         found = _attempt(value, choice)
@@ -115,7 +116,7 @@ def _attempt(value: Any, expected: Any) -> Any:
         return None if value is None or (isinstance(value, str) and value.lower() == "none") else _attempt
     if not isinstance(value, str) or expected is str:
         fits = isinstance(value, expected) if inspect.isclass(expected) else True
-        is_number = isinstance(value, (int, np.integer)) and expected is float
+        is_number = isinstance(value, int) and expected is float
         return value if (fits or is_number) and not (isinstance(value, bool) and expected in (int, float)) else _attempt
     readers: dict[Any, Callable[[str], Any]] = {int: int, float: float, bool: _boolean}
     try:
@@ -154,16 +155,14 @@ def _imported(path: str) -> Any:
         sys.path.append(here)  # kept: workers import the module again from the same path
     try:
         found: Any = importlib.import_module(module_name)
-    except (ImportError, ValueError) as error:
+    except Exception as error:  # whatever a module raises while it is imported
         raise InputError(
             f"the technique {path!r} needs the module {module_name!r}, which cannot be imported from {here} or "
-            f"Python's own path: {error}"
+            f"Python's own path: {type(error).__name__}: {error}"
         ) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            public = (
-                ", ".join(key for key in vars(found) if not key.startswith("_")) if hasattr(found, "__dict__") else ""
-            )
+            public = ", ".join(key for key in dir(found) if not key.startswith("_"))
             raise InputError(f"{module_name!r} has no {attribute!r}; it has {public or 'nothing public'}")
         found = getattr(found, name)
     return found
@@ -174,19 +173,19 @@ def _foreign(found: Any, given: Mapping[str, Any], path: str) -> Technique:
     owner = path or getattr(found, "__name__", type(found).__name__)
     extra = {name: value for name, value in given.items() if name != "dim"}
     dim = None if given.get("dim") is None else _value(given["dim"], int, f"dim of {owner}")
-    is_function = not inspect.isclass(found) and not hasattr(found, "fit")
-    if extra and not is_function and not inspect.isclass(found):
-        raise InputError(
-            f"{owner} is an object, made already, and takes no setting {next(iter(extra))!r}; name its class"
-        )
+    is_class = inspect.isclass(found)
+    is_function = callable(found) and not is_class and not hasattr(found, "fit") and not hasattr(found, "fit_transform")
     target = found
-    if callable(found) and (is_function or inspect.isclass(found)):
-        known = _keywords(found, skip=2 if is_function else 0, owner=owner)
-        keywords = _parsed(known, extra, owner) if extra else {}
+    if is_class or is_function:
+        known = _keywords(found, extra, positional=2 if is_function else 0)
+        keywords = _parsed(known, extra, owner)
         alias = next((name for name in DIM_NAMES if name in known), None)
         if dim is not None and alias is not None:
             keywords.setdefault(alias, dim)
         target = _bound(found, keywords, owner)
+    elif extra:
+        name = next(iter(extra))
+        raise InputError(f"{owner} is an object, made already, and takes no setting {name!r}; name its class")
     return adapt(target, dim, path=path, settings=tuple(given.items()))
 
 
@@ -196,19 +195,23 @@ def _bound(found: Any, keywords: dict[str, Any], owner: str) -> Any:
     try:
         return found(**keywords)
     except TypeError as error:
-        raise InputError(
-            f"{owner} cannot be made with the settings {keywords or 'of its defaults'}: {error}"
-        ) from error
+        settings = f"the settings {keywords}" if keywords else "its default settings"
+        raise InputError(f"{owner} cannot be made with {settings}: {error}") from error
 
 
-def _keywords(function: Any, *, skip: int, owner: str) -> dict[str, Any]:
-    """Return the settings that a function or class takes, with the types they are annotated or defaulted to."""
+def _keywords(function: Any, given: Mapping[str, Any], *, positional: int) -> dict[str, Any]:
+    """Return the settings that a function or class takes, with the types they are annotated or defaulted to.
+
+    The first `positional` parameters are no settings; all that is given is one where there is a ``**``.
+    """
     try:
-        parameters = list(inspect.signature(function).parameters.values())[skip:]
+        parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
-        return {}
-    by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {p.name: _kind(p) for p in parameters if p.kind in by_keyword}
+        return dict.fromkeys(given, Any)
+    by_name = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD][positional:]
+    by_name += [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    return {**(dict.fromkeys(given, Any) if free else {}), **{p.name: _kind(p) for p in by_name}}
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
