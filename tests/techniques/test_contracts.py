@@ -39,7 +39,7 @@ class TestHOPE(TechniqueContract):
 
 
 class TestNetMF(TechniqueContract):
-    memory_scale = 0.5  # its time is quadratic in the vertices
+    memory_scale = 0.25  # its time is quadratic in the vertices
 
     def technique(self) -> Technique:
         return parge.NetMF(dim=64)
