@@ -6,6 +6,7 @@ from parge.errors import InputError
 from parge.graph.subgraph import Subgraph
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.node2vec import Node2Vec
+from parge.testing.technique import TechniqueContract
 
 
 @pytest.mark.parametrize("shape", shapes())
@@ -44,3 +45,11 @@ def test_planted_communities_separate(p: float, q: float, weighted: bool) -> Non
 def test_settings_that_cannot_work_are_named(field: str, value: float) -> None:
     with pytest.raises(InputError, match=f"{field} of node2vec must be"):
         Node2Vec(**{field: value})
+
+
+class TestNode2VecContract(TechniqueContract):
+    def technique(self) -> Node2Vec:
+        return Node2Vec(walks=1, walk_length=10, p=0.5, q=2.0)
+
+    def quick(self) -> Node2Vec:
+        return Node2Vec(dim=32, p=0.5, q=2.0)

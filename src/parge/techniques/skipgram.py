@@ -76,12 +76,12 @@ def vertex_table(graph: Graph, power: float) -> AliasTable:
 
 
 def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:
-    """Return the table that training starts from: uniform(±0.5) / dim, as in word2vec.
+    """Return the table that training starts from: uniform(±1) / dim, as in gensim 4.
 
     An isolated vertex keeps this tiny vector, for no walk meets it.
     """
     table = skipgram.new_table(n_vertices, dim)
-    streams.fill_uniform(seed, 0.5 / dim, dim, table)
+    streams.fill_uniform(seed, 1.0 / dim, dim, table)
     return table
 
 
