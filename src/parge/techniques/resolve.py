@@ -156,9 +156,11 @@ def _imported(path: str) -> Any:
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # whatever a module raises while it is imported
+        missing = isinstance(error, ModuleNotFoundError)
+        cause = str(error) if missing else f"{type(error).__name__}: {error}"
         raise InputError(
             f"the technique {path!r} needs the module {module_name!r}, which cannot be imported from {here} or "
-            f"Python's own path: {type(error).__name__}: {error}"
+            f"Python's own path: {cause}"
         ) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
