@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,16 +15,18 @@ from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.batches import Mode, run_batches
 from parge.techniques.skipgram import (
     NOISE_POWER,
+    Drawn,
     falling_rates,
     first_table,
     trained_vectors,
     vertex_table,
     walk_rows,
 )
-from parge.techniques.walk_settings import BATCH_STEPS, check_count, check_positive, walk_footprint
-from parge.typing import BoolArray, FloatArray, NeighbourArray
+from parge.techniques.walk_settings import BATCH_STEPS, check_count, check_positive, check_threads, walk_footprint
+from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,16 @@ class LINE(Technique):
         Drawn vertices that each pair is trained against.
     learning_rate : float
         Step size at the start; it falls linearly to 1 %.
+    threads, mode
+        As for `parge.techniques.walk_settings.SkipGramWalks`.
     """
 
     order: Literal["both", "first", "second"] = "both"
     samples: int = 1000
     negatives: int = 5
     learning_rate: float = 0.05
+    threads: int = 1
+    mode: Mode = "deterministic"
 
     name: ClassVar[str] = "line"
 
@@ -65,6 +71,7 @@ class LINE(Technique):
         for field in ("dim", "samples", "negatives"):
             check_count(self, field, 1)
         check_positive(self, "learning_rate")
+        check_threads(self)
         if self.order == "both" and self.dim % 2:
             raise InputError(f"line of both orders gives each half of the columns, so dim must be even; got {self.dim}")
 
@@ -90,28 +97,38 @@ class LINE(Technique):
             "second": 2 * padded(self.dim),
             "both": self.dim + 2 * padded(self.dim // 2),
         }[self.order]
-        return walk_footprint(columns, 2)
+        return walk_footprint(columns, 2, self.threads)
 
     def _train(self, graph: Graph, rng: np.random.Generator, progress: Progress) -> FloatArray:
         """Return the vectors of one order."""
         seed = rng.integers(2**64, dtype=np.uint64)
         table = first_table(graph.n_vertices, self.dim, seed)
-        if not graph.n_edges:
-            return trained_vectors(table, self.dim, self.learning_rate)
+        if graph.n_edges:
+            self._train_table(graph, table, seed, progress)
+        return trained_vectors(table, self.dim, self.learning_rate)
+
+    def _train_table(self, graph: Graph, table: FloatArray, seed: Any, progress: Progress) -> None:
+        """Train the In table of one order, in place; Out and the sampling tables are gone afterwards."""
         rows, noise, ends = walk_rows(graph), vertex_table(graph, NOISE_POWER), vertex_table(graph, 1.0)
         one = self.order == "first"
         tables = Tables(table, table if one else skipgram.new_table(graph.n_vertices, self.dim), one)
         total = self.samples * graph.n_vertices
-        size = BATCH_STEPS // 2
-        for done in range(0, total, size):
-            numbers = np.arange(done, min(done + size, total))
+
+        def draw(numbers: IntArray) -> Drawn:
             keys = streams.item_keys(seed, 0, numbers)
-            edges = _draw_edges(rows, ends, keys)
-            rates = falling_rates(self.learning_rate, done, numbers.size, total)
-            skipgram_ir.train(tables, noise, edges, keys, rates, 1, self.negatives)
-            progress((done + numbers.size) / total)
-        del tables  # Out, before padding is cut off In
-        return trained_vectors(table, self.dim, self.learning_rate)
+            rates = falling_rates(self.learning_rate, int(numbers[0]), numbers.size, total)
+            return Drawn(_draw_edges(rows, ends, keys), keys, rates)
+
+        def train_drawn(drawn: Drawn) -> int:
+            skipgram_ir.train(tables, noise, *drawn, 1, self.negatives)
+            return drawn.keys.size
+
+        done = 0
+        size = BATCH_STEPS // 2
+        todo = (np.arange(first, min(first + size, total)) for first in range(0, total, size))
+        for count in run_batches(todo, draw, train_drawn, threads=self.threads, mode=self.mode):
+            done += count
+            progress(done / total)
 
 
 def _half_done(progress: Progress, i: int, share: float) -> None:

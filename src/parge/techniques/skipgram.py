@@ -1,7 +1,7 @@
 """What the walk techniques share: tables, and training in batches of walks."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
 from parge.techniques.base import Progress
+from parge.techniques.batches import run_batches
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
 from parge.typing import FloatArray, NeighbourArray
 
@@ -22,35 +23,67 @@ NOISE_POWER = 0.75
 LAST_RATE = 0.01
 
 
+class Batch(NamedTuple):
+    """Walks to draw: where they start, in which repetition, and how many come before them."""
+
+    starts: NeighbourArray
+    repetition: int
+    done: int
+
+
+class Drawn(NamedTuple):
+    """Walks to train: their steps, the keys of their streams, and their rates."""
+
+    steps: NeighbourArray
+    keys: streams.KeyArray
+    rates: FloatArray
+
+
 def train(
     technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the In table after all walks."""
-    graph = subgraph.graph
     seed = rng.integers(2**64, dtype=np.uint64)
+    table = first_table(subgraph.n_vertices, technique.dim, seed)
+    if subgraph.graph.n_edges:
+        _train_table(technique, subgraph.graph, table, seed, rng, progress, p, q)
+    return trained_vectors(table, technique.dim, technique.learning_rate)
+
+
+def _train_table(
+    technique: SkipGramWalks,
+    graph: Graph,
+    table: FloatArray,
+    seed: Any,
+    rng: np.random.Generator,
+    progress: Progress,
+    p: float,
+    q: float,
+) -> None:
+    """Train the In table on all walks, in place; Out and the sampling tables are gone afterwards."""
     starts = connected_vertices(graph)
     total = technique.walks * starts.size
-    table = first_table(graph.n_vertices, technique.dim, seed)
-    if not total:
-        return trained_vectors(table, technique.dim, technique.learning_rate)
     rows, noise = walk_rows(graph), vertex_table(graph, NOISE_POWER)
     tables = Tables(table, skipgram.new_table(graph.n_vertices, technique.dim), False)
+
+    def draw(batch: Batch) -> Drawn:
+        keys = streams.item_keys(seed, batch.repetition, batch.starts)
+        steps = np.empty((batch.starts.size, technique.walk_length), batch.starts.dtype)
+        if p == q == 1.0:
+            walks.fill_walks(rows, batch.starts, keys, steps)
+        else:
+            walks.fill_biased_walks(rows, batch.starts, keys, p, q, steps)
+        return Drawn(steps, keys, falling_rates(technique.learning_rate, batch.done, keys.size, total))
+
+    def train_drawn(drawn: Drawn) -> int:
+        skipgram_ir.train(tables, noise, *drawn, technique.window, technique.negatives)
+        return drawn.keys.size
+
     done = 0
-    for repetition in range(technique.walks):
-        rng.shuffle(starts)
-        for batch in batches(starts, technique.walk_length):
-            keys = streams.item_keys(seed, repetition, batch)
-            steps = np.empty((batch.size, technique.walk_length), starts.dtype)
-            if p == q == 1.0:
-                walks.fill_walks(rows, batch, keys, steps)
-            else:
-                walks.fill_biased_walks(rows, batch, keys, p, q, steps)
-            rates = falling_rates(technique.learning_rate, done, batch.size, total)
-            skipgram_ir.train(tables, noise, steps, keys, rates, technique.window, technique.negatives)
-            done += batch.size
-            progress(done / total)
-    del tables  # Out, before padding is cut off In
-    return trained_vectors(table, technique.dim, technique.learning_rate)
+    todo = walk_batches(starts, technique.walks, technique.walk_length, rng)
+    for count in run_batches(todo, draw, train_drawn, threads=technique.threads, mode=technique.mode):
+        done += count
+        progress(done / total)
 
 
 def connected_vertices(graph: Graph) -> NeighbourArray:
@@ -85,11 +118,16 @@ def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:
     return table
 
 
-def batches(starts: NeighbourArray, walk_length: int) -> Iterator[NeighbourArray]:
-    """Cut the starts of walks into batches of about `BATCH_STEPS` steps."""
+def walk_batches(
+    starts: NeighbourArray, repetitions: int, walk_length: int, rng: np.random.Generator
+) -> Iterator[Batch]:
+    """Cut the walks of every repetition, in an order drawn anew for each, into batches of about `BATCH_STEPS` steps."""
     size = max(walks.LANES, BATCH_STEPS // walk_length)
-    for first in range(0, starts.size, size):
-        yield starts[first : first + size]
+    for repetition in range(repetitions):
+        rng.shuffle(starts)
+        for first in range(0, starts.size, size):
+            # Copied: other threads may still draw from this batch when the starts are shuffled again.
+            yield Batch(starts[first : first + size].copy(), repetition, repetition * starts.size + first)
 
 
 def falling_rates(rate: float, done: int, count: int, total: int) -> FloatArray:

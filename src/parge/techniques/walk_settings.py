@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any, get_args
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique
+from parge.techniques.batches import Mode
+from parge.techniques.settings import check_choice
 from parge.typing import FloatArray
 
 # Steps of walk trained by one call of the kernel: large enough that the calls cost nothing, small enough that
@@ -20,6 +23,9 @@ BATCH_STEPS = 65_536
 SAMPLING_BYTES_PER_VERTEX = 28
 # Cumulated shares of the two directions of a weighted edge; and the weights themselves.
 WEIGHT_BYTES_PER_EDGE = 16
+
+# Stack of a further thread (8 MiB, counted whole by a limit on private memory) and the allocator's own for it.
+THREAD_BYTES = 12_000_000
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,11 @@ class SkipGramWalks(Technique):
         Drawn vertices that a window is trained against.
     learning_rate : float
         Step size at the start; it falls linearly with the walks done, to 1 %.
+    threads : int
+        Threads of the worker that embeds.
+    mode : {'deterministic', 'hogwild'}
+        With several threads: one trains while the others draw its walks, and the result is the same bit for bit
+        for any number of them; or all train at once on shared tables, which is faster and never the same twice.
     """
 
     walks: int = 10
@@ -47,15 +58,18 @@ class SkipGramWalks(Technique):
     window: int = 5
     negatives: int = 5
     learning_rate: float = 0.05
+    threads: int = 1
+    mode: Mode = "deterministic"
 
     def __post_init__(self) -> None:
         for field, least in (("dim", 1), ("walks", 1), ("walk_length", 2), ("window", 1), ("negatives", 1)):
             check_count(self, field, least)
         check_positive(self, "learning_rate")
+        check_threads(self)
 
     def footprint(self) -> Footprint:
-        """Return the bound: both tables, the graph with its sampling tables, one batch of walks."""
-        return walk_footprint(2 * padded(self.dim), self.walk_length)
+        """Return the bound: both tables, the graph with its sampling tables, the walks of every thread."""
+        return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
 
     def _train(
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0
@@ -66,14 +80,20 @@ class SkipGramWalks(Technique):
         return train(self, subgraph, rng, progress, p, q)
 
 
-def walk_footprint(columns: int, walk_length: int) -> Footprint:
+def walk_footprint(columns: int, walk_length: int, threads: int) -> Footprint:
     """Return the bound for a technique that holds that many float32 columns a vertex."""
     batch = 4 * max(BATCH_STEPS, 32 * walk_length) * 2
     return Footprint(
-        BASE_BYTES + batch,
+        BASE_BYTES + batch * threads + THREAD_BYTES * (threads - 1),
         GRAPH_BYTES_PER_VERTEX + SAMPLING_BYTES_PER_VERTEX + 4 * columns,
         GRAPH_BYTES_PER_EDGE + WEIGHT_BYTES_PER_EDGE,
     )
+
+
+def check_threads(technique: Any) -> None:
+    """Raise unless `threads` and `mode` say how to run."""
+    check_count(technique, "threads", 1)
+    check_choice(technique, "mode", get_args(Mode))
 
 
 def check_count(technique: Technique, field: str, least: int) -> None:

@@ -1,0 +1,57 @@
+"""Batches of walks on several threads: in one fixed order, or all at once on shared tables."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Literal, TypeVar
+
+B = TypeVar("B")
+D = TypeVar("D")
+R = TypeVar("R")
+
+Mode = Literal["deterministic", "hogwild"]
+
+
+def run_batches(
+    batches: Iterable[B], draw: Callable[[B], D], train: Callable[[D], R], *, threads: int, mode: Mode
+) -> Iterator[R]:
+    """Draw and train every batch; yield what training returned, in the order of the batches.
+
+    * ``deterministic``: this thread trains, batch after batch, while the others draw the batches to come. A draw
+      depends on its batch alone, so the number of threads changes nothing but the time.
+    * ``hogwild``: every thread draws and trains batches of its own, without locks (Niu et al., NIPS 2011). Two threads
+      that change one row at the same moment may lose a change, so no two runs are alike.
+
+    Examples
+    --------
+    >>> list(run_batches([1, 2, 3], lambda b: 10 * b, lambda d: d + 1, threads=2, mode="deterministic"))
+    [11, 21, 31]
+    """
+    if threads == 1:
+        for batch in batches:
+            yield train(draw(batch))
+    elif mode == "deterministic":
+        with _Team(threads - 1) as team:
+            for drawn in _ahead(team, draw, batches, threads - 1):
+                yield train(drawn)
+    else:
+        with _Team(threads) as team:
+            yield from _ahead(team, lambda batch: train(draw(batch)), batches, 2 * threads)
+
+
+class _Team(ThreadPoolExecutor):
+    """Threads that drop what they have not begun when the work is left early, by an error or an interrupt."""
+
+    def __exit__(self, *raised: object) -> None:
+        self.shutdown(wait=True, cancel_futures=True)
+
+
+def _ahead(team: Executor, function: Callable[[B], R], batches: Iterable[B], depth: int) -> Iterator[R]:
+    """Yield ``function(batch)`` in order, with `depth` batches under way: so many are held, and no more."""
+    waiting = iter(batches)
+    begun: deque[Future[R]] = deque(team.submit(function, batch) for batch in islice(waiting, depth))
+    while begun:
+        result = begun.popleft().result()
+        begun.extend(team.submit(function, batch) for batch in islice(waiting, 1))
+        yield result
