@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from parge.errors import InputError
 from parge.graph.build import check_weights, useful_weights
+from parge.graph.dense_market import parse_array
 from parge.graph.files import check_file, foreign_errors, is_compressed, refuse_larger_than_memory
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
@@ -100,17 +101,22 @@ def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
     # The parser wants a name or a file of Python's own: others have made it end the process.
     file, size = _plain_file(path)
     with foreign_errors(path, "Matrix Market"):
-        n_rows, n_columns, n_entries, layout, field, _ = scipy.io.mminfo(file)
+        n_rows, n_columns, n_entries, layout, field, symmetry = scipy.io.mminfo(file)
     if n_rows != n_columns:
         raise InputError(f"{path}: an adjacency matrix must be square; found {n_rows:,} x {n_columns:,}")
     if field == "complex":
         raise InputError(f"{path}: an adjacency matrix must hold real numbers; found complex ones")
+    if layout == "array" and field == "pattern":
+        raise InputError(f"{path}: its header says array and pattern, of which nothing would be left to read")
     stored = n_entries // 2 if layout == "array" else n_entries  # symmetric arrays store about half
     shortest = 2 if layout == "array" else 4  # bytes of an entry and its line break
     if stored * shortest > size + 4096:
         raise InputError(f"{path}: its header announces {n_entries:,} entries, more than its {size:,} bytes can hold")
     refuse_larger_than_memory(path, 8.0 * max(n_rows, n_entries), f"{n_rows:,} vertices and {n_entries:,} entries")
     with foreign_errors(path, "Matrix Market"):
+        if layout == "array":
+            text = path.read_bytes() if isinstance(file, str) else file.getvalue()
+            return graph_of_file(path, parse_array(path, text, n_rows, symmetry), weighted=weighted)
         if not isinstance(file, str):
             file.seek(0)
         return graph_of_file(path, scipy.io.mmread(file), weighted=weighted)
@@ -141,9 +147,14 @@ def read_npz(path: Path, *, weighted: bool = True) -> Graph:
                 f"{path} holds {', '.join(sorted(members)) or 'nothing'}, which is no sparse matrix; save the "
                 "adjacency matrix with scipy.sparse.save_npz"
             )
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
             ids = arrays["ids"] if "ids" in members else None
             shape = arrays["shape"].astype(np.float64)
             refuse_larger_than_memory(path, 8.0 * shape.max(initial=0), f"{int(shape.max(initial=0)):,} vertices")
-        matrix = sp.load_npz(path)
-        return graph_of_file(path, matrix, ids=ids, weighted=weighted)
+        return graph_of_file(path, load_sparse(path), ids=ids, weighted=weighted)
+
+
+def load_sparse(path: Path) -> Any:
+    """Return the sparse matrix that scipy saved; numpy would leave a file that it cannot read open."""
+    with path.open("rb") as file:
+        return sp.load_npz(file)

@@ -151,11 +151,13 @@ def _first_line_outside(graph: Graph, n_vertices: int, path: Path) -> str:
 def _with_features(graph: Graph, path: Path) -> Graph:
     import scipy.sparse as sp
 
+    from parge.graph.matrix import load_sparse
+
     check_file(path)
     with foreign_errors(path, "features (.npz of scipy, or .npy)"):
         matrix: Any
         if path.suffix.lower() == ".npz":
-            matrix = sp.csr_matrix(sp.load_npz(path))
+            matrix = sp.csr_matrix(load_sparse(path))
             matrix.check_format(full_check=True)
         elif path.suffix.lower() == ".npy":
             matrix = np.load(path, allow_pickle=False, mmap_mode="r")
