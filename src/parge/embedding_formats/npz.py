@@ -45,7 +45,7 @@ def read_npz(path: Path) -> Embedding:
     """Read an archive with an array ``vectors``; without ids, row i belongs to vertex i."""
     if path.is_file() and not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not an .npz archive")
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # numpy leaves a bad file open
         if "vectors" not in archive:
             raise InputError(f"an array 'vectors' was expected; found: {', '.join(archive) or 'nothing'}")
         vectors = archive["vectors"]
