@@ -7,8 +7,9 @@ PARTS  ?= 8
 JOBS   ?= 2
 SEEDS  ?= 5
 QUICK  ?=
+ONLY   ?=
 
-.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-paper clean
+.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-paper clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,9 +45,19 @@ bench-plans: $(BIN)/.installed
 bench-f1: $(BIN)/.installed
 	$(BIN)/python benchmarks/matches_published_f1.py
 
+# Against gensim and pecanpy (which wants an older numpy, so an environment of its own): half an hour, goes on where it stopped.
+bench-kernel: $(BIN)/.installed $(VENV)-pecanpy/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/faster_than_gensim.py $(if $(ONLY),--only $(ONLY))
+
+$(VENV)-pecanpy/.installed:
+	$(PYTHON) -m venv $(VENV)-pecanpy
+	-$(VENV)-pecanpy/bin/python -m pip install --quiet pecanpy==2.0.9 gensim==4.4.0
+	touch $@
+
 # The paper's tables and figures: hours, but it goes on where it stopped; QUICK=1 tries it in two minutes.
 bench-paper: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.paper --seeds $(SEEDS) $(if $(QUICK),--quick)
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-pecanpy demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

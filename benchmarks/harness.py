@@ -159,19 +159,21 @@ def scale_arguments(description: str, *, repeats: int) -> argparse.Namespace:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number and the bound that it is claimed to keep."""
+    """A number and the bound that it is claimed to keep: at most so much, or at least."""
 
     text: str
     value: float
     bound: float
+    at_least: bool = False
 
     @property
     def kept(self) -> bool:
         """Whether the number is within its bound."""
-        return self.value <= self.bound
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
 
     def __str__(self) -> str:
-        return f"{self.text}: {self.value:.3g} (claimed: at most {self.bound:.3g}, {'kept' if self.kept else 'BROKEN'})"
+        side, verdict = "at least" if self.at_least else "at most", "kept" if self.kept else "BROKEN"
+        return f"{self.text}: {self.value:.3g} (claimed: {side} {self.bound:.3g}, {verdict})"
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,30 @@ def pairs_per_walk(length: int, window: int) -> float:
     return sum((min(length - 1, i + r) - max(0, i - r)) / window for i in range(length) for r in reaches)
 
 
+def measure(graph: Graph, *, dim: int, window: int, walk_length: int, n_walks: int) -> dict[str, Any]:
+    """Return the speed of both kernels and of multiply-adds alone, in GFLOP/s, best of the rounds."""
+    seed = np.uint64(1)
+    starts = np.random.default_rng(1).permutation(connected_vertices(graph))[:n_walks]
+    keys = streams.item_keys(seed, 0, starts)
+    steps = np.empty((starts.size, walk_length), starts.dtype)
+    walks.fill_walks(walk_rows(graph), starts, keys, steps)
+    noise, rates = vertex_table(graph, NOISE_POWER), falling_rates(0.05, 0, starts.size, starts.size)
+    tables = Tables(first_table(graph.n_vertices, dim, seed), skipgram.new_table(graph.n_vertices, dim), False)
+    operations = starts.size * pairs_per_walk(walk_length, window) * (NEGATIVES + 1) * dim * 6 / 1e9
+    lanes = tile_for(numba.core.registry.cpu_target.target_context.codegen().magic_tuple()[2], 6).lanes
+    numbers = skipgram.new_table(1, CHAINS * 16)[0]
+    best = {"peak": 0.0, "fast": 0.0, "plain": 0.0}
+    for turn in range(ROUNDS + 1):
+        found = {"peak": peak_gflops(numbers, lanes)}
+        for name, train in (("fast", skipgram_ir.train), ("plain", skipgram.train_walks)):
+            start = time.thread_time()
+            train(tables, noise, steps, keys, rates, window, NEGATIVES)
+            found[name] = operations / (time.thread_time() - start)
+        if turn:  # the first turn compiles
+            best = {name: max(best[name], value) for name, value in found.items()}
+    return {"gflops": best, "share": best["fast"] / best["peak"], "lanes": lanes}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph", type=Path, help="path without .edges.gz")
@@ -94,33 +118,12 @@ def main() -> None:
     options = parser.parse_args()
 
     graph = Graph.from_edges(np.loadtxt(f"{options.graph}.edges.gz", dtype=np.int64))
-    seed = np.uint64(1)
-    starts = np.random.default_rng(1).permutation(connected_vertices(graph))[: options.walks]
-    keys = streams.item_keys(seed, 0, starts)
-    steps = np.empty((starts.size, options.walk_length), starts.dtype)
-    walks.fill_walks(walk_rows(graph), starts, keys, steps)
-    noise, rates = vertex_table(graph, NOISE_POWER), falling_rates(0.05, 0, starts.size, starts.size)
-    tables = Tables(
-        first_table(graph.n_vertices, options.dim, seed), skipgram.new_table(graph.n_vertices, options.dim), False
+    found = measure(
+        graph, dim=options.dim, window=options.window, walk_length=options.walk_length, n_walks=options.walks
     )
-    operations = (
-        starts.size * pairs_per_walk(options.walk_length, options.window) * (NEGATIVES + 1) * options.dim * 6 / 1e9
-    )
-    lanes = tile_for(numba.core.registry.cpu_target.target_context.codegen().magic_tuple()[2], 6).lanes
-    numbers = skipgram.new_table(1, CHAINS * 16)[0]
-    best = {"peak": 0.0, "fast": 0.0, "plain": 0.0}
-    for turn in range(ROUNDS + 1):
-        found = {"peak": peak_gflops(numbers, lanes)}
-        for name, train in (("fast", skipgram_ir.train), ("plain", skipgram.train_walks)):
-            start = time.thread_time()
-            train(tables, noise, steps, keys, rates, options.window, NEGATIVES)
-            found[name] = operations / (time.thread_time() - start)
-        if turn:  # the first turn compiles
-            best = {name: max(best[name], value) for name, value in found.items()}
-    share = best["fast"] / best["peak"]
     print(f"{options.graph.name}, {NEGATIVES} negatives, dim {options.dim}, window {options.window}:")
-    for name, value in best.items():
-        print(f"  {name:5} {value:6.1f} GFLOP/s, {value / best['peak']:.0%} of the peak")
+    for name, value in found["gflops"].items():
+        print(f"  {name:5} {value:6.1f} GFLOP/s, {value / found['gflops']['peak']:.0%} of the peak")
     if options.json:
         about = {
             "graph": options.graph.name,
@@ -128,11 +131,10 @@ def main() -> None:
             "dim": options.dim,
             "window": options.window,
             "walk_length": options.walk_length,
-            "lanes": lanes,
             "versions": {name: version(name) for name in ("parge", "numba", "llvmlite", "numpy")},
             "machine": platform.machine(),
         }
-        options.json.write_text(json.dumps({**about, "gflops": best, "share": share}, indent=1) + "\n")
+        options.json.write_text(json.dumps({**about, **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -14,7 +15,10 @@ from parge.kernels.window_ir import MOST_TILE, make_update, tile_for
 
 @pytest.mark.parametrize(
     ("dim", "window", "negatives"),
-    [(1, 1, 1), (7, 3, 2), (16, 10, 3), (40, 2, 4), (128, 5, 5), (100, 3, 6), (33, 4, 7), (130, 12, 5)],
+    [
+        *((1, 1, 1), (7, 3, 2), (16, 10, 3), (40, 2, 4), (128, 5, 5), (100, 3, 6), (33, 4, 7), (130, 12, 5)),
+        *((1, 5, 5), (7, 10, 5), (16, 5, 1), (100, 10, 5), (128, 10, 7), (200, 10, 5), (200, 5, 2)),
+    ],
 )
 def test_training_equals_the_plain_kernel_after_an_epoch(dim: int, window: int, negatives: int) -> None:
     graph = _graph(60)
@@ -105,6 +109,33 @@ def test_more_negatives_than_a_row_holds_are_left_to_the_plain_kernel() -> None:
     skipgram_ir.train(fast, noise, steps, keys, rates, 3, 10)
     skipgram.train_walks(plain, noise, steps, keys, rates, 3, 10)
     assert np.array_equal(fast.In, plain.In)
+
+
+EMBED = """
+import hashlib
+import numpy as np
+import parge
+from parge.graph.generate import ring_of_cliques
+from parge.graph.subgraph import Subgraph
+
+vectors = parge.DeepWalk(dim=20, walks=1).embed(Subgraph.whole(ring_of_cliques(5, 6)), np.random.default_rng(1))
+print(hashlib.sha256(vectors.data).hexdigest())
+"""
+
+
+def test_processes_that_start_at_once_on_an_empty_cache_agree(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", EMBED]
+    started = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    answers = [process.communicate() for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], answers
+    here = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert {out for out, _ in answers} == {here}
+    assert all(error == "" for _, error in answers)  # nobody fell back to the plain kernel
+    assert len(list(tmp_path.rglob("skipgram_ir.train_walks*.nbc"))) == 1
 
 
 def test_the_plain_kernel_can_be_asked_for() -> None:

@@ -115,3 +115,13 @@ def test_shares_of_a_hub_keep_their_resolution() -> None:
 def test_strengths_sum_weights() -> None:
     graph = _small(True)
     np.testing.assert_allclose(walks.strengths(graph.indptr, graph.weights), graph.to_scipy().sum(axis=1).A1)
+
+
+def test_a_weighted_graph_is_not_doubled_and_an_unweighted_one_is_not_copied() -> None:
+    plain, weighted = _small(False), _small(True)
+    for graph in (plain, weighted):
+        rows = walk_rows(graph)
+        assert np.shares_memory(rows.indptr, graph.indptr)
+        assert np.shares_memory(rows.indices, graph.indices)
+    assert walk_rows(plain).shares.nbytes == 0
+    assert walk_rows(weighted).shares.nbytes == weighted.weights.nbytes == weighted.indices.nbytes

@@ -27,6 +27,11 @@ def test_without_bias_it_is_deepwalk() -> None:
     assert not np.array_equal(plain, Node2Vec(**settings, p=2).embed(subgraph, np.random.default_rng(1)))
 
 
+def test_memory_is_that_of_deepwalk() -> None:
+    # The contract below holds it to that bound: no tables over edges or pairs of them.
+    assert Node2Vec(p=0.5, q=2.0).footprint() == DeepWalk().footprint()
+
+
 def test_walks_of_two_vertices_have_no_second_order() -> None:
     subgraph, _ = communities()
     vectors = Node2Vec(dim=8, walk_length=2, p=0.5).embed(subgraph, np.random.default_rng(1))
