@@ -5,6 +5,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks import harness
@@ -27,20 +29,29 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="of Tables 1-3 on the paper's own data [default: 5]")
+    parser.add_argument(
+        "--fewer-seeds",
+        type=int,
+        default=1,
+        help="of Figures 3-5, and of data in the place of the paper's [default: 1]",
+    )
     parser.add_argument("--quick", action="store_true", help="one seed on small generated graphs, in a new folder")
     parser.add_argument("--only", choices=EXPERIMENTS, help="one experiment; by default all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the data sets")
     parser.add_argument("--out", type=Path, help="where cells are kept [default: results/paper]")
+    parser.add_argument("--lock", type=Path, help="file to lock while times are measured, shared with other benchmarks")
     parser.add_argument("--tables-only", action="store_true", help="compute nothing, write tables and plots anew")
     given = parser.parse_args()
-    settings, seeds = (QUICK, 1) if given.quick else (Settings(), given.seeds)
+    settings = QUICK if given.quick else Settings()
     out = given.out or (Path(tempfile.mkdtemp(prefix="parge-paper-")) if given.quick else harness.RESULTS / "paper")
     tell = progress()
     if not given.tables_only:
         for name in [given.only] if given.only else EXPERIMENTS:
             for data in _data(name, given.data, quick=given.quick):
-                getattr(experiments, name)(data, settings, seeds, out, tell)
+                seeds = 1 if given.quick else given.fewer_seeds if data.note or name == "parallelism" else given.seeds
+                extra = {"alone": partial(locked, given.lock)} if name == "parallelism" else {}
+                getattr(experiments, name)(data, settings, seeds, out, tell, **extra)
     if given.quick:
         print("\n\n".join(f"## {name}\n\n{table(out)}" for name, table in TABLES.items()))
         written = write_figures(out, out / "figures")
@@ -58,6 +69,19 @@ def _data(experiment: str, folder: Path, *, quick: bool) -> Iterator[Data]:
         if data.name not in seen:
             seen.add(data.name)
             yield data
+
+
+@contextmanager
+def locked(path: Path | None) -> Iterator[None]:
+    """Hold the lock of a file, if one is named, so that measurements wait for each other."""
+    if path is None:
+        yield
+        return
+    import fcntl
+
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def progress() -> Callable[[str], None]:

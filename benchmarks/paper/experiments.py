@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from benchmarks.paper import methods
 from benchmarks.paper.cells import Cell, Cells, key
 from benchmarks.paper.datasets import Data
-from benchmarks.paper.methods import IN_PARTS, METHODS, REFERENCE, Settings
+from benchmarks.paper.methods import IN_PARTS, METHODS, REFINED, Settings, reference
 from benchmarks.paper.published import TECHNIQUES
 
 import parge
@@ -21,6 +22,8 @@ from parge.reconcile.orthogonal import Orthogonal
 from parge.seeds import stream
 
 Tell = Callable[[str], None]
+Alone = Callable[[], AbstractContextManager[Any]]
+"""Makes what is measured inside of it wait until no other measurement runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +94,9 @@ def _vertex_cell(lab: Lab, data: Data, method: str) -> Cell:
         seed=lab.seed,
         standardise=methods.standardise(lab.technique),
     )
-    reference = REFERENCE.get(method, "centralised")
+    whole = reference(method)
     # A centralised run has no distance from itself: what it has is that of another seed, the floor of all others.
-    other = lab.embed(reference, lab.seed + 1) if method == reference else lab.embed(reference)
+    other = lab.embed(whole, lab.seed + 1) if method == whole else lab.embed(whole)
     distance = parge.evaluate.pip(embedding, other)
     return {
         "micro_f1": f1.micro_f1.mean,
@@ -136,20 +139,32 @@ class _Split:
 SCALED = ("Recon-S", "ours")
 
 
-def parallelism(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
-    """Fill Figures 3-5: DeepWalk in more and more parts, one worker at a time so that none disturbs another."""
+def parallelism(
+    data: Data,
+    settings: Settings,
+    seeds: int,
+    out: Path,
+    tell: Tell,
+    *,
+    alone: Alone = nullcontext,
+) -> None:
+    """Fill Figures 3-5: DeepWalk in more and more parts, one worker at a time so that none disturbs another.
+
+    What is timed runs inside of ``alone()``.
+    """
     store = _store("parallelism", data, settings, out)
     store.cell("empty worker", lambda: _empty_worker(settings), tell)
     for seed in range(seeds):
-        whole = [("centralised", 1), ("centralised, refined", 1)]
+        whole = [(method, 1) for method in ("centralised", *REFINED)]
         for method, n_parts in whole + [(method, n) for n in settings.counts for method in SCALED]:
             name = key("deepwalk", method, n_parts, seed)
-            store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s), tell)
+            store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s, alone), tell)
 
 
-def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
-    plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, workers=1)
-    embedding = parge.embed(data.graph, plan)
+def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int, alone: Alone) -> Cell:
+    plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine, workers=1)
+    with alone():
+        embedding = parge.embed(data.graph, plan)
     cell = Lab(data.graph, "deepwalk", settings, seed).measured(method, embedding)
     stages, largest = cell["seconds"], max(part["vertices"] for part in embedding.report["parts"])
     after = sum(seconds for stage, seconds in stages.items() if stage not in ("decompose", "embed", "total"))
@@ -181,7 +196,7 @@ def _pair_seconds(n_anchors: int, n_vertices: int, dim: int) -> float:
 
 def _empty_worker(settings: Settings) -> Cell:
     """Return the memory of a worker that has next to nothing to do: Python, libraries and compiled code."""
-    plan = methods.plan("centralised", "deepwalk", settings, n_parts=1, seed=0)
+    plan = methods.plan("centralised", "deepwalk", settings, n_parts=1, seed=0, engine=settings.engine)
     report = parge.embed(ring_of_cliques(4, 5), plan).report
     return {"largest_worker": report["parts"][0]["peak_bytes"]}
 

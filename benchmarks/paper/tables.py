@@ -10,7 +10,7 @@ from benchmarks.harness import markdown_table
 from benchmarks.paper import published
 from benchmarks.paper.cells import Cell, Results, read_results
 from benchmarks.paper.experiments import SCALED
-from benchmarks.paper.methods import IN_PARTS, METHODS, TITLES, Settings
+from benchmarks.paper.methods import IN_PARTS, METHODS, TITLES, Settings, reference
 from benchmarks.paper.published import TECHNIQUES
 
 MISSING = "–"
@@ -32,12 +32,12 @@ def mean_sd(values: Sequence[float | None], digits: int = 3) -> str:
 
 
 def printed(value: float | None) -> str:
-    """Return a number of the paper.
+    """Return a number of the paper; nothing where it has none.
 
     >>> printed(0.272), printed(18.6), printed(None)
-    ('.272', '18.6', '–')
+    ('.272', '18.6', '')
     """
-    return MISSING if value is None else re.sub(r"^0\.", ".", f"{value:g}")
+    return "" if value is None else re.sub(r"^0\.", ".", f"{value:g}")
 
 
 def heading(results: Results) -> str:
@@ -45,8 +45,13 @@ def heading(results: Results) -> str:
     data, settings = results.dataset, results.settings
     name = data["stands_for"] if not data["note"] else f"{data['name']} in the place of {data['stands_for']}"
     size = f"{data['vertices']:,} vertices, {data['edges']:,} edges"
-    text = f"**{name}** ({size}; d = {settings['dim']}"
-    return text + (f"; n = {settings['parts']})" if results.experiment != "parallelism" else ")")
+    facts = [size, f"d = {settings['dim']}"]
+    if results.experiment != "parallelism":
+        facts.append(f"n = {settings['parts']}")
+    seeds = len({name.rpartition("seed ")[2] for name in results.cells if "seed " in name})
+    if seeds:
+        facts.append(f"{seeds} seed{'s' if seeds > 1 else ''}")
+    return f"**{name}** ({'; '.join(facts)})"
 
 
 def _cells(results: Results, technique: str, method: str) -> list[Cell]:
@@ -123,7 +128,7 @@ def table_3(folder: Path) -> str:
         def columns(technique: str, method: str, cells: list[Cell]) -> list[str]:
             where = results.dataset["stands_for"], technique, method
             roc, ap = published.value(published.LINK_ROC, *where), published.value(published.LINK_AP, *where)
-            paper = MISSING if roc is None else f"{printed(roc)} / {printed(ap)}"
+            paper = "" if roc is None else f"{printed(roc)} / {printed(ap)}"
             return [*(mean_sd(_values(cells, "cosine", score)) for score in ("roc_auc", "average_precision")), paper]
 
         rows = _rows(results, columns)
@@ -131,7 +136,7 @@ def table_3(folder: Path) -> str:
             mean_sd(_values(_cells(results, TECHNIQUES[0], "random vectors"), "adamic_adar", score))
             for score in ("roc_auc", "average_precision")
         ]
-        rows.append(["Adamic–Adar", *scores, MISSING] + [""] * 6)
+        rows.append(["Adamic–Adar", *scores] + [""] * 7)
         return _titled(results, _header("ROC", "AP", paper=results), rows)
 
     return _all(folder, "links", of)
@@ -184,11 +189,10 @@ def scaling(results: Results, method: str, n_parts: int) -> dict[str, list[float
 
     Ours is compared with the centralised run that is refined as ours is.
     """
-    base = "centralised, refined" if method == "ours" else "centralised"
     empty = results.cells.get("empty worker", {}).get("largest_worker", 0)
     names = ("paper", "end_to_end", "memory", "memory_net", "micro_f1")
     out: dict[str, list[float | None]] = {name: [] for name in names}
-    whole = results.over_seeds("deepwalk", base, 1)
+    whole = results.over_seeds("deepwalk", reference(method), 1)
     cells = whole if n_parts == 1 else results.over_seeds("deepwalk", method, n_parts)
     for one, cell in zip(whole, cells, strict=False):
         out["paper"].append(one["paper_seconds"] / cell["paper_seconds"])
