@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from parge.errors import InputError
 from parge.graph.generate import planted
@@ -33,6 +34,35 @@ def test_step_one_is_the_left_half_of_the_decomposition() -> None:
     expected = U * np.sqrt(s)
     expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-300)
     assert np.allclose(found @ found.T, expected @ expected.T, atol=1e-4)
+
+
+def slow_prone(A: np.ndarray, mu: float, theta: float) -> np.ndarray:
+    """Return all of the method as the paper writes it, with dense matrices, whole decompositions, and no polynomial."""
+    n = len(A)
+    p = A / A.sum(axis=1, keepdims=True)
+    noise = p.sum(axis=0) ** 0.75
+    M = np.zeros_like(A)
+    edges = A > 0
+    M[edges] = (np.log(p, where=edges, out=np.zeros_like(A)) - np.log(noise / noise.sum())[None, :])[edges]
+    U, s, _ = np.linalg.svd(M)
+    X = U * np.sqrt(s)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    loops = A + np.eye(n)
+    shifted = np.eye(n) - loops / loops.sum(axis=1, keepdims=True) - mu * np.eye(n)
+    X = loops @ (X - scipy.linalg.expm(-theta * (shifted @ shifted - 2 * np.eye(n)) / 2) @ X)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    X = U * np.sqrt(s)
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(("mu", "theta"), [(0.2, 0.5), (0.0, 0.5), (0.5, 1.0)])
+def test_both_steps_are_the_papers_formulas(mu: float, theta: float) -> None:
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(*rng.integers(0, 40, (2, 300)), np.linspace(0.5, 3, 300), vertices=40)
+    expected = slow_prone(graph.to_scipy().toarray().astype(np.float64), mu, theta)
+    found = ProNE(dim=40, mu=mu, theta=theta).embed(Subgraph.whole(graph), rng).astype(np.float64)
+    # Signs and equal singular values leave the vectors open, not their inner products.
+    assert np.linalg.norm(found @ found.T - expected @ expected.T) <= 1e-5 * np.linalg.norm(expected @ expected.T)
 
 
 def test_rows_have_length_one_but_for_isolated_vertices() -> None:
