@@ -9,7 +9,7 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 
-.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-paper clean
+.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,9 @@ $(VENV)-pecanpy/.installed:
 	$(PYTHON) -m venv $(VENV)-pecanpy
 	-$(VENV)-pecanpy/bin/python -m pip install --quiet pecanpy==2.0.9 gensim==4.4.0
 	touch $@
+
+bench-pip: $(BIN)/.installed
+	$(BIN)/python benchmarks/pip_at_scale.py
 
 # The paper's tables and figures: hours, but it goes on where it stopped; QUICK=1 tries it in two minutes.
 bench-paper: $(BIN)/.installed
