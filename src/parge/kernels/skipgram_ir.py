@@ -54,9 +54,6 @@ def train_walks(
         for i in range(length):
             rows[i] = np.int64(walks[w, i]) * width
         for i in range(length):
-            if i + 1 < length:
-                for k in range(n_targets):
-                    prefetch_row(Out, targets[i + 1, k])
             if i + window + 1 < length:
                 prefetch_row(In, rows[i + window + 1])
             n_contexts = window_around(rows, i, reach[i], contexts)

@@ -54,6 +54,10 @@ class Emitter:
         place = self.builder.bitcast(self.builder.gep(pointer, [offset]), self.vector.as_pointer())
         self.builder.store(value, place, align=4 * self.lanes)
 
+    def prefetch(self, pointer: Any, offset: Any) -> None:
+        """Ask for the cache line of a float's place."""
+        emit_prefetch(self.builder, pointer, offset)
+
     def item(self, pointer: Any, offset: Any) -> Any:
         """Return the number at a place."""
         return self.builder.load(self.builder.gep(pointer, [offset]))
@@ -124,3 +128,11 @@ class Emitter:
 def constant(vector: Any, number: float) -> Any:
     """Return the vector with that number in every lane."""
     return ir.Constant(vector, [number] * vector.count)
+
+
+def emit_prefetch(builder: ir.IRBuilder, pointer: Any, offset: Any) -> None:
+    """Ask for the cache line of a float's place to be brought near, to be written to; changes nothing."""
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [builder.bitcast(builder.gep(pointer, [offset]), byte), WORD(1), WORD(3), WORD(1)])
