@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from parge.errors import InputError
 from parge.graph.generate import (
-    Labels,
+    Memberships,
     Planted,
     disconnected,
     grid,
@@ -299,8 +299,8 @@ def test_impossible_wishes_are_refused(message: str) -> None:
         REFUSED[message]()
 
 
-def example_labels() -> Labels:
-    return Labels(np.array([0, 1, 1, 3]), np.array([4, 0, 12], np.int32), 13)
+def example_labels() -> Memberships:
+    return Memberships(np.array([0, 1, 1, 3]), np.array([4, 0, 12], np.int32), 13)
 
 
 def text_of(file: Path) -> str:

@@ -11,6 +11,7 @@ from parge.errors import InputError
 from parge.evaluate import logistic
 from parge.evaluate.scores import LinkScore, LinkScores
 from parge.graph.graph import Graph
+from parge.graph.pairs import edges_once
 from parge.ids import positions
 from parge.rows import all_finite, row_blocks
 from parge.seeds import stream
@@ -170,9 +171,8 @@ def _score(truth: BoolArray, scores: Matrix) -> LinkScore:
 
 def _edges(graph: Graph) -> IntArray:
     """Return every edge once, lower end first, ascending."""
-    source = np.repeat(np.arange(graph.n_vertices), graph.degrees)
-    once = source < graph.indices
-    return np.stack([source[once], graph.indices[once].astype(np.int64)], axis=1)
+    source, target, _ = edges_once(graph)
+    return np.stack([source, target], axis=1).astype(np.int64)
 
 
 def _keys(pairs: IntArray, n_vertices: int) -> IntArray:

@@ -9,6 +9,7 @@ from parge.errors import InputError
 from parge.graph.build import from_edges
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
+from parge.graph.pairs import edges_once
 from parge.ids import STRING
 from parge.typing import IdArray, IntArray, NeighbourArray
 
@@ -127,13 +128,6 @@ def to_frame(graph: Graph) -> Any:
     if weights is not None:
         columns["weight"] = pa.array(weights)
     return pa.table(columns)
-
-
-def edges_once(graph: Graph) -> tuple[NeighbourArray, NeighbourArray, Any]:
-    """Return every edge once, from its lower to its higher vertex, and the weights, if any."""
-    source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
-    once = source < graph.indices
-    return source[once], graph.indices[once], None if graph.weights is None else graph.weights[once]
 
 
 def _column(graph: Graph, numbers: NeighbourArray) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
-from parge.graph.pairs import PairSource, distinct, pair_keys
+from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 
@@ -22,7 +22,7 @@ _WRITTEN_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class Memberships:
     """The labels of every vertex: none, one or several, as numbers.
 
     Parameters
@@ -36,7 +36,7 @@ class Labels:
 
     Examples
     --------
-    >>> labels = Labels(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), 2)
+    >>> labels = Memberships(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), 2)
     >>> labels.of(1).tolist(), labels.to_scipy().toarray().tolist()
     ([0, 1], [[0, 1], [1, 1]])
     """
@@ -64,10 +64,10 @@ class Labels:
         return sp.csr_matrix((ones, self.labels, self.indptr), shape=(self.n_vertices, self.n_labels))
 
     @staticmethod
-    def from_keys(keys: IntArray, n_vertices: int, n_labels: int) -> "Labels":
+    def from_keys(keys: IntArray, n_vertices: int, n_labels: int) -> "Memberships":
         """Build from the ascending keys ``vertex * n_labels + label``."""
         vertices, labels = np.divmod(keys, max(1, n_labels))
-        return Labels(_offsets(vertices, n_vertices), labels.astype(np.int32), n_labels)
+        return Memberships(_offsets(vertices, n_vertices), labels.astype(np.int32), n_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Planted:
     """A graph and the labels that its edges were drawn from."""
 
     graph: Graph
-    labels: Labels
+    labels: Memberships
 
 
 def planted(
@@ -175,7 +175,7 @@ def tree(
     root = _ancestors(parent, depth)
     vertices = np.flatnonzero(root >= 0)
     roots, number = np.unique(root[vertices], return_inverse=True)
-    classes = Labels.from_keys(np.sort(name[vertices] * roots.size + number), n_vertices, roots.size)
+    classes = Memberships.from_keys(np.sort(name[vertices] * roots.size + number), n_vertices, roots.size)
     branches = np.sort(pair_keys(name[1:], name[parent[1:]], n_vertices))
     source = PairSource(classes.to_scipy(), np.ones(n_vertices), rng)
     n_across = round(mixing * n_extra) if roots.size > 1 else 0
@@ -264,7 +264,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     return _side_by_side(pieces, rng.permutation(n_vertices))
 
 
-def write_labels(path: str | Path, ids: IdArray, labels: Labels) -> None:
+def write_labels(path: str | Path, ids: IdArray, labels: Memberships) -> None:
     """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed)."""
     import pyarrow as pa
 
@@ -303,9 +303,8 @@ def _side_by_side(pieces: list[Graph], name: IntArray) -> Graph:
     keys = [np.empty(0, np.int64)]
     first = 0
     for piece in pieces:
-        rows = np.repeat(np.arange(piece.n_vertices), piece.degrees)
-        once = rows < piece.indices
-        keys.append(pair_keys(name[first + rows[once]], name[first + piece.indices[once]], name.size))
+        source, target, _ = edges_once(piece)
+        keys.append(pair_keys(name[first:][source], name[first:][target], name.size))
         first += piece.n_vertices
     return _graph(np.concatenate(keys), name.size)
 
@@ -318,7 +317,7 @@ def _graph(keys: IntArray, n_vertices: int) -> Graph:
     return assemble(source, target, n_vertices=n_vertices)
 
 
-def _memberships(n_vertices: int, n_communities: int, per_vertex: float, rng: np.random.Generator) -> Labels:
+def _memberships(n_vertices: int, n_communities: int, per_vertex: float, rng: np.random.Generator) -> Memberships:
     """Give every vertex a community, then the rest of the ``per_vertex * n_vertices`` memberships at random."""
     share = np.cumsum(np.arange(1, n_communities + 1) ** -0.5)
     ends = np.round(share / share[-1] * max(0, n_vertices - n_communities)).astype(np.int64)
@@ -335,7 +334,7 @@ def _memberships(n_vertices: int, n_communities: int, per_vertex: float, rng: np
         return rng.integers(n_vertices * n_communities, size=count)
 
     keys = distinct(anywhere, wanted, rng, distinct(by_size, wanted, rng, keys))
-    return Labels.from_keys(keys, n_vertices, n_communities)
+    return Memberships.from_keys(keys, n_vertices, n_communities)
 
 
 def _power_law(n_vertices: int, n_edges: int, exponent: float, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -366,10 +365,10 @@ def _ancestors(parent: IntArray, depth: int) -> IntArray:
     return np.where(level >= depth, ancestor, -1)
 
 
-def _with_noise(labels: Labels, noise: float, rng: np.random.Generator) -> Labels:
+def _with_noise(labels: Memberships, noise: float, rng: np.random.Generator) -> Memberships:
     changed = rng.random(labels.labels.size) < noise
     drawn = rng.integers(max(1, labels.n_labels), size=labels.labels.size)
-    return Labels(labels.indptr, np.where(changed, drawn, labels.labels).astype(np.int32), labels.n_labels)
+    return Memberships(labels.indptr, np.where(changed, drawn, labels.labels).astype(np.int32), labels.n_labels)
 
 
 def _grid_of(size: int) -> Graph:

@@ -1,4 +1,4 @@
-"""Distinct pairs of vertices, drawn by weight, inside communities or across them."""
+"""Pairs of vertices: the edges of a graph, each once, and distinct pairs drawn by weight, in communities or across."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.graph.graph import Graph
 from parge.typing import BoolArray, IntArray, NeighbourArray
 
 # Pairs drawn at a time: bounds the memory of drawing (some 200 MB), whatever the number of edges.
@@ -125,3 +126,10 @@ class PairSource:
     def _spread(self, upto: NDArray[np.float64], count: int) -> IntArray:
         point = (np.arange(count) + self._rng.random(count)) * (upto[-1] / count)
         return np.asarray(np.minimum(np.searchsorted(upto, point, "right"), upto.size - 1), np.int64)
+
+
+def edges_once(graph: Graph) -> tuple[NeighbourArray, NeighbourArray, Any]:
+    """Return every edge once, from its lower to its higher vertex, ascending, and the weights, if any."""
+    source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
+    once = source < graph.indices
+    return source[once], graph.indices[once], None if graph.weights is None else graph.weights[once]

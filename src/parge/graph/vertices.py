@@ -10,6 +10,7 @@ from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
+from parge.graph.pairs import edges_once
 from parge.graph.segments import line_number, read_segments, without_comments
 from parge.ids import STRING, parse_ids
 from parge.typing import IdArray, IntArray
@@ -111,11 +112,7 @@ def permuted(graph: Graph, ids: IdArray) -> Graph:
     order = np.argsort(ids, kind="stable")
     number = np.empty(ids.size, graph.indices.dtype)
     number[order] = np.arange(ids.size)
-    source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
-    once = source < graph.indices
-    weights = None if graph.weights is None else graph.weights[once]
-    found = assemble(
-        number[source[once]], number[graph.indices[once]], weights, n_vertices=graph.n_vertices, ids=ids[order]
-    )
+    source, target, weights = edges_once(graph)
+    found = assemble(number[source], number[target], weights, n_vertices=graph.n_vertices, ids=ids[order])
     features = None if graph.features is None else graph.features[order]
     return replace(found, features=features, notices=graph.notices)
