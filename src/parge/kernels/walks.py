@@ -150,12 +150,15 @@ def second_order_step(rows: Rows, before: int, v: int, p: float, q: float, state
     of the candidates other than `before`; where 1/p is above it, the excess stands as a strip of its own
     beside them (as in KnightKing, SOSP 2019), so a small p costs no rejections. After `TRIALS` failures the
     row is weighed: exact as well, because trials are independent, and it bounds the time at a dead end
-    under a large p.
+    under a large p. What lies under the least bias of all is kept without a search of rows.
     """
     ceiling = max(1.0, 1.0 / q)
+    least = min(1.0, 1.0 / p, 1.0 / q)
     excess = 0.0
     if 1.0 / p > ceiling:
-        excess = share_of(rows, v, find(rows, v, before)) * (1.0 / p - ceiling)
+        # Without weights all shares of a row are equal: no need to find the one of `before`.
+        place = find(rows, v, before) if rows.shares.size > 0 else rows.indptr[v]
+        excess = share_of(rows, v, place) * (1.0 / p - ceiling)
     for _ in range(TRIALS):
         state += GOLDEN
         draw = mix(state)
@@ -163,7 +166,7 @@ def second_order_step(rows: Rows, before: int, v: int, p: float, q: float, state
         if height >= ceiling:
             return np.int64(before), state
         candidate: Number = rows.indices[pick(rows, v, high(draw))]
-        if height < bias(rows, before, candidate, p, q):
+        if height < least or height < bias(rows, before, candidate, p, q):
             return np.int64(candidate), state
     state += GOLDEN
     return weigh_row(rows, before, v, p, q, high(mix(state))), state
