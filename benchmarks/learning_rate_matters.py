@@ -27,14 +27,18 @@ GRAPHS = ((5_000, 150_000, 0.75, 1.4), (8_000, 60_000, 0.6, 1.3), (10_000, 20_00
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--walks", type=int, default=10)
+    parser.add_argument("--window", type=int, default=5)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
+    parser.add_argument("--graphs", type=int, default=len(GRAPHS), help="the first so many")
     options = parser.parse_args()
     rows = []
-    for n_vertices, n_edges, mixing, per_vertex in GRAPHS:
+    for n_vertices, n_edges, mixing, per_vertex in GRAPHS[: options.graphs]:
         made = planted(n_vertices, n_edges, mixing=mixing, labels_per_vertex=per_vertex, seed=1)
         labels = made.labels.to_scipy().astype(bool).tocsr()
         scores = {}
-        for rate in RATES:
-            technique = DeepWalk(learning_rate=rate)
+        for rate in options.rates:
+            technique = DeepWalk(walks=options.walks, window=options.window, learning_rate=rate)
             scores[rate] = micro_f1(technique.embed(Subgraph.whole(made.graph), np.random.default_rng(1)), labels)
         rows.append({"vertices": n_vertices, "edges": n_edges, "mixing": mixing, "micro_f1": scores})
         shown = ", ".join(f"{rate:g}: {score:.3f}" for rate, score in scores.items())

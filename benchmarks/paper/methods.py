@@ -74,11 +74,11 @@ def technique(name: str, settings: Settings) -> Technique:
 def standardise(name: str) -> bool:
     """Return whether features are standardised before they are classified: SGC's alone.
 
-    First seen on BlogCatalog itself (centralised, one seed: SGC .212 without and .240 with; HOPE .320 and .317, DeepWalk
-    .368 and .355), so SGC's F1 there is favoured by the choice. The reason came afterwards: SGC averages normal draws,
-    averages shrink with the degree, all columns by one factor, and that factor alone sets how hard the penalty on the
-    weights bears. On cora and a planted graph (`benchmarks/standardising_matters.py`) SGC ties and gains .011; HOPE gains
-    .080 and .022, and is left as it is all the same, as in the literature.
+    First seen on BlogCatalog itself (centralised, one seed: SGC .212 without and .240 with; HOPE .320 and .317,
+    DeepWalk .368 and .355), so SGC's F1 there is favoured by the choice. The reason came afterwards: SGC averages
+    normal draws, averages shrink with the degree, all columns by one factor, and that factor alone sets how hard the
+    penalty on the weights bears. On cora and a planted graph (`benchmarks/standardising_matters.py`) SGC ties and
+    gains .011; HOPE gains .080 and .022, and is left as it is all the same, as in the literature.
     """
     return name == "sgc"
 
