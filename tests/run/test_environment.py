@@ -1,5 +1,7 @@
 """Disks that are full or may not be written to, files that rot, clocks that run wrong: an error or a repaired run."""
 
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -18,7 +20,8 @@ from parge.events import ignore
 from parge.graph.generate import planted
 from parge.graph.write import write
 from parge.pipeline import embed_parts
-from parge.run.arrays import StorageError
+from parge.run.arrays import StorageError, _write
+from parge.run.status import status
 from parge.runs import open_run
 
 PLAN = ["--technique", "sgc", "--dim", "8", "--parts", "2", "--anchors", "20", "--engine", "serial"]
@@ -158,11 +161,43 @@ def test_a_disk_that_is_full_for_workers_is_an_error(place: Path, monkeypatch: p
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
         assert ends(*line) == 1
+        failed = next(part for part in status(place / "run").parts if part.index == 0)
+        assert (failed.state, failed.message[:12]) == ("failed", "StorageError")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert ends(*line) == 0
     assert (place / "out.npy").read_bytes() == (place / "v.npy").read_bytes()
+
+
+@pytest.mark.parametrize("room", [0, 100, 128, 130, 500, 4000, 4223])
+def test_no_byte_that_finds_no_room_goes_unnoticed(tmp_path: Path, room: int) -> None:
+    import resource
+    import signal
+
+    array = np.arange(1024, dtype=np.float32)  # 128 bytes of header and 4,096 of numbers
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    try:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        with pytest.raises(OSError, match="File too large"):
+            _write(tmp_path / "a.npy", array)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+ARRAYS = [np.arange(5), np.zeros((0, 4), np.float32), np.zeros((4, 0), np.float32), np.arange(12).reshape(3, 4).T]
+ARRAYS += [np.zeros(0, np.uint8), np.array([1, 2], ">i8"), np.arange(100, dtype=np.int32)[::2]]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=str)
+def test_arrays_are_written_as_numpy_does(tmp_path: Path, array: Any) -> None:
+    entry = _write(tmp_path / "a.npy", array)
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array))
+    assert (tmp_path / "a.npy").read_bytes() == file.getvalue()
+    assert entry == {"sha256": hashlib.sha256(file.getvalue()).hexdigest(), "bytes": len(file.getvalue())}
 
 
 def test_a_folder_that_may_not_be_written_to_is_an_error_and_can_be_looked_at(place: Path, ends: Ends) -> None:
@@ -190,7 +225,7 @@ def test_without_mounts_a_folder_without_permission_is_an_error(
 
     plan = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors=10, engine="serial")
     with open_run(GRAPH, plan, run_dir=tmp_path, resume=False, listener=ignore) as run:
-        monkeypatch.setattr(np, "save", refuse)
+        monkeypatch.setattr(os, "fsync", refuse)
         with pytest.raises(StorageError, match=r"subgraph could not be written: Permission denied"):
             embed_parts(run, ignore)
 

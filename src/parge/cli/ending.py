@@ -92,6 +92,7 @@ def _way_on(folder: Path) -> str:
 @contextmanager
 def recorded(folder: Path) -> Iterator[None]:
     """Have `parge status` tell of a failure inside, that of the subgraph in `folder`."""
+    from parge.run.arrays import DamagedError
     from parge.run.parts import record_failure
 
     limit = current_limit()
@@ -105,7 +106,7 @@ def recorded(folder: Path) -> Iterator[None]:
         record_failure(folder, failure)
         raise failure from error
     except PargeError as error:
-        if error.exit_code != 2:
+        if error.exit_code != 2 or isinstance(error, DamagedError):
             record_failure(folder, error)
         raise
     except Exception as error:

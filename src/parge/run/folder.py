@@ -24,6 +24,8 @@ from parge.run.words import printable
 
 PARTS = "parts"
 
+_NO_PLAN = "without its plan a run cannot be taken up: begin it anew in another folder"
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -73,7 +75,8 @@ class RunFolder:
 
     def plan_facts(self) -> PlanFacts:
         """Return what the run wrote down of itself."""
-        return self._facts(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
+        with _advising(_NO_PLAN):
+            return self._facts(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
 
     def _facts(self, facts: dict[str, Any]) -> PlanFacts:
         try:
@@ -83,9 +86,11 @@ class RunFolder:
 
     def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, PlanFacts]:
         """Return the decomposition and the settings; the graph is read from the folder unless given."""
-        content, plain = arrays.load(self.path / PLAN, PLAN)
-        facts = self._facts(plain)
-        stored = arrays.load(self.path / GRAPH, GRAPH)[0] if graph is None else {}
+        with _advising(_NO_PLAN):
+            content, plain = arrays.load(self.path / PLAN, PLAN)
+            facts = self._facts(plain)
+        with _advising("the command that began the run, with --resume, writes the graph anew"):
+            stored = arrays.load(self.path / GRAPH, GRAPH)[0] if graph is None else {}
         try:
             if graph is None:
                 graph = graph_of(stored, ids_of(content))
@@ -127,6 +132,15 @@ class RunFolder:
                 if place.is_dir() and not place.is_symlink():
                     with contextlib.suppress(PargeError, OSError), hold(place, patience=0):
                         arrays.sweep(place)
+
+
+@contextmanager
+def _advising(advice: str) -> Iterator[None]:
+    """Say what to do about damage that is found inside."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DamagedError(f"{error}; {advice}") from None
 
 
 def _intact(folder: Path, kind: str) -> dict[str, Any] | None:

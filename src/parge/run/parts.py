@@ -35,7 +35,12 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
     """Return the subgraph and the facts written with it."""
-    content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
+    try:
+        content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
+    except arrays.DamagedError as error:
+        raise arrays.DamagedError(
+            f"{error}; copy the folder again, or have the command that wrote it write it anew, with --resume"
+        ) from None
     try:
         subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"])
         _check(subgraph, facts)

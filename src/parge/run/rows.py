@@ -14,6 +14,9 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 # Neighbours looked at together: little beside what any technique holds of them.
 _BLOCK = 1 << 20
 
+# More columns of features than any memory has room for offsets into.
+_MOST_FEATURES = 1 << 40
+
 
 def graph_arrays(graph: Graph) -> Arrays:
     """Return a graph's rows, weights and features as plain arrays."""
@@ -48,7 +51,7 @@ def _features(content: Arrays) -> Any:
     if "features_shape" not in content:
         return None
     data, indices, indptr, shape = (content[f"features_{name}"] for name in ("data", "indices", "indptr", "shape"))
-    if shape.size != 2 or not np.isfinite(data).all():
+    if shape.size != 2 or not 0 <= shape[1] < _MOST_FEATURES or not np.isfinite(data).all():
         raise ValueError("its features are not a matrix of finite numbers")
     features = sp.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
     features.check_format(full_check=True)
