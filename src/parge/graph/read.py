@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
-from parge.graph.files import COMPRESSIONS, check_file, exceeded_memory, foreign_errors, format_suffix
+from parge.graph.files import (
+    COMPRESSIONS,
+    check_file,
+    exceeded_memory,
+    foreign_errors,
+    format_suffix,
+    refuse_larger_than_memory,
+)
 from parge.graph.graph import Graph
 from parge.ids import STRING
 from parge.memory import format_bytes
@@ -172,6 +179,7 @@ def _with_features(graph: Graph, path: Path) -> Graph:
                 f"{path} has {matrix.shape[0]:,} rows, the graph has {graph.n_vertices:,} vertices; row i belongs to "
                 "vertex i, in ascending order of ids (is --vertices missing?)"
             )
+        refuse_larger_than_memory(path, 8.0 * matrix.shape[1], f"{matrix.shape[1]:,} features")
         found = graph.with_features(matrix)
         if not np.isfinite(found.features.data).all():
             raise InputError(f"{path}: features must be finite; found NaN or infinity")

@@ -10,6 +10,9 @@ from parge.graph.files import foreign_errors, open_bytes
 # Read at a time: enough 1 MB blocks for every core, little beside the graph.
 SEGMENT = 32 * 2**20
 
+# Small files need no such room: to have it zeroed takes longer than to read them.
+_LEAST = 2**16
+
 # A longer line than this is no line of a graph, and pyarrow does not parse it either.
 MAX_LINE = 2**20
 
@@ -22,8 +25,8 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
 
     The memory of a segment is used again for the next one.
     """
-    size = size or SEGMENT
     with foreign_errors(path, "text"), open_bytes(path) as file:
+        size = size or min(SEGMENT, max(_LEAST, path.stat().st_size + 1))
         _skip(file, start)
         offset, end, buffer = start, 0, bytearray(size)
         while True:
