@@ -1,0 +1,64 @@
+"""Thousands of damaged files, for every reader and for the run folder: a refusal or a right result, no traceback.
+
+Each program fuzzes in a process of its own: a crash of some parser fails one test, and the mutant is left for the
+reader of the message.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fuzz.readers import CASES
+
+# Readers that run in one process, so that libraries are loaded a few times only; by how many mutants of each.
+GROUPS: dict[str, tuple[int, list[str]]] = {
+    "text": (300, ["text", "csv", "gzip", "zstd", "metis", "graphml", "vertices", "labels"]),
+    "arrays": (300, ["mtx", "npz", "parquet", "features", "features npy"]),
+    "embeddings": (300, ["embedding npy", "embedding ids", "embedding npz", "embedding parquet", "embedding text"]),
+    "MATLAB": (25, ["mat"]),  # its parser crashes, and so runs in a process for each file
+}
+FOLDERS = 400
+
+
+def _fuzz(module: str, folder: Path, *arguments: str) -> str:
+    """Run a fuzzing program, which must come to its end; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.fuzz.{module}", str(folder), *arguments],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    left = ", ".join(str(file) for file in folder.glob("mutant*")) or f"{folder}/run"
+    assert done.returncode == 0, f"exit {done.returncode} on {left}:\n{done.stdout[-1000:]}\n{done.stderr[-6000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_reader_answers_damaged_files_with_a_refusal_or_a_value(group: str, tmp_path: Path) -> None:
+    count, names = GROUPS[group]
+    said = _fuzz("readers", tmp_path, str(count), *names)
+    for name in names:
+        found = re.search(rf"^{name}: (\d+) read, (\d+) refused$", said, re.MULTILINE)
+        assert found is not None
+        read, refused = int(found[1]), int(found[2])
+        assert read > 0
+        assert refused > 0
+        assert read + refused >= count  # hypothesis may ask a little more
+
+
+def test_a_damaged_run_folder_is_refused_or_gives_the_bits_of_the_undisturbed_run(tmp_path: Path) -> None:
+    said = _fuzz("run_folder", tmp_path, str(FOLDERS))
+    for command in ("status", "reconcile", "embed-part", "embed"):
+        for code in (0, 2):
+            assert re.search(rf"\d+ x {command} {code}\b", said), said
+
+
+def test_every_reader_is_fuzzed_and_the_inputs_are_thousands() -> None:
+    assert sorted(name for _, names in GROUPS.values() for name in names) == sorted(CASES)
+    assert sum(count * len(names) for count, names in GROUPS.values()) + FOLDERS >= 5000
