@@ -14,8 +14,11 @@ from parge.decompose.capacity import Limits
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.partition import partitioners
 from parge.errors import InfeasibleError, InputError
+from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
+from parge.report.summary import summarise
+from parge.techniques.deepwalk import DeepWalk
 from parge.testing.decomposer import DecomposerContract, check_decomposition
 
 STRATEGIES, PARTITIONERS = strategies.names(), partitioners.names()
@@ -170,6 +173,18 @@ def test_metis_does_not_print() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_metis_in_the_place_of_kaminpar_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted(60, 200, communities=2, seed=2).graph
+    limits = Limits.equal(2, graph.n_vertices, 5)
+    assert AnchorDecomposer(5).decompose(graph, limits).notices == ()
+    metis = AnchorDecomposer(5, partitioner="metis").decompose(graph, limits)
+    monkeypatch.setitem(sys.modules, "kaminpar", None)  # as if it were not installed
+    found = AnchorDecomposer(5).decompose(graph, limits)
+    assert "METIS splits the graph in its place" in found.notices[0]
+    assert np.array_equal(found.part, metis.part)
+    assert summarise(found, DeepWalk()).notices == found.notices
 
 
 def test_components_without_anchor_are_counted() -> None:

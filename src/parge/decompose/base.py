@@ -1,13 +1,14 @@
 """Decomposer: the interface, its laws, and the decomposer that shares anchors."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from parge.decompose.anchors import NO_ANCHORS, Splitter, strategies
 from parge.decompose.capacity import Limits, check_feasible
 from parge.decompose.decomposition import Decomposition
+from parge.decompose.partition import substitution
 from parge.errors import InfeasibleError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
@@ -58,6 +59,10 @@ class AnchorDecomposer(Decomposer):
 
     def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
         """Choose the anchors, split the rest, and repair what the split leaves over a limit."""
+        found, notices = self._decomposed(graph, limits, tell), substitution(self.partitioner)
+        return replace(found, notices=notices) if notices else found
+
+    def _decomposed(self, graph: Graph, limits: Limits, tell: Tell) -> Decomposition:
         check_feasible(limits, graph, self.n_anchors)
         splitter = Splitter(graph, limits, self.partitioner, self.seed, tell)
         choose = strategies.get(self.strategy)

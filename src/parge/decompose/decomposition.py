@@ -31,6 +31,8 @@ class Decomposition:
         The most vertices each subgraph may have.
     budgets : (n_parts,) int64, optional
         The most bytes each worker may use, for a technique of `footprint`.
+    notices : tuple of str
+        What was done otherwise than asked, in words.
     """
 
     graph: Graph = field(repr=False)
@@ -39,6 +41,7 @@ class Decomposition:
     capacities: IntArray
     budgets: IntArray | None = None
     footprint: Footprint | None = None
+    notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.part.shape != (self.graph.n_vertices,):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ _ECO_UP_TO = 4_000_000
 
 # A share of room that lets a partitioner move vertices: parts are kept near their share of the capacity.
 IMBALANCE = 0.03
+
+_WITHOUT_KAMINPAR = "KaMinPar is not installed (pip install kaminpar): METIS splits the graph in its place"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +99,10 @@ def partition(problem: Problem, method: str) -> PartArray:
 
 def kaminpar(problem: Problem) -> PartArray:
     """Split with KaMinPar, whose block limits are absolute (one thread: only so is it deterministic)."""
-    try:
-        import kaminpar as library
-    except ImportError:  # no wheel for this platform: METIS everywhere has one
+    if substitution("kaminpar"):
         return metis(problem)
+    import kaminpar as library
+
     with tempfile.TemporaryDirectory(prefix="parge-") as folder:
         path = Path(folder) / "graph.parhip"
         write_parhip(path, problem.indptr, problem.indices, problem.balanced)
@@ -108,6 +111,20 @@ def kaminpar(problem: Problem) -> PartArray:
     context = library.eco_context() if problem.indices.size <= _ECO_UP_TO else library.default_context()
     limits = [int(limit) for limit in problem.targets]
     return np.array(library.KaMinPar(1, context).compute_partition(graph, max_block_weights=limits), np.int32)
+
+
+def substitution(method: str) -> tuple[str, ...]:
+    """Say which partitioner does the work of one that is not installed; nothing where it is.
+
+    KaMinPar has no wheel for some platforms; METIS has one for all.
+    """
+    if method != "kaminpar":
+        return ()
+    try:
+        import_module("kaminpar")
+    except ImportError:
+        return (_WITHOUT_KAMINPAR,)
+    return ()
 
 
 def write_parhip(path: Path, indptr: IntArray, indices: NeighbourArray, weights: IntArray) -> None:
@@ -120,11 +137,12 @@ def write_parhip(path: Path, indptr: IntArray, indices: NeighbourArray, weights:
     version = 1 | (0 if weighted else 2) | (8 if indices.itemsize == 4 else 0)
     first = 24 + 8 * (n_vertices + 1)
     with path.open("wb") as file:
-        np.array([version, n_vertices, indices.size], np.uint64).tofile(file)
-        (indptr * indices.itemsize + first).astype(np.uint64).tofile(file)
-        indices.tofile(file)
+        # Not tofile, which does not notice that a disk is full before its buffer is flushed.
+        file.write(np.array([version, n_vertices, indices.size], np.uint64).data)
+        file.write((indptr * indices.itemsize + first).astype(np.uint64).data)
+        file.write(np.ascontiguousarray(indices).data)
         if weighted:
-            weights.astype(np.int64).tofile(file)
+            file.write(weights.astype(np.int64).data)
 
 
 def metis(problem: Problem) -> PartArray:

@@ -73,7 +73,7 @@ def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
         lost_edges=decomposition.lost_edges,
         parts=parts,
         warnings=tuple(_warnings(decomposition, technique)),
-        notices=graph.notices,
+        notices=(*graph.notices, *decomposition.notices),
     )
 
 
