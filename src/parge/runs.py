@@ -113,10 +113,13 @@ class Run:
 
 
 def reproducible(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report without what was measured and who did the work: equal for equal runs, and so are files."""
+    """Return a report without what was measured and who did the work: equal for equal runs, and so are files.
+
+    Notices on how a graph file was read are left out, too: who finishes a run by its folder never saw that file.
+    """
     parts_of = [{key: value for key, value in part.items() if key not in _MEASURED} for part in report["parts"]]
     plan = {key: value for key, value in report["plan"].items() if key not in {"engine", "workers"}}
-    kept = {key: value for key, value in report.items() if key not in _MEASURED}
+    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices"}}
     return {**kept, "parts": parts_of, "plan": plan}
 
 

@@ -41,3 +41,19 @@ def test_the_same_file_whoever_does_the_work(tmp_path: Path, monkeypatch: pytest
     assert embed("resumed", "--run-dir", "run", "--resume") == serial
     if suffix == "npy":
         assert Path("elsewhere.ids.txt").read_bytes() == Path("serial.ids.txt").read_bytes()
+
+
+def test_the_same_file_although_only_one_saw_the_graph_being_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(planted(150, 700, communities=3, seed=4).graph, Path("g.txt"))
+    with Path("g.txt").open("a") as file:
+        file.write("3 3\n")
+    assert command(["embed", "g.txt", "-o", "direct.parquet", *PLAN, "--engine", "serial"]) == 0
+    assert "1 self loops dropped" in capsys.readouterr().err
+    assert command(["decompose", "g.txt", "--run-dir", "run", *PLAN]) == 0
+    for i in range(3):
+        assert command(["embed-part", f"run/parts/{i:03d}"]) == 0
+    assert command(["reconcile", "run", "-o", "apart.parquet"]) == 0
+    assert Path("apart.parquet").read_bytes() == Path("direct.parquet").read_bytes()
