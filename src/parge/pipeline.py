@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from parge.embedding import Embedding
 from parge.engine.base import Task
 from parge.engine.registry import engines
-from parge.events import Listener, Part, Step, ignore
+from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
 from parge.plan import Plan
 from parge.reconcile.merge import merged_blocks
@@ -23,6 +23,8 @@ from parge.run.folder import scratch_matrix
 from parge.runs import Run, open_run, reproducible
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
+
+_NEARLY_DONE = 0.999
 
 
 def embed(
@@ -106,14 +108,20 @@ def embed_parts(run: Run, listener: Listener) -> None:
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
         waiting = write_subgraphs(run)
+        tasks = _tasks(run, waiting, lambda words: listener(Step("retry", words)))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
         engine = engines.get(run.plan.engine)(workers=run.plan.workers)
-        for task, _ in engine.run(_tasks(run, waiting), lambda task, share: listener(Part(task.key, share, n_parts))):
+        for task, _ in engine.run(tasks, partial(_tell, listener, n_parts)):
             listener(Part(task.key, 1.0, n_parts))
 
 
-def _tasks(run: Run, waiting: list[int]) -> list[Task]:
+def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:
+    """Pass on how far a task is; only its result makes it done, however far it says it is."""
+    listener(Part(task.key, min(share, _NEARLY_DONE), n_parts))
+
+
+def _tasks(run: Run, waiting: list[int], on_retry: Tell) -> list[Task]:
     projected = run.decomposition.projected(run.technique.footprint())
     budgets = run.decomposition.budgets
     technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
@@ -127,6 +135,7 @@ def _tasks(run: Run, waiting: list[int]) -> list[Task]:
             label=f"subgraph {i}",
             advice=run.advice(i),
             on_failure=partial(parts.record_failure, run.folder.part(i)),
+            on_retry=on_retry,
         )
         for i in waiting
     ]

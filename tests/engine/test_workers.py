@@ -104,6 +104,16 @@ def test_failures_are_told_apart(function: Any, argument: Any, words: str) -> No
     assert len(str(caught.value)) < 5000
 
 
+def test_a_new_attempt_is_told_of() -> None:
+    heard: list[str] = []
+    task = Task(3, _crash, signal.SIGTERM, label="subgraph 3", limit_bytes=2_000_000_000, on_retry=heard.append)
+    with pytest.raises(WorkerError):
+        list(Processes(workers=1).run([task], lambda _task, _share: None))
+    assert [words[-14:] for words in heard] == [f"attempt {n} of 5" for n in (2, 3, 4, 5)]
+    assert heard[0].startswith("the worker of subgraph 3 was ended from outside by SIGTERM; its memory had reached ")
+    assert " of 2.00 GB; " in heard[0]
+
+
 def test_leaving_by_sys_exit_comes_home() -> None:
     with pytest.raises(SystemExit, match="enough"):
         _run(_exit)

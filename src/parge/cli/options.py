@@ -113,10 +113,10 @@ def plan_options(function: F) -> F:
             ),
             click.option(
                 "--engine",
-                type=click.Choice(["serial", "processes"]),
                 default="processes",
                 show_default=True,
-                help="How subgraphs run: here one by one, or a process each.",
+                metavar="NAME",
+                help="How subgraphs run: processes (one each), serial (here, one by one), or that of a plug-in.",
             ),
             click.option("--workers", type=click.IntRange(min=1), metavar="W", help="Subgraphs embedded at once."),
             click.option(
@@ -159,4 +159,6 @@ def make_plan(options: dict[str, Any]) -> Plan:
         settings["dim"] = str(dim)
     technique = resolve(options.pop("technique"), settings)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
-    return Plan(technique=technique, **{name: options.pop(name) for name in names})
+    plan = Plan(technique=technique, **{name: options.pop(name) for name in names})
+    plan.resolved  # noqa: B018  a name that nobody has is refused here, before a graph is read
+    return plan

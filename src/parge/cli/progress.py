@@ -14,6 +14,7 @@ _STAGES = {
     "decompose": "decomposing",
     "resume": "resuming",
     "embed": "embedding",
+    "retry": "again",
     "reconcile": "reconciling",
     "refine": "refining",
     "write": "writing",
@@ -61,6 +62,9 @@ class _Bars:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
             text = f"{_STAGES.get(event.stage, event.stage)}{': ' if event.text else ''}{event.text}"
+            if event.stage == "retry":  # to be read, not to be replaced by the next stage
+                self.progress.console.print(escape(text))
+                return
             self.progress.update(self.stage, description=escape(text), total=None)
             return
         self.shares[event.index] = event.share

@@ -10,6 +10,7 @@ from parge.cli.options import json_option
 from parge.cli.progress import run_progress
 from parge.embedding_files import check_output
 from parge.pipeline import finish
+from parge.reconcile.registry import reconcilers
 from parge.runs import open_planned
 
 
@@ -19,8 +20,8 @@ from parge.runs import open_planned
 @click.option(
     "--reconcile",
     "reconciler",
-    type=click.Choice(["consensus", "orthogonal", "linear", "mlp", "none"]),
-    help="Instead of the way that was planned.",
+    metavar="NAME",
+    help="Instead of the way that was planned: consensus, orthogonal, linear, mlp, none.",
 )
 @memory_option
 @json_option
@@ -32,6 +33,8 @@ def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory:
       parge reconcile run -o vectors.parquet
     """
     check_output(out)
+    if reconciler is not None:
+        reconcilers.check(reconciler)
     with (
         capped_coordinator(coordinator_memory),
         run_progress() as listener,

@@ -11,8 +11,8 @@ Watch = Callable[["Task", float], None]
 """Called with a task and the share of it that is done."""
 
 
-def _nobody(_error: BaseException) -> None:
-    """Tell nobody of a failure."""
+def _nobody(_news: object) -> None:
+    """Tell nobody of a failure, or of a new attempt."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Task:
         What to do should the task fail; noted on its failure.
     on_failure : callable
         Called here (not where the task runs) with the failure, as soon as it is known.
+    on_retry : callable
+        Called here with words on what happened, when an engine begins the task again.
     """
 
     key: int
@@ -47,6 +49,7 @@ class Task:
     label: str = "task"
     advice: str = ""
     on_failure: Callable[[BaseException], None] = _nobody
+    on_retry: Callable[[str], None] = _nobody
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,15 @@ class End:
             return 1
         return ATTEMPTS_KILLED if -self.returncode in _FROM_OUTSIDE else ATTEMPTS_CRASHED
 
+    def retried(self, task: Task, attempt: int) -> str:
+        """Say why a task is begun again, for the how manieth time of how many."""
+        name = _signal_name(-self.returncode)
+        how = "was ended from outside" if -self.returncode in _FROM_OUTSIDE else "crashed"
+        return (
+            f"the worker of {task.label} {how} by {name}; its memory had reached {format_bytes(self.peak)} of "
+            f"{_limit(task)}; attempt {attempt} of {self.attempts()}"
+        )
+
     def failure(self, task: Task) -> BaseException:
         """Return the exception to raise for a task that ended so."""
         nothing: tuple[str, Any] = ("", None)

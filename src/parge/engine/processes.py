@@ -73,7 +73,9 @@ class _Pool:
             while waiting and self._has_room(waiting[0]):
                 self._start(waiting.pop(0))
             for task, end in self._ended():
-                if not end.done and self.attempts[task.key] < end.attempts():
+                begun = self.attempts[task.key]
+                if not end.done and begun < end.attempts():
+                    task.on_retry(end.retried(task, begun + 1))
                     waiting.insert(0, task)
                 else:
                     yield task, end
