@@ -1,0 +1,28 @@
+"""Engines by name on the command line, those of plug-ins included."""
+
+from pathlib import Path
+
+import pytest
+
+from parge.cli.main import run
+from parge.engine.registry import engines
+from parge.engine.serial import Serial
+
+
+def test_an_engine_of_a_plug_in_is_taken_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[int | None] = []
+
+    def mine(*, workers: int | None) -> Serial:
+        asked.append(workers)
+        return Serial()
+
+    monkeypatch.setitem(engines._known, "mine", mine)
+    monkeypatch.chdir(tmp_path)
+    Path("g.txt").write_text("1 2\n2 3\n3 4\n4 1\n")
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "sgc", "--dim", "2", "--parts", "2", "--anchors", "1"]
+    assert run([*line, "--engine", "mine", "--workers", "3"]) == 0
+    assert asked == [3]
+    assert run([*line, "--engine", "thine"]) == 2
+    assert "there is no engine 'thine'; known: mine, processes, serial" in capsys.readouterr().err
