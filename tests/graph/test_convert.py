@@ -274,6 +274,32 @@ class TestFrame:
         table = pa.table({"a": pa.array(["x"], pa.string_view()), "b": pa.array([7])})
         assert edges(Graph.from_frame(table)) == {("7", "x")}
 
+    @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["x", "y", "z", "unused"])])
+    def test_categories_of_polars(self, kind: Any) -> None:
+        frame = pl.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "y"]}).with_columns(pl.col("a").cast(kind))
+        twice = pl.concat([frame, frame.reverse()], rechunk=False)
+        for each in (frame, twice, twice.with_columns(pl.col("b").cast(kind))):
+            assert edges(Graph.from_frame(each)) == {("x", "y"), ("y", "z")}
+
+    def test_categories_of_numbers_stay_numbers(self) -> None:
+        frame = pd.DataFrame({"a": pd.Categorical([30, 10]), "b": [10, 20]})
+        assert edges(Graph.from_frame(frame)) == {(10, 30), (10, 20)}
+
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            pd.DataFrame({"a": [], "b": []}),
+            pd.DataFrame(columns=["source", "target", "weight"]),
+            pd.DataFrame({"a": np.zeros(0, int), "b": np.zeros(0, int)}),
+            pl.DataFrame({"a": [], "b": []}),
+            pl.DataFrame({"a": [], "b": []}, schema={"a": pl.Categorical, "b": pl.String}),
+            Graph.from_edges([], []).to_frame(),
+        ],
+    )
+    def test_a_frame_without_rows_is_a_graph_without_vertices(self, frame: Any) -> None:
+        graph = Graph.from_frame(frame)
+        assert (graph.n_vertices, graph.n_edges) == (0, 0)
+
     def test_chunked_columns_with_different_dictionaries(self) -> None:
         first, second = pa.table({"a": ["x"], "b": ["y"]}), pa.table({"a": ["y"], "b": ["z"]})
         assert edges(Graph.from_frame(pa.concat_tables([first, second]))) == {("x", "y"), ("y", "z")}
@@ -286,6 +312,8 @@ class TestFrame:
             ({"a": [1, None], "b": [2, 3]}, "no value in row 2"),
             ({"a": [1], "b": [2], "weight": [-1]}, "the weight -1 in row 1"),
             (5, "a frame of edges was expected"),
+            (pd.DataFrame(), "edges need two columns, source and target; found none"),
+            (pl.LazyFrame({"a": [1], "b": [2]}), "a frame of edges was expected.*collect.. first"),
         ],
     )
     def test_refusals(self, frame: Any, fragment: str) -> None:

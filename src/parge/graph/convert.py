@@ -83,7 +83,10 @@ def from_frame(frame: Any, source: str | None = None, target: str | None = None,
     try:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"a frame of edges was expected (pandas, polars or arrow); {type(frame)}: {error}") from error
+        hint = "; call its collect() first" if hasattr(frame, "collect") else ""
+        raise InputError(
+            f"a frame of edges was expected (pandas, polars or arrow); {type(frame)}: {error}{hint}"
+        ) from error
     return from_table(table, source, target, weight)
 
 

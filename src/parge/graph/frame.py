@@ -79,6 +79,8 @@ class _Reader:
 
     def _weights(self, part: Any) -> FloatArray:
         name = self._names[2]
+        if not len(part):
+            return np.zeros(0, np.float32)
         if not _is_number(part.type):
             raise InputError(f"the weights in the column {name!r} must be numbers; found {part.type}")
         weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
@@ -96,10 +98,12 @@ def _is_number(kind: Any) -> bool:
 
 
 def _as_ids(name: str, part: Any) -> Any:
-    """Return a column as integers of 32 or 64 bits, or as strings."""
+    """Return a column as integers of 32 or 64 bits, or as strings; one without rows, whatever its type, as integers."""
+    if not len(part):
+        return pa.array([], pa.int64())
+    if pa.types.is_dictionary(part.type):
+        part = _decoded(part)
     kind = part.type
-    if pa.types.is_dictionary(kind):
-        part, kind = part.cast(kind.value_type), kind.value_type
     if pa.types.is_integer(kind):
         beyond = pa.types.is_uint64(kind) and len(part) and pc.max(part).as_py() >= 2**63
         return part.cast(pa.large_string() if beyond else pa.int32() if kind.bit_width < 32 else _signed(kind))
@@ -107,6 +111,15 @@ def _as_ids(name: str, part: Any) -> Any:
         return part.cast(pa.large_string())
     hint = "; turn it into integers" if pa.types.is_floating(kind) else ""
     raise InputError(f"the ids in the column {name!r} must be integers or strings; found {kind}{hint}")
+
+
+def _decoded(part: Any) -> Any:
+    """Return a column of categories as its values; arrow itself cannot where these are views, as those of polars."""
+    if isinstance(part, pa.ChunkedArray):
+        return pa.chunked_array([_decoded(chunk) for chunk in part.chunks if len(chunk)])
+    values = part.dictionary
+    values = values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
+    return values.take(part.indices)
 
 
 def _signed(kind: Any) -> Any:
