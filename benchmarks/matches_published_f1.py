@@ -6,8 +6,10 @@ as Qiu et al. (2018) report them. ProNE, 90 %: .436 (Zhang et al. 2019). All by 
 
 Settings are those of the published runs, DeepWalk's rate among them (gensim's default); seeds are counted from 0. Two
 were looked at on this graph before: three rates (.05: .405, .025: .409, .015: .408), and NetMF's number of products (2,
-3, 5, 8, 14: .417, .439, .450, .446, .448; 5 was kept). So neither row is a blind test. Because .436 may not be reached by the published method itself,
-ProNE is computed a second time by scikit-learn and scipy, step by step as the paper has it, and scored the same way.
+3, 5, 8, 14: .417, .439, .450, .446, .448; 5 was kept). So neither row is a blind test.
+
+ProNE is computed a second time by scikit-learn and scipy, step by step as its paper has it, and scored the same way:
+what that does not reach either is no fault of ours.
 """
 
 import argparse

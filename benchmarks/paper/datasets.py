@@ -123,7 +123,7 @@ def substitute(stands_for: str, folder: Path) -> Data:
     """Return another graph: the shared YouTube groups where they are and will do, else a planted graph."""
     path = find(folder, ("youtube-groups.edges.gz",))
     if path is None or stands_for in ("BlogCatalog", "LiveJournal"):
-        return generated(stands_for, 100_000, 1_000_000)
+        return generated(stands_for, 40_000, 400_000)
     data = _shared(stands_for, path)
     note = f"a smaller YouTube graph with the groups of its users, not {stands_for}"
     return Data(data.name, stands_for, data.graph, data.labels, note)

@@ -150,21 +150,24 @@ def parallelism(
 ) -> None:
     """Fill Figures 3-5: DeepWalk in more and more parts, one worker at a time so that none disturbs another.
 
-    What is timed runs inside of ``alone()``.
+    Each seed runs inside of ``alone()``.
     """
     store = _store("parallelism", data, settings, out)
     store.cell("empty worker", lambda: _empty_worker(settings), tell)
+    whole = [(method, 1) for method in ("centralised", *REFINED)]
+    rows = whole + [(method, n) for n in settings.counts for method in SCALED]
     for seed in range(seeds):
-        whole = [(method, 1) for method in ("centralised", *REFINED)]
-        for method, n_parts in whole + [(method, n) for n in settings.counts for method in SCALED]:
-            name = key("deepwalk", method, n_parts, seed)
-            store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s, alone), tell)
+        names = [key("deepwalk", *row, seed) for row in rows]
+        if all(name in store.cells for name in names):
+            continue
+        with alone():  # a whole seed: its runs are divided by each other
+            for name, (method, n_parts) in zip(names, rows, strict=True):
+                store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s), tell)
 
 
-def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int, alone: Alone) -> Cell:
+def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
     plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine, workers=1)
-    with alone():
-        embedding = parge.embed(data.graph, plan)
+    embedding = parge.embed(data.graph, plan)
     cell = Lab(data.graph, "deepwalk", settings, seed).measured(method, embedding)
     stages, largest = cell["seconds"], max(part["vertices"] for part in embedding.report["parts"])
     after = sum(seconds for stage, seconds in stages.items() if stage not in ("decompose", "embed", "total"))
