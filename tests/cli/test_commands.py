@@ -57,6 +57,16 @@ def test_plan_prints_the_contract_s_keys(world: Path, capsys: pytest.CaptureFixt
     assert not list(world.glob("*.run"))
 
 
+def test_plan_hints_at_a_faster_technique_on_stderr_only(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for technique, hinted in (("deepwalk", True), ("prone", False)):
+        capsys.readouterr()
+        assert run(["plan", "g.txt", "--parts", "3", "--dim", "8", "--technique", technique, "--json"]) == 0
+        printed = capsys.readouterr()
+        assert "hint" not in json.loads(printed.out)
+        assert ("hint: " in printed.err) is hinted
+        assert ("--technique prone" in " ".join(printed.err.split())) is hinted
+
+
 def test_memory_budgets_are_shown_and_kept(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(["plan", "g.txt", "--memory", "1GB,1GB", "--dim", "8"], capsys)
     parts = found["parts"]
@@ -94,6 +104,14 @@ def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.Captur
     assert [part["state"] for part in states] == ["done", "done"]
     assert run(["reconcile", "run", "-o", "two.npy"]) == 0
     assert (world / "one.npy").read_bytes() == (world / "two.npy").read_bytes()
+
+
+def test_threads_are_a_setting_and_change_no_bit_unless_hogwild(world: Path) -> None:
+    for name, *settings in (("one",), ("two", "threads=2"), ("wild", "threads=2", "mode=hogwild")):
+        more = [argument for setting in settings for argument in ("--param", setting)]
+        assert run(["embed", "g.txt", "-o", f"{name}.npy", "--parts", "2", *SMALL, *more]) == 0
+    assert (world / "one.npy").read_bytes() == (world / "two.npy").read_bytes()
+    assert np.isfinite(np.load(world / "wild.npy")).all()
 
 
 def test_a_technique_of_one_s_own_by_path(world: Path) -> None:

@@ -7,6 +7,7 @@ import click
 from parge.cli import show
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.plan import prepare
+from parge.report.hints import hints
 
 
 @click.command("plan")
@@ -37,3 +38,4 @@ def command(as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
     show.say(summary.warnings, style="yellow", label="warning")
+    show.say(hints(plan.resolved.technique), style="dim", label="hint")
