@@ -1,5 +1,7 @@
 """Other people's techniques ride along: scikit-network's, karateclub's kind, plain functions, PyTorch's."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,18 @@ def test_graphsage_learns_communities_deterministically() -> None:
     one, two = embed(technique, parts=2), embed(technique, parts=2)
     assert np.array_equal(one.vectors, two.vectors)
     assert same_community(embed(technique, parts=1).vectors) > 0.32  # chance is 0.25
+
+
+def test_a_technique_of_ones_own_is_described_by_where_its_class_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a_class_of_mine.py").write_text(
+        "from dataclasses import dataclass\nfrom parge.techniques.sgc import SGC\n"
+        "@dataclass(frozen=True)\nclass Mine(SGC):\n    extra: object = None\n    name = 'mine'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    mine = resolve("a_class_of_mine:Mine", {"dim": "8", "extra": 2})
+    described = describe(mine)
+    assert described == {"technique": "a_class_of_mine:Mine", "settings": {"dim": 8, "hops": 2, "seed": 0, "extra": 2}}
+    assert restore(described) == mine
+    assert describe(resolve(mine, {"extra": [1]})) is None  # no file carries that

@@ -57,11 +57,22 @@ def describe(technique: Technique) -> dict[str, Any] | None:
     """
     if isinstance(technique, Adapted):
         return {"technique": technique.path, "settings": dict(technique.settings)} if technique.path else None
-    if technique.name not in techniques.names() or type(technique) is not techniques.get(technique.name):
-        return None
     settings = {field.name: getattr(technique, field.name) for field in fields(technique)}
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
-    return {"technique": technique.name, "settings": plain}
+    if technique.name in techniques.names() and type(technique) is techniques.get(technique.name):
+        return {"technique": technique.name, "settings": plain}
+    path = _path(type(technique))
+    carried = all(value is None or isinstance(value, int | float | str) for value in plain.values())
+    made_of_them = all(field.init for field in fields(technique))
+    return {"technique": path, "settings": plain} if path and carried and made_of_them else None
+
+
+def _path(cls: type[Technique]) -> str:
+    """Return where a class can be imported from, as ``module:attribute``; nothing where it cannot."""
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return f"{cls.__module__}:{cls.__qualname__}" if found is cls and cls.__module__ != "__main__" else ""
 
 
 def restore(described: Any) -> Technique:
