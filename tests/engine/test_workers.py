@@ -154,9 +154,23 @@ def _sleep_until(folder: str, _progress: Progress) -> None:
 
 @pytest.mark.parametrize("size", [450_000_000, 3_000_000_000])
 def test_a_worker_that_grows_over_its_limit_is_ended_at_it(size: int) -> None:
-    with pytest.raises(WorkerError, match=r"subgraph 0 needed \S+ MB or more, had 400 MB") as caught:
+    with pytest.raises(WorkerError, match=r"subgraph 0 needed (over )?\S+ MB( or more)?, had 400 MB") as caught:
         _run(_grow, size, limit_bytes=400_000_000)
     assert failed_task(caught.value) == "subgraph 0"
+
+
+def _give_up(words: str, _progress: Progress) -> None:
+    sys.stderr.write(words)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def test_a_library_that_ends_the_process_for_want_of_memory_is_understood() -> None:
+    words = "OpenBLAS error: Memory allocation still failed after 10 retries, giving up."
+    with pytest.raises(WorkerError, match=r"subgraph 0 needed over 400 MB, had 400 MB(.|\n)*OpenBLAS error"):
+        _run(_give_up, words, limit_bytes=400_000_000)
+    with pytest.raises(WorkerError, match=r"left without an answer .exit code 1.(.|\n)*OpenBLAS error"):
+        _run(_give_up, words)
 
 
 def test_a_limit_of_the_parent_is_not_that_of_its_workers() -> None:

@@ -1,6 +1,7 @@
 """``parge embed-part``: one subgraph, on whichever machine its folder was copied to."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,8 +9,12 @@ from parge.cli import show
 from parge.cli.ending import recorded
 from parge.cli.options import json_option
 from parge.cli.progress import run_progress
+from parge.engine.base import Progress, Task
 from parge.events import Part, Step
-from parge.memory import format_bytes, limit_memory, parse_bytes
+from parge.memory import format_bytes, parse_bytes
+
+if TYPE_CHECKING:
+    from parge.run.embed_part import PartJob
 
 
 @click.command("embed-part")
@@ -34,11 +39,18 @@ def command(folder: Path, memory: str | None, allow: str, as_json: bool) -> None
     from threadpoolctl import threadpool_limits
 
     from parge.run.embed_part import PartJob, embed_part
+    from parge.run.parts import subgraph_index
 
-    limit_memory(None if memory is None else parse_bytes(memory))
+    limit = None if memory is None else parse_bytes(memory)
+    index, job = subgraph_index(folder), PartJob(folder, allow=allow)
     with run_progress() as listener, threadpool_limits(1), recorded(folder):
         listener(Step("embed", str(folder)))
-        facts = embed_part(PartJob(folder, allow=allow), lambda share: listener(Part(0, share, 1)))
+
+        def tell(share: float) -> None:
+            listener(Part(index, min(share, 0.999), 1))  # the result alone makes it done
+
+        facts = embed_part(job, tell) if limit is None else _within(limit, index, job, tell)
+        listener(Part(index, 1.0, 1))
     if as_json:
         show.print_json(facts)
     else:
@@ -46,3 +58,13 @@ def command(folder: Path, memory: str | None, allow: str, as_json: bool) -> None
             f"subgraph {facts['index']}: {facts['vertices']:,} vertices in {facts['seconds']:.1f} s, "
             f"at most {format_bytes(facts['peak_bytes'])}"
         )
+
+
+def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:
+    """Embed in a process of its own: over its limit it ends, and who is left can say so."""
+    from parge.engine.processes import Processes
+    from parge.run.embed_part import embed_part
+
+    task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
+    ((_, facts),) = Processes(workers=1).run([task], lambda _task, share: tell(share))
+    return dict(facts)

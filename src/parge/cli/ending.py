@@ -15,7 +15,7 @@ import click
 
 from parge.engine.base import failed_task
 from parge.errors import InputError, PargeError
-from parge.memory import bytes_wanted, current_limit, format_bytes, limit_memory, parse_bytes, peak_bytes, private_bytes
+from parge.memory import bytes_wanted, format_bytes, limit_memory, parse_bytes, peak_bytes, private_bytes
 
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
 _ROOM = 64_000_000
@@ -95,14 +95,11 @@ def recorded(folder: Path) -> Iterator[None]:
     from parge.run.arrays import DamagedError
     from parge.run.parts import record_failure
 
-    limit = current_limit()
     try:
         yield
     except MemoryError as error:
-        wanted = bytes_wanted(error)
-        limit_memory(None)
-        had = "there was" if limit is None else f"the {format_bytes(limit)} of --memory"
-        failure = PargeError(f"{folder} needed {format_bytes(max(wanted, peak_bytes()))} or more, which is over {had}")
+        needed = max(bytes_wanted(error), peak_bytes())
+        failure = PargeError(f"{folder} needed {format_bytes(needed)} or more, which is more than this machine gave")
         record_failure(folder, failure)
         raise failure from error
     except PargeError as error:

@@ -1,5 +1,6 @@
 """What became of a worker, in words that say what was needed, what was there, and what to do."""
 
+import re
 import signal
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,10 @@ ATTEMPTS_KILLED = 5
 ATTEMPTS_CRASHED = 2
 
 _FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT}
+
+
+# What libraries print before they end a process that was refused memory, instead of raising MemoryError.
+_NO_MEMORY = re.compile(r"memory allocation|bad_alloc|out of memory|cannot allocate memory", re.IGNORECASE)
 
 
 class WorkerError(PargeError):
@@ -70,10 +75,9 @@ class End:
             failure = error if isinstance(error, BaseException) else WorkerError(str(error))
             return with_place(failure, f"in the worker of {task.label}", trace)
         if kind == "over":
-            return WorkerError(
-                f"{task.label} needed {format_bytes(max(value, self.peak))} or more, had {_limit(task)} (projected: "
-                f"at most {format_bytes(task.projected_bytes)}); give that worker more memory, or plan smaller tasks"
-            )
+            return WorkerError(_over(task, max(value, self.peak)))
+        if task.limit_bytes is not None and _NO_MEMORY.search(self.last_words):
+            return WorkerError(f"{_over(task, max(task.limit_bytes, self.peak))}{self._said()}")
         return WorkerError(f"{self._ending(task)}{self._said()}")
 
     def _ending(self, task: Task) -> str:
@@ -97,6 +101,16 @@ def with_place(failure: BaseException, place: str, trace: str) -> BaseException:
     explained = isinstance(failure, PargeError) and not isinstance(failure, WorkerError)
     failure.add_note(place if explained else f"{place}:\n{trace.rstrip()}")
     return failure
+
+
+def _over(task: Task, needed: int) -> str:
+    shown = format_bytes(needed)
+    shown = f"over {shown}" if shown == _limit(task) else f"{shown} or more"
+    projected = f" (projected: at most {format_bytes(task.projected_bytes)})" if task.projected_bytes else ""
+    return (
+        f"{task.label} needed {shown}, had {_limit(task)}{projected}; give that worker more memory, or plan smaller "
+        "subgraphs"
+    )
 
 
 def _limit(task: Task) -> str:

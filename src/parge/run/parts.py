@@ -66,6 +66,14 @@ def subgraph_facts(folder: Path) -> dict[str, Any]:
     return arrays.load(folder / SUBGRAPH, SUBGRAPH)[1]
 
 
+def subgraph_index(folder: Path) -> int:
+    """Return the number of the subgraph, for people; 0 where the folder does not tell."""
+    with contextlib.suppress(arrays.DamagedError):
+        index = arrays.load(folder / SUBGRAPH, SUBGRAPH, arrays=False)[1].get("index")
+        return index if isinstance(index, int) else 0
+    return 0
+
+
 def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
     """Write the local vectors and how they came about; an earlier failure is forgotten."""
     arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
