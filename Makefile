@@ -58,7 +58,7 @@ $(VENV)-pecanpy/.installed:
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py
 
-# The paper's tables and figures: hours, but it goes on where it stopped; QUICK=1 tries it in two minutes.
+# The paper's tables and figures: over an hour, but it goes on where it stopped; QUICK=1 tries it in two minutes.
 bench-paper: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.paper --seeds $(SEEDS) $(if $(QUICK),--quick)
 
