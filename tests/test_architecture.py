@@ -19,6 +19,7 @@ MAY: dict[str, set[str]] = {
     "decompose": {*BASE, "graph", "decompose"},
     "techniques": {*BASE, "graph", "techniques"},
     "embedding": {*BASE, "embedding_files"},
+    "refine": {*BASE, "graph", "techniques", "refine"},
     "reconcile": {*BASE, "graph", "decompose", "reconcile", "embedding"},
     "evaluate": {*BASE, "graph", "embedding", "evaluate", "decompose", "techniques"},
     "engine": {*BASE, "engine"},

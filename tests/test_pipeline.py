@@ -80,6 +80,7 @@ def test_listener_hears_stages_and_parts() -> None:
     assert [event.stage for event in heard if isinstance(event, Step) and event.stage != "decompose"] == [
         "embed",
         "reconcile",
+        "refine",
     ]
     assert {event.index for event in heard if isinstance(event, Part) and event.share == 1} == {0, 1, 2}
 

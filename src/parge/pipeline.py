@@ -1,5 +1,6 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
+from contextlib import ExitStack
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,10 +14,13 @@ from parge.engine.base import Task
 from parge.engine.registry import engines
 from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
+from parge.memory import current_limit, private_bytes
 from parge.plan import Plan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile
-from parge.rows import forget
+from parge.refine.base import BUDGET, Workspace
+from parge.refine.registry import refiners
+from parge.rows import forget, usable_cores
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import scratch_matrix
@@ -59,7 +63,8 @@ def embed(
         embed_parts(run, listener)
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
-        return Embedding(vectors, graph.outside_ids, run.report(reconciliation))
+        refinement = refine_vectors(run, vectors, listener)
+        return Embedding(vectors, graph.outside_ids, run.report(reconciliation, refinement))
 
 
 def embed_to_file(
@@ -84,8 +89,9 @@ def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
     try:
         vectors = scratch_matrix(scratch, run.shape)
         merge_parts(run, reconciliation, vectors)
+        refinement = refine_vectors(run, vectors, listener, in_files=True)
         listener(Step("write", str(out)))
-        report = run.report(reconciliation)
+        report = run.report(reconciliation, refinement)
         Embedding(vectors, run.decomposition.graph.outside_ids, reproducible(report)).save(out)
     finally:
         scratch.unlink(missing_ok=True)
@@ -157,6 +163,35 @@ def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> Fl
             out[rows] = block
             forget(out)
     return out
+
+
+def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_files: bool = False) -> dict[str, Any]:
+    """Improve all vectors in place by the plan's pass over the whole graph; return what it did.
+
+    A pass that is interrupted begins anew from the results of the workers, which are kept.
+    """
+    name = str(run.plan.refine)
+    if name == "none":
+        return {"name": name}
+    listener(Step("refine", name))
+    with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
+        work = workspace(run.folder.path, scratch) if in_files else Workspace()
+        pass_ = refiners.get(name)()
+        return {"name": name, **pass_.refine(run.decomposition.graph, vectors, run.live_technique, work)}
+
+
+def workspace(folder: Path, scratch: ExitStack) -> Workspace:
+    """Return where a pass works when the vectors are in files: scratch files, and what memory is left."""
+    names = iter(range(9))
+
+    def matrix(shape: tuple[int, int], dtype: Any) -> Any:
+        path = folder / f"refine-{next(names)}.npy"
+        scratch.callback(path.unlink, missing_ok=True)
+        return scratch_matrix(path, shape, dtype)
+
+    limit = current_limit()
+    left = BUDGET if limit is None else min(BUDGET, max(0, limit - private_bytes()) // 3)
+    return Workspace(matrix, left, threads=usable_cores() if limit is None else 1)
 
 
 def one_blas_thread() -> threadpool_limits:

@@ -12,6 +12,7 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
 from parge.reconcile.registry import reconcilers
+from parge.refine.registry import refiners
 from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
 
@@ -35,9 +36,6 @@ PRESETS: dict[str, dict[str, str]] = {
         "refine": "none",
     },
 }
-
-
-REFINES = (None, "auto", "none")
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,8 @@ class Plan:
     reconcile : str
         consensus, orthogonal, linear, mlp or none.
     refine : str
-        auto or none.
+        The pass over the whole graph after the merge: whiten, propagate, subspace or none; auto is the technique's
+        own, and none for a single part, which has nothing to mend.
     preset : str
         best, or paper.
     engine : str
@@ -102,8 +101,8 @@ class Plan:
             raise InputError(f"only one of parts, capacities and memory can be given; got {' and '.join(given)}")
         if self.preset not in PRESETS:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
-        if self.refine not in REFINES:
-            raise InputError(f"there is no refine pass {self.refine!r}; known: auto, none")
+        if self.refine not in (None, "auto"):
+            refiners.check(self.refine)
         _check_whole("seed", self.seed, 0)
         for name in ("parts", "workers"):
             if getattr(self, name) is not None:
@@ -123,6 +122,12 @@ class Plan:
         sizes = self.memory.split(",") if isinstance(self.memory, str) else self.memory
         return [parse_bytes(size) if isinstance(size, str) else int(size) for size in sizes]
 
+    @property
+    def n_parts(self) -> int:
+        """How many workers share the graph."""
+        given = self.capacities if self.capacities is not None else self.budgets()
+        return int(self.parts or 1) if given is None else len(given)
+
     @cached_property
     def resolved(self) -> "Plan":
         """The same plan with every field decided and its names looked up."""
@@ -130,7 +135,10 @@ class Plan:
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile is None:
             decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
+        if decided.get("refine", self.refine) == "auto":
+            decided["refine"] = technique.refine if self.n_parts > 1 else "none"
         plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
+        refiners.get(str(plan.refine))().check(technique)
         engines.check(plan.engine)
         reconcilers.check(str(plan.reconcile))
         return plan

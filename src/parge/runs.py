@@ -30,7 +30,8 @@ from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.words import printable
 from parge.techniques.base import Technique
-from parge.techniques.resolve import describe
+from parge.techniques.registry import techniques
+from parge.techniques.resolve import describe, restore
 from parge.typing import FloatArray
 
 
@@ -67,6 +68,15 @@ class Run:
         named = f" --technique {name}" if ":" in name else ""
         return f"to run it alone: parge embed-part {shlex.quote(str(self.folder.part(i)))}{named}"
 
+    @property
+    def live_technique(self) -> Technique:
+        """The technique itself, also where the run is finished by its folder alone (parge's own techniques only)."""
+        described = self.folder.plan_facts().settings.get("technique") if self.folder.exists else None
+        if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
+            return self.technique
+        known = described.get("technique") in techniques.names()
+        return restore(described) if known else self.technique  # nothing else that a folder names is imported
+
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Add the time spent inside to a stage."""
@@ -96,7 +106,7 @@ class Run:
         widths = [vectors.shape[1] for vectors in self.local_vectors if len(vectors)]
         return self.decomposition.graph.n_vertices, widths[0] if widths else self.local_vectors[0].shape[1]
 
-    def report(self, reconciliation: Reconciliation) -> dict[str, Any]:
+    def report(self, reconciliation: Reconciliation, refinement: dict[str, Any]) -> dict[str, Any]:
         """Return the run in numbers, as `parge embed --json` prints them."""
         out = summarise(self.decomposition, self.technique).to_json()
         for i, part in enumerate(out["parts"]):
@@ -106,6 +116,7 @@ class Run:
         out["dim"] = self.shape[1]
         out["seconds"] = {**stages, "total": sum(stages.values())}
         out["reconcile"] = reconciliation.to_json()
+        out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__

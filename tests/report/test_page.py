@@ -100,7 +100,7 @@ def test_a_python_function_as_technique_is_shown_by_name(graph: Graph, tmp_path:
 
 
 def test_the_embedding_is_drawn_where_it_was_refined(graph: Graph, kept: Path, tmp_path: Path) -> None:
-    merged = parge.embed(graph, plan())
+    merged = parge.embed(graph, plan(refine="none"))
     same = write_report(kept, tmp_path / "same.html", embedding=merged)
     assert data_of(same)["views"] == ["before", "after"]
     assert data_of(same) == data_of(write_report(kept, tmp_path / "folder.html"))

@@ -103,7 +103,12 @@ def plan_options(function: F) -> F:
                 metavar="NAME",
                 help="How the spaces become one: consensus, orthogonal, linear, mlp, none.  [default: consensus]",
             ),
-            click.option("--refine", type=click.Choice(["auto", "none"]), help="Finishing pass.  [default: auto]"),
+            click.option(
+                "--refine",
+                metavar="NAME",
+                help="Pass over the whole graph after the merge: whiten, propagate, subspace, none, or auto: the "
+                "technique's own.  [default: auto]",
+            ),
             click.option(
                 "--preset",
                 type=click.Choice(list(PRESETS)),

@@ -130,7 +130,7 @@ def collect(
 
 
 def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
-    numbers = run.report(reconciliation)
+    numbers = run.report(reconciliation, {"name": run.plan.refine})
     # From the folder alone, the time of embedding is that of all workers together: nobody waited so long.
     numbers["seconds"] = {key: value for key, value in numbers["seconds"].items() if key not in ("embed", "total")}
     return numbers

@@ -197,14 +197,14 @@ def fingerprint(graph: Graph) -> str:
     return found.hexdigest()[:16]
 
 
-def scratch_matrix(path: Path, shape: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
     """Return a new matrix in a file, its place on the disk taken: writing to it cannot fail for want of room.
 
     (A file that only promises its length would end the process with a bus error when the disk is full.)
     """
-    size = 4 * shape[0] * shape[1]
+    size = np.dtype(dtype).itemsize * shape[0] * shape[1]
     try:
-        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, max(1, path.stat().st_size))
     except OSError as error:

@@ -45,6 +45,8 @@ class Technique(ABC):
     name: ClassVar[str] = ""
     aligned: ClassVar[bool] = False
     """True where the vectors of different subgraphs lie in one space by construction."""
+    refine: ClassVar[str] = "none"
+    """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
 
     @abstractmethod
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:

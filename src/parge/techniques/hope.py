@@ -68,6 +68,7 @@ class HOPE(Technique):
     """
 
     name: ClassVar[str] = "hope"
+    refine: ClassVar[str] = "subspace"
 
     signal: Signal = "common-neighbours"
     beta: float | None = None
@@ -93,7 +94,7 @@ class HOPE(Technique):
         """Return one vector per vertex; an isolated vertex is near nobody and lies at the origin."""
         graph = subgraph.graph
         with one_thread():
-            product, proximity = self._signal(graph, rng)
+            product, proximity = self.products(graph, adjacency_matrix(graph).__matmul__, rng)
             values, vectors = top_eigenpairs(
                 product,
                 graph.n_vertices,
@@ -102,28 +103,31 @@ class HOPE(Technique):
                 rank=lambda eigenvalues: magnitude(proximity(eigenvalues)),
                 progress=progress,
             )
-            strength = proximity(values)
-            source = np.sqrt(magnitude(strength))
-            target = np.sign(strength) * source
-            scales = {"source": (source,), "target": (target,), "both": (source, target)}[self.half]
-            return padded_vectors(vectors, scales, self.dim)
+            return padded_vectors(vectors, self.scales(proximity(values)), self.dim)
+
+    def scales(self, strength: Matrix) -> tuple[Matrix, ...]:
+        """Return what eigenvectors of M are multiplied by, for each half: the roots of its singular values."""
+        source = np.sqrt(magnitude(strength))
+        target = np.sign(strength) * source
+        return {"source": (source,), "target": (target,), "both": (source, target)}[self.half]
 
     def footprint(self) -> Footprint:
         """Return the bound: the basis of the eigenvectors, the vectors, the graph and its matrix."""
         return eigen_footprint(self.n_pairs, self.dim)
 
-    def _signal(self, graph: Graph, rng: np.random.Generator) -> tuple[Product, Callable[[Matrix], Matrix]]:
-        """Return a symmetric product, and the eigenvalue of M that belongs to each of its eigenvalues."""
-        A = adjacency_matrix(graph)
+    def products(
+        self, graph: Graph, multiply: Product, rng: np.random.Generator
+    ) -> tuple[Product, Callable[[Matrix], Matrix]]:
+        """Return a symmetric product made of `multiply` (by A), and the eigenvalue of M for each of its eigenvalues."""
         if self.signal == "common-neighbours":
-            return A.__matmul__, np.square
+            return multiply, np.square
         if self.signal == "adamic-adar":
             degrees = graph.degrees
             closeness = np.zeros((graph.n_vertices, 1))
             closeness[degrees > 1, 0] = 1.0 / np.log(degrees[degrees > 1])
-            return (lambda columns: A @ (closeness * (A @ columns))), np.positive
-        beta = self._decay(A.__matmul__, graph.n_vertices, rng)
-        return A.__matmul__, lambda eigenvalues: beta * eigenvalues / (1.0 - beta * eigenvalues)
+            return (lambda columns: multiply(closeness * multiply(columns))), np.positive
+        beta = self._decay(multiply, graph.n_vertices, rng)
+        return multiply, lambda eigenvalues: beta * eigenvalues / (1.0 - beta * eigenvalues)
 
     def _decay(self, product: Product, n_vertices: int, rng: np.random.Generator) -> float:
         values, _ = top_eigenpairs(product, n_vertices, 1, rng)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class SkipGramWalks(Technique):
         With several threads: one trains while the others draw its walks, and the result is the same bit for bit
         for any number of them; or all train at once on shared tables, which is faster and never the same twice.
     """
+
+    refine: ClassVar[str] = "whiten"
 
     walks: int = 10
     walk_length: int = 40

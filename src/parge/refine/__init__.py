@@ -1,0 +1,1 @@
+"""Passes over the whole graph after the merge: whiten, propagate, subspace."""

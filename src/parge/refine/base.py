@@ -1,0 +1,91 @@
+"""Refiner: the interface of a pass over the whole graph after the merge, and its laws."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.graph.graph import Graph
+from parge.refine.adjacency import Adjacency
+from parge.rows import usable_cores
+from parge.techniques.base import Progress, Technique, silent
+from parge.typing import FloatArray
+
+# Columns that a pass holds in memory at once fit here, unless told otherwise: 4 million vertices at 48 columns.
+BUDGET = 1_000_000_000
+
+
+def in_memory(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+    """Return a new matrix."""
+    return np.empty(shape, dtype)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where and with what a pass works; nothing in it changes a result.
+
+    Parameters
+    ----------
+    matrix : callable
+        Returns a new (rows, columns) matrix of a dtype: in memory, or in a file.
+    budget : int
+        Bytes that the columns in memory may take.
+    threads : int
+        How many blocks of rows are worked on at the same time.
+    progress : callable
+        Told the share of the work that is done.
+    """
+
+    matrix: Callable[[tuple[int, int], Any], NDArray[Any]] = in_memory
+    budget: int = BUDGET
+    threads: int = field(default_factory=usable_cores)
+    progress: Progress = silent
+
+    def columns(self, n_vertices: int, dim: int, bytes_per_entry: int) -> list[slice]:
+        """Return the columns in groups of as many as fit the budget, 4 at least.
+
+        >>> Workspace(budget=64_000).columns(1000, 40, 4)
+        [slice(0, 16, None), slice(16, 32, None), slice(32, 40, None)]
+        """
+        width = max(4, self.budget // max(1, bytes_per_entry * n_vertices) // 4 * 4)
+        return [slice(first, min(first + width, dim)) for first in range(0, dim, width)]
+
+
+@dataclass(frozen=True)
+class Refiner(ABC):
+    """A pass that improves all vectors at once, from the whole graph.
+
+    Laws (held by `tests/refine`):
+
+    * same graph, same vectors, same result, bit for bit, for any number of threads and any budget;
+    * every vector stays finite, also of isolated vertices and of graphs without edges;
+    * vectors rotated on the way in give the same inner products on the way out (up to rounding), so that it does
+      not matter which of the separate spaces the others were mapped into.
+    """
+
+    name: ClassVar[str] = ""
+
+    def check(self, technique: Technique) -> None:  # noqa: B027  most passes are for all techniques
+        """Refuse, before any work, a technique that the pass is not for."""
+
+    @abstractmethod
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+        """Overwrite the vectors (a memory map will do) with better ones; return what was done, in plain values."""
+
+    def adjacency(self, graph: Graph, work: Workspace) -> Adjacency:
+        """Return the graph as a matrix that multiplies columns with all threads."""
+        return Adjacency(graph, work.threads)
+
+
+@dataclass(frozen=True)
+class Nothing(Refiner):
+    """No pass: the vectors stay as they are."""
+
+    name: ClassVar[str] = "none"
+
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+        """Leave the vectors alone."""
+        return {}

@@ -1,0 +1,54 @@
+"""ProNE's second step as a pass of its own: vectors of any technique through a band of the graph's frequencies."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from parge.graph.graph import Graph
+from parge.refine.base import Refiner, Workspace
+from parge.refine.tall import gram, mean_length, overwrite, rows_of, unit
+from parge.techniques.base import Technique
+from parge.techniques.chebyshev import propagate
+from parge.typing import FloatArray
+
+# Tall arrays of float64 that the filter holds for the columns at hand.
+_BYTES = 8 * 7
+
+
+@dataclass(frozen=True)
+class Propagate(Refiner):
+    """The Gaussian filter of Zhang et al. (IJCAI 2019, section 3.2), then orthogonal columns and equal lengths.
+
+    Every row ends as long as the rows were on average before.
+
+    Parameters
+    ----------
+    step, mu, theta
+        Those of `parge.ProNE`.
+    """
+
+    name: ClassVar[str] = "propagate"
+
+    step: int = 10
+    mu: float = 0.2
+    theta: float = 0.5
+
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+        """Overwrite the vectors; return the number of sparse products."""
+        n, dim = vectors.shape
+        if n == 0 or graph.n_edges == 0:
+            return {"products": 0}
+        A, length = self.adjacency(graph, work), mean_length(vectors)
+        passed = work.matrix((n, dim), np.float32)
+        for columns in work.columns(n, dim, _BYTES):
+            passed[:, columns] = propagate(A, np.array(vectors[:, columns], np.float64), self.step, self.mu, self.theta)
+            work.progress(columns.stop / dim)
+        rows = rows_of(passed)
+        squares, axes = np.linalg.eigh(gram(n, rows, dim=dim))
+        strengths = np.sqrt(np.maximum(squares, 0.0))[::-1]
+        kept = strengths > 1e-7 * strengths.max(initial=0.0)
+        scale = np.divide(1.0, np.sqrt(np.where(kept, strengths, 1.0)), where=kept, out=np.zeros_like(strengths))
+        turn = axes[:, ::-1] * scale
+        overwrite(vectors, lambda where: length * unit(rows(where) @ turn))
+        return {"products": 2 * self.step - 1}

@@ -1,0 +1,151 @@
+"""Laws of the passes over the whole graph: same bits for any threads and budget, finite, blind to rotations."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.linalg import subspace_angles
+
+import parge
+from parge.errors import InputError
+from parge.graph.generate import planted, star
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph
+from parge.refine.adjacency import Adjacency
+from parge.refine.base import Workspace
+from parge.refine.registry import refiners
+from parge.refine.tall import orthonormalise
+from parge.refine.whiten import Whiten
+from parge.run.folder import scratch_matrix
+from parge.seeds import stream
+from parge.techniques.hope import HOPE
+from parge.testing.graphs import graphs
+
+PASSES = ["none", "whiten", "propagate", "subspace"]
+
+
+def refined(name: str, graph: Graph, vectors: Any, work: Workspace | None = None) -> Any:
+    out = vectors.copy()
+    refiners.get(name)().refine(graph, out, HOPE(dim=vectors.shape[1]), work or Workspace())
+    return out
+
+
+def some_vectors(graph: Graph, dim: int = 12) -> Any:
+    return stream(1, "vectors").standard_normal((graph.n_vertices, dim)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_threads_and_budget_change_no_bit(name: str, tmp_path: Path) -> None:
+    graph = planted(20_000, 60_000, seed=3).graph
+    vectors = some_vectors(graph)
+    expected = refined(name, graph, vectors, Workspace(threads=1))
+    for threads in (2, 3):
+        np.testing.assert_array_equal(refined(name, graph, vectors, Workspace(threads=threads)), expected)
+    places = iter(range(9))
+
+    def in_file(shape: tuple[int, int], dtype: Any) -> Any:
+        return scratch_matrix(tmp_path / f"{next(places)}.npy", shape, dtype)
+
+    mapped = in_file(vectors.shape, np.float32)
+    mapped[:] = vectors
+    refiners.get(name)().refine(graph, mapped, HOPE(dim=12), Workspace(matrix=in_file, budget=1, threads=2))
+    np.testing.assert_array_equal(np.asarray(mapped), expected)
+
+
+@pytest.mark.parametrize("name", PASSES)
+@given(graph=graphs())
+@settings(max_examples=25, deadline=None)
+def test_all_vectors_stay_finite(name: str, graph: Graph) -> None:
+    assert np.isfinite(refined(name, graph, some_vectors(graph, 5))).all()
+    assert np.isfinite(refined(name, graph, np.zeros((graph.n_vertices, 5), np.float32))).all()
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_rotated_vectors_have_the_same_inner_products(name: str) -> None:
+    graph = planted(400, 2000, seed=1).graph
+    vectors = some_vectors(graph)
+    turn = np.linalg.qr(stream(2, "turn").standard_normal((12, 12)))[0].astype(np.float32)
+    here, there = refined(name, graph, vectors), refined(name, graph, vectors @ turn)
+    np.testing.assert_allclose(here @ here.T, there @ there.T, atol=2e-3 * np.abs(here @ here.T).max())
+
+
+def test_products_are_those_of_the_matrix() -> None:
+    rng = np.random.default_rng(5)
+    graph = Graph.from_edges(rng.integers(0, 300, 2000), rng.integers(0, 300, 2000), rng.uniform(0.5, 2, 2000))
+    columns = rng.standard_normal((graph.n_vertices, 7))
+    A = Adjacency(graph, threads=2)
+    np.testing.assert_allclose(A @ columns, graph.to_scipy().astype(np.float64) @ columns, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.sum(), np.asarray(graph.to_scipy().sum(axis=1)).ravel(), rtol=1e-6)
+
+
+def test_whitening_follows_its_formula() -> None:
+    graph = planted(300, 1500, seed=2).graph
+    vectors = some_vectors(graph, 6)
+    A = graph.to_scipy().toarray().astype(np.float64) + np.eye(graph.n_vertices)
+    X = vectors.astype(np.float64)
+    for _ in range(3):
+        X = (A @ X) / A.sum(axis=1, keepdims=True)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        X -= X.mean(axis=0)
+        values, axes = np.linalg.eigh(X.T @ X / len(X))
+        X = X @ (axes / np.sqrt(values)) @ axes.T
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X *= np.linalg.norm(vectors, axis=1).mean()
+    out = vectors.copy()
+    facts = Whiten(rounds=3, tolerance=0).refine(graph, out, HOPE(dim=6), Workspace())
+    assert facts["rounds"] == 3
+    np.testing.assert_allclose(out, X, atol=1e-3)
+
+
+def test_whitening_ends_when_the_subspace_stands_still() -> None:
+    graph = planted(2000, 20_000, mixing=0.1, seed=2).graph
+    out = some_vectors(graph, 8)
+    facts = Whiten(rounds=200, tolerance=0.01).refine(graph, out, HOPE(dim=8), Workspace())
+    assert 2 <= facts["rounds"] < 200
+    assert facts["changes"][-1] < 0.01 <= facts["changes"][-2]
+
+
+@pytest.mark.parametrize("signal", ["common-neighbours", "katz", "adamic-adar"])
+@pytest.mark.parametrize("half", ["source", "target", "both"])
+def test_subspace_iteration_ends_at_the_centralised_vectors(signal: Any, half: Any) -> None:
+    graph = planted(500, 5000, communities=6, mixing=0.2, seed=4).graph
+    technique = HOPE(dim=8, signal=signal, half=half)
+    exact = technique.embed(Subgraph.whole(graph), np.random.default_rng(0))
+    out = exact + 0.05 * np.abs(exact).max() * some_vectors(graph, 8)
+    refiners.get("subspace")(steps=12).refine(graph, out, technique, Workspace())  # type: ignore[call-arg]
+    assert np.degrees(subspace_angles(exact[:, :3], out).max()) < 1
+    np.testing.assert_allclose(out[:, :3] @ out[:, :3].T, exact[:, :3] @ exact[:, :3].T, atol=0.02 * exact.max() ** 2)
+
+
+def test_orthonormal_columns() -> None:
+    columns = stream(3, "columns").standard_normal((1000, 6))
+    columns[:, 3] = columns[:, 1]
+    before = columns.copy()
+    orthonormalise(columns)
+    np.testing.assert_allclose(columns.T @ columns, np.diag([1, 1, 1, 1, 1, 0]), atol=1e-12)
+    assert np.degrees(subspace_angles(before[:, [0, 1, 2, 4, 5]], columns[:, :5]).max()) < 1e-4
+
+
+def test_subspace_is_refused_for_other_techniques() -> None:
+    with pytest.raises(InputError, match="subspace is for techniques that factorise"):
+        parge.Plan(technique="deepwalk", parts=2, refine="subspace").resolved  # noqa: B018  a property that raises
+
+
+def test_what_auto_means() -> None:
+    assert parge.Plan(technique="deepwalk", parts=2).resolved.refine == "whiten"
+    assert parge.Plan(technique="hope", capacities=[3, 4]).resolved.refine == "subspace"
+    assert parge.Plan(technique="sgc", parts=2).resolved.refine == "none"
+    # One part has nothing to mend: the technique's own vectors come out.
+    assert parge.Plan(technique="deepwalk", parts=1).resolved.refine == "none"
+    assert parge.Plan(technique="deepwalk", parts=1, refine="whiten").resolved.refine == "whiten"
+    assert parge.Plan(technique="deepwalk", parts=8, preset="paper").resolved.refine == "none"
+
+
+def test_no_edges_leave_the_vectors_alone() -> None:
+    empty = Graph.from_edges(np.zeros(0, np.int64), np.zeros(0, np.int64), vertices=5)
+    vectors = some_vectors(empty, 3)
+    for name in PASSES:
+        np.testing.assert_array_equal(refined(name, empty, vectors), vectors)
+    assert np.isfinite(refined("whiten", star(1), some_vectors(star(1), 3))).all()
