@@ -22,6 +22,7 @@ PAGE, FIGURES = ROOT / "docs" / "paper.md", ROOT / "docs" / "figures"
 # Experiment -> the paper's data sets.
 EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "vertices": ("BlogCatalog", "Flickr"),
+    "unstandardised": ("BlogCatalog",),
     "links": ("Arxiv", "Youtube"),
     "parallelism": ("LiveJournal", "Wikipedia"),
 }

@@ -107,6 +107,20 @@ def _vertex_cell(lab: Lab, data: Data, method: str) -> Cell:
     }
 
 
+def unstandardised(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
+    """Fill the last rows of Table 1: F1 of SGC's features as they are, where Table 1 standardises them."""
+    store = _store("unstandardised", data, settings, out)
+    for seed in range(seeds):
+        lab = Lab(data.graph, "sgc", settings, seed)
+        for method in METHODS:
+
+            def compute(lab: Lab = lab, method: str = method) -> Cell:
+                f1 = parge.evaluate.classify(lab.embed(method), data.labels, repeats=settings.repeats, seed=lab.seed)
+                return {"micro_f1": f1.micro_f1.mean, "macro_f1": f1.macro_f1.mean}
+
+            store.cell(key("sgc", method, settings.parts if method in IN_PARTS else 1, seed), compute, tell)
+
+
 def links(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
     """Fill Table 3: half of the edges are held out before anything is computed, anew for every seed."""
     store = _store("links", data, settings, out)
