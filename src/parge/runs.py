@@ -28,6 +28,7 @@ from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
+from parge.run.lock import holder
 from parge.run.words import printable
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -157,7 +158,11 @@ def open_run(
 
 def _refuse_another(folder: RunFolder, resume: bool) -> None:
     if folder.exists and not resume:
-        raise InputError(f"{folder.path} holds a run already; resume it, or use another folder")
+        who = holder(folder.path)
+        raise InputError(
+            f"{folder.path} holds a run already: go on with it by --resume (in Python, resume=True), or use another one"
+            f"{f'. Another parge ({who}) is at work in it' if who else ''}"
+        )
 
 
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:

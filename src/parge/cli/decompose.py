@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from parge.cli import show
+from parge.cli.ending import resumable
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
@@ -31,7 +32,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
       parge reconcile run -o vectors.parquet
     """
     plan = make_plan(options)
-    with run_progress() as listener:
+    with resumable(run_dir), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
         graph = read_graph(options)
         with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:

@@ -55,11 +55,18 @@ def resumable(folder: Path) -> Iterator[None]:
         yield
     except (Exception, KeyboardInterrupt) as error:
         failure = _explained(error)
-        if getattr(failure, "exit_code", 1) != 2:
+        if getattr(failure, "exit_code", 1) != 2 and not _is_in_use(failure):
             failure.add_note(_way_on(folder))
         if failure is error:
             raise
         raise failure from error
+
+
+def _is_in_use(failure: BaseException) -> bool:
+    """Return whether somebody else is at work on the run: then it has not stopped."""
+    from parge.run.lock import InUseError
+
+    return isinstance(failure, InUseError)
 
 
 def _explained(error: BaseException) -> BaseException:

@@ -11,6 +11,7 @@ from parge.cli.show import err
 from parge.events import Event, Listener, Step
 
 _STAGES = {
+    "read": "reading",
     "decompose": "decomposing",
     "resume": "resuming",
     "embed": "embedding",

@@ -184,7 +184,8 @@ def check_same(begun: dict[str, Any], wanted: dict[str, Any], path: Path) -> Non
     ]
     if differing:
         raise InputError(
-            f"{path} holds a run with another plan: {printable('; '.join(differing))}. Use another folder."
+            f"{path} holds a run with another plan: {printable('; '.join(differing))}. "
+            "Give the plan that it was begun with, or use another folder."
         )
 
 
