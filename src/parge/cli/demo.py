@@ -15,7 +15,7 @@ from parge.cli.progress import run_progress
 from parge.embedding import Embedding
 from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels, read_labels
-from parge.evaluate.pip import pip
+from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.scores import Classification
 from parge.events import Listener, Step
 from parge.graph.generate import planted, write_labels
@@ -62,10 +62,10 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **o
             plan = Plan(technique=DeepWalk(dim=dim), seed=seed, **fields)
             rows.append(_embed(name, graph, known, plan, listener, run_dir))
 
-        add(f"{parts} parts, reconciled", folder, parts=parts)
-        add(f"{parts} parts, as they came", parts=parts, reconcile="none")
+        add(f"{parts} parts, reconciled, refined", folder, parts=parts, refine=DeepWalk.refine)
+        add(f"{parts} parts, as they came", parts=parts, reconcile="none", refine="none")
         if graph.n_vertices <= _COMPARE_UP_TO:
-            add("whole graph at once", parts=1)
+            add("whole graph at once, refined", parts=1, refine=DeepWalk.refine)
         listener(Step("report"))
         page = write_report(folder, out / "report.html", known, _scores(rows), title=title, embedding=rows[0].embedding)
     path = out / "embedding.parquet"
@@ -101,9 +101,11 @@ def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener:
 
 
 def _distance(row: _Row, rows: list[_Row]) -> float | None:
-    """Return the PIP distance to the embedding of the whole graph, where there is one and it is another."""
+    """Return the PIP distance to the embedding of the whole graph, where there is one, another, and refined alike."""
     whole = rows[-1].embedding if len(rows) == 3 else None
-    return None if whole is None or row.embedding is whole else pip(row.embedding, whole).relative
+    if whole is None or row.embedding is whole or different_passes(row.embedding, whole):
+        return None
+    return pip(row.embedding, whole).relative
 
 
 def _scores(rows: list[_Row]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from parge.evaluate.classification import classify
 from parge.evaluate.curve import curve
 from parge.evaluate.labels import read_labels
 from parge.evaluate.links import hold_out, score_links
-from parge.evaluate.pip import pip
+from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
@@ -43,7 +43,14 @@ def command() -> None:
 @json_option
 def pip_command(embedding: Path, reference: Path, core: int | None, as_json: bool) -> None:
     """Measure how far EMBEDDING is from REFERENCE by pairwise inner products, whatever their rotation."""
-    show.show_score(pip(Embedding.load(embedding), Embedding.load(reference), core=core), as_json=as_json)
+    found, expected = Embedding.load(embedding), Embedding.load(reference)
+    if passes := different_passes(found, expected):
+        show.say(
+            (f"{passes}: a distance says something only between embeddings of the same pass",),
+            style="dim",
+            label="notice",
+        )
+    show.show_score(pip(found, expected, core=core), as_json=as_json)
 
 
 @command.command("classify")

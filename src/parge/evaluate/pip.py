@@ -25,6 +25,18 @@ Vectors = Embedding | FloatArray | NDArray[np.float64]
 """An embedding, or the rows of one in the order of vertices 0..n-1."""
 
 
+def different_passes(a: Embedding, b: Embedding) -> str:
+    """Return which refine passes two embeddings had where they are known and differ, else nothing.
+
+    >>> rows = np.eye(2)
+    >>> raw, refined = (Embedding(rows, np.arange(2), {"refine": {"name": name}}) for name in ("none", "whiten"))
+    >>> different_passes(raw, refined), different_passes(raw, Embedding(rows, np.arange(2)))
+    ("refine passes differ, 'none' and 'whiten'", '')
+    """
+    names = [(embedding.report.get("refine") or {}).get("name") for embedding in (a, b)]
+    return f"refine passes differ, {names[0]!r} and {names[1]!r}" if None not in names and names[0] != names[1] else ""
+
+
 def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: int = BLOCK_ROWS) -> PIP:
     """Return the PIP distance of an embedding from a reference.
 
