@@ -80,7 +80,9 @@ class Soak:
         self.reference = (folder / "reference.npy").read_bytes()
 
     def _parge(self, *arguments: str) -> None:
-        subprocess.run([sys.executable, "-m", "parge", *arguments], cwd=self.folder, check=True, capture_output=True)
+        line = [sys.executable, "-m", "parge", *arguments]
+        done = subprocess.run(line, cwd=self.folder, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
     def _line(self, out: str) -> list[str]:
         plan = ["--technique", "soaked:embed", "--parts", str(self.parts), "--anchors", "40", "--workers", str(WORKERS)]

@@ -52,7 +52,7 @@ def main() -> None:
     from parge.pipeline import embed_to_file
 
     graph = planted(80, 300, communities=2, seed=2).graph
-    plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, engine="serial", partitioner="random")
+    plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, engine="serial", partitioner="random", refine="whiten")
 
     def embed(place: Path, *, fatal: int | None = None, count: Path | None = None) -> int:
         steps = Steps(place, fatal)
@@ -85,7 +85,13 @@ def main() -> None:
 
 
 def _is_leftover(name: str) -> bool:
-    return ".tmp-" in name or ".old-" in name or name.endswith(".part") or name in {"lock", "embedding.npy"}
+    return (
+        ".tmp-" in name
+        or ".old-" in name
+        or name.endswith(".part")
+        or name in {"lock", "embedding.npy"}
+        or name.startswith("refine-")
+    )
 
 
 if __name__ == "__main__":
