@@ -72,7 +72,7 @@ class End:
         kind, value = self.answer or nothing
         if kind == "error":
             error, trace = value
-            failure = error if isinstance(error, BaseException) else WorkerError(str(error))
+            failure = as_failure(error) if isinstance(error, BaseException) else WorkerError(str(error))
             return with_place(failure, f"in the worker of {task.label}", trace)
         if kind == "over":
             return WorkerError(_over(task, max(value, self.peak)))
@@ -94,6 +94,13 @@ class End:
 
     def _said(self) -> str:
         return f". It last said:\n{self.last_words}" if self.last_words else ""
+
+
+def as_failure(error: BaseException) -> BaseException:
+    """Return what a task raised as something to raise here: no task ends this process by sys.exit()."""
+    if isinstance(error, SystemExit):
+        return WorkerError(f"the task left by sys.exit({'' if error.code is None else repr(error.code)})")
+    return error
 
 
 def with_place(failure: BaseException, place: str, trace: str) -> BaseException:

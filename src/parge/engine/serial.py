@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from parge.engine.base import Engine, Task, Watch, raise_first, settle
-from parge.engine.failures import with_place
+from parge.engine.failures import as_failure, with_place
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Serial(Engine):
             watch(task, 0.0)
             try:
                 result = task.function(task.argument, partial(watch, task))
-            except Exception as error:  # noqa: BLE001  a task may fail in any way; the others still run
-                failure = with_place(error, f"while at work on {task.label}", traceback.format_exc())
+            except (Exception, SystemExit) as error:  # noqa: BLE001  a task may fail in any way; the others still run
+                failure = with_place(as_failure(error), f"while at work on {task.label}", traceback.format_exc())
                 failures.append(settle(task, failure))
                 continue
             watch(task, 1.0)

@@ -1,6 +1,7 @@
 """What every engine must keep to; subclass it in your tests and say which engine is meant."""
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from parge.engine.base import Engine, Progress, Task
+from parge.errors import PargeError
 
 
 def square(number: int, progress: Progress) -> int:
@@ -27,6 +29,16 @@ def leave_pid_and_sleep(folder: str, _progress: Progress) -> None:
     """Say in a file which process runs this, then take long."""
     (Path(folder) / f"{os.getpid()}.pid").touch()
     time.sleep(60)
+
+
+def leave(_argument: None, _progress: Progress) -> None:
+    """End the process as if all were well."""
+    sys.exit(0)
+
+
+def interrupt(_argument: None, _progress: Progress) -> None:
+    """Do as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 class EngineContract:
@@ -57,6 +69,14 @@ class EngineContract:
                 done.append(task.key)
         assert sorted(done) == [0, 1, 2, 4]
         assert "subgraph 3" in "\n".join(caught.value.__notes__)
+
+    def test_a_task_that_ends_the_process_has_failed(self) -> None:
+        """The task is named, and whoever runs the tasks goes on; an interruption stays one."""
+        with pytest.raises(PargeError, match=r"left by sys.exit\(0\)") as caught:
+            self.run([Task(0, leave, None, label="subgraph 0")])
+        assert "subgraph 0" in "\n".join(caught.value.__notes__)
+        with pytest.raises(KeyboardInterrupt):
+            self.run([Task(0, interrupt, None)])
 
     def test_progress_is_heard(self) -> None:
         """Shares of the work reach the listener."""
