@@ -9,22 +9,27 @@ from parge.errors import InputError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SMALLEST = 10**6
 _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
-    """Read a size such as ``2GB``, ``512MiB`` or ``100000``.
+    """Read the size of a memory such as ``2GB``, ``512MiB`` or ``1500000``; under 1 MB nothing runs.
 
-    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("4096")
-    (2000000000, 1572864, 4096)
+    >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("1500000")
+    (2000000000, 1572864, 1500000)
     """
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise InputError(f"a size was expected, such as 2GB, 512MiB or 4096 bytes; got {text!r}")
+        raise InputError(f"a size was expected, such as 2GB, 512MiB or 1500000 bytes; got {text!r}")
     number, unit, binary = match[1], match[2].upper(), match[3]
     if binary and not unit:
         raise InputError(f"a size was expected, such as 2GB or 512MiB; got {text!r}")
-    return int(float(number) * (_BINARY[unit] if binary else _UNITS[unit]))
+    size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
+    if size < _SMALLEST:
+        hint = "" if unit else f"; a number without a unit counts bytes, did you mean {number}GB?"
+        raise InputError(f"a memory of at least 1 MB was expected; got {text!r}{hint}")
+    return int(size)
 
 
 def format_bytes(size: float) -> str:

@@ -134,15 +134,21 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
 def check_request(request: str | int) -> None:
     """Refuse a number of anchors that is none, before a graph is at hand."""
     if request != "auto":
-        _requested(str(request), 10**15)
+        _requested(str(request), None)
 
 
-def _requested(text: str, n_vertices: int) -> int:
+def _requested(text: str, n_vertices: int | None) -> int:
+    """Return the number asked for; without a number of vertices, only what is wrong with any graph is refused."""
     try:
-        count = round(float(text[:-1]) / 100 * n_vertices) if text.endswith("%") else int(text)
+        share = float(text[:-1]) if text.endswith("%") else None
+        count = int(text) if share is None else round(share / 100 * (n_vertices or 0))
     except (ValueError, OverflowError):
         raise InputError(f"anchors must be auto, a number, or a share such as 5%; got {text!r}") from None
-    if not 0 <= count <= n_vertices:
+    if count < 0 or (share is not None and not 0 <= share <= 100):
+        raise InputError(f"{text} anchors were asked for; ask for auto, a number from 0 up, or a share from 0% to 100%")
+    if n_vertices is None:
+        return count
+    if count > n_vertices:
         raise InputError(f"{text} anchors were asked for; the graph has {n_vertices:,} vertices")
     return count
 
