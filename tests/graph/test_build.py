@@ -209,3 +209,8 @@ def test_long_string_ids_find_their_places() -> None:
     graph = Graph.from_edges(names[:20], names[10:30], vertices=names)
     assert graph.outside_ids.tolist() == sorted(names)
     assert edges(graph) == {(min(pair), max(pair)) for pair in zip(names[:20], names[10:30], strict=True)}
+
+
+def test_a_graph_shows_its_size_and_not_its_arrays() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], [2.0, 1.0]).with_features(np.eye(3))
+    assert repr(graph) == "Graph(3 vertices, 2 edges, weighted, 3 features)"

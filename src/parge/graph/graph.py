@@ -75,6 +75,11 @@ class Graph:
             if array is not None:
                 array.flags.writeable = False
 
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else ", weighted"
+        features = "" if self.features is None else f", {self.features.shape[1]:,} features"
+        return f"Graph({self.n_vertices:,} vertices, {self.n_edges:,} edges{weighted}{features})"
+
     @property
     def n_vertices(self) -> int:
         """Number of vertices, isolated ones included."""
