@@ -221,3 +221,11 @@ class TestGraphml:
         (tmp_path / "g.graphml").write_text(GRAPHML.format('<graph><node id="5"/></graph>'))
         graph = read(tmp_path / "g.graphml", vertices=6)
         assert (graph.n_vertices, graph.n_edges) == (6, 0)
+
+
+def test_features_are_the_only_array_of_an_npz_of_numpy(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("0 1\n1 2\n")
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "f.npz", features=np.arange(6.0).reshape(3, 2))
+        graph = read(tmp_path / "g.txt", features=tmp_path / "f.npz")
+        assert graph.features.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]

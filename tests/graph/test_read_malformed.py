@@ -290,6 +290,14 @@ FEATURES: list[tuple[str, Callable[[Path], None], str]] = [
     ("f.npy", lambda path: np.save(path, np.ones(2)), "must be a matrix of numbers"),
     ("nan.npy", lambda path: np.save(path, np.full((2, 2), np.nan)), "must be finite"),
     ("object.npy", lambda path: np.save(path, np.array([[{}], [{}]]), allow_pickle=True), "cannot be read as features"),
+    (
+        "two.npz",
+        lambda path: np.savez(path, x=np.ones((2, 2)), y=np.ones((2, 2))),
+        "holds x, y; features are one array",
+    ),
+    ("flat.npz", lambda path: np.savez(path, np.ones(2)), "must be a matrix of numbers"),
+    ("words.npz", lambda path: np.savez(path, np.array([["a"], ["b"]])), "must be a matrix of numbers"),
+    ("no.npz", lambda path: path.write_bytes(b"no archive"), "cannot be read as features"),
     ("f.txt", lambda path: path.write_text("1 2"), "features are read from .npz"),
     ("missing.npz", lambda path: None, "does not exist"),
 ]

@@ -1,5 +1,6 @@
 """Files into graphs: the format by the suffix; vertices and features from files of their own."""
 
+import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -69,7 +70,7 @@ def read(
         Vertices that exist even where no edge names them: a count n, which says that the ids are 0..n-1 and makes any
         other id an error; or a file with one id a line.
     features : path, optional
-        Vertex features, row i for vertex i: ``.npz`` of scipy, or ``.npy``.
+        Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``.
     weighted : bool
         Whether to read weights where there are some; without them every edge weighs 1.
 
@@ -156,20 +157,15 @@ def _first_line_outside(graph: Graph, n_vertices: int, path: Path) -> str:
 
 
 def _with_features(graph: Graph, path: Path) -> Graph:
-    import scipy.sparse as sp
-
-    from parge.graph.matrix import load_sparse
-
     check_file(path)
-    with foreign_errors(path, "features (.npz of scipy, or .npy)"):
+    with foreign_errors(path, "features (.npz of scipy or numpy, or .npy)"):
         matrix: Any
         if path.suffix.lower() == ".npz":
-            matrix = sp.csr_matrix(load_sparse(path))
-            matrix.check_format(full_check=True)
+            matrix = _npz_matrix(path)
         elif path.suffix.lower() == ".npy":
             matrix = np.load(path, allow_pickle=False, mmap_mode="r")
         else:
-            raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz) or .npy (numpy.save)")
+            raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz, numpy.savez) or .npy")
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             raise InputError(
                 f"{path}: features must be a matrix of numbers; found {matrix.dtype}, shape {matrix.shape}"
@@ -184,3 +180,25 @@ def _with_features(graph: Graph, path: Path) -> Graph:
         if not np.isfinite(found.features.data).all():
             raise InputError(f"{path}: features must be finite; found NaN or infinity")
     return found
+
+
+def _npz_matrix(path: Path) -> Any:
+    """Return the sparse matrix that scipy saved, or the only array that numpy did."""
+    import scipy.sparse as sp
+
+    from parge.graph.matrix import load_sparse
+
+    with zipfile.ZipFile(path) as archive:
+        members = {item.filename.removesuffix(".npy"): item.file_size for item in archive.infolist()}
+    if "format" in members:
+        matrix = sp.csr_matrix(load_sparse(path))
+        matrix.check_format(full_check=True)
+        return matrix
+    if len(members) != 1:
+        raise InputError(
+            f"{path} holds {', '.join(sorted(members)) or 'nothing'}; features are one array of numpy, or a sparse "
+            "matrix of scipy"
+        )
+    refuse_larger_than_memory(path, sum(members.values()), "its array")
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
+        return np.asarray(arrays[next(iter(members))])
