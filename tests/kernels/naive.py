@@ -83,6 +83,49 @@ def second_order(graph, before, v, p, q):
     return dict(zip(neighbours(graph, v), mass / mass.sum(), strict=True))
 
 
+def share(graph, v, j):
+    """Return the probability of neighbour j of v, in the 2^-32 that walks count in."""
+    weights = None if graph.weights is None else graph.weights[graph.indptr[v] : graph.indptr[v + 1]].tolist()
+    if weights is None:
+        return 1 / len(neighbours(graph, v))
+    total = sum_in_order(weights)
+    before, after = (min(int(sum_in_order(weights[:i]) / total * 2**32), 2**32 - 1) for i in (j, j + 1))
+    return ((2**32 if j == len(weights) - 1 else after) - before) / 2**32
+
+
+def biased_walk(graph, start, key, length, p, q):
+    """Walk as `fill_biased_walks` does, a candidate at a time."""
+    draws = stream(key, WALK)
+    steps = [start, pick(graph, start, next(draws) >> 32)]
+    while len(steps) < length:
+        steps.append(biased_step(graph, steps[-2], steps[-1], p, q, draws))
+    return steps[:length]
+
+
+def biased_step(graph, before, v, p, q, draws, trials=64):
+    """Keep a candidate under its bias; a strip beside all of them goes back; weigh the row after many trials."""
+    near = neighbours(graph, before)
+    bias = [1 / p if x == before else 1.0 if x in near else 1 / q for x in neighbours(graph, v)]
+    ceiling = max(1.0, 1 / q)
+    back = neighbours(graph, v).index(before)
+    excess = share(graph, v, back) * (1 / p - ceiling) if 1 / p > ceiling else 0.0
+    for _ in range(trials):
+        draw = next(draws)
+        height = (ceiling + excess) * ((draw & 0xFFFFFFFF) / 2**32)
+        if height >= ceiling:
+            return before
+        candidate = pick(graph, v, draw >> 32)
+        if height < bias[neighbours(graph, v).index(candidate)]:
+            return candidate
+    mass = [share(graph, v, j) * factor for j, factor in enumerate(bias)]
+    height = sum_in_order(mass) * ((next(draws) >> 32) / 2**32)
+    for x, one in zip(neighbours(graph, v), mass, strict=True):
+        height -= one
+        if height < 0:
+            return x
+    return neighbours(graph, v)[-1]
+
+
 def draw_item(table, draw):
     slot = (draw >> 32) * table.threshold.size >> 32
     return slot if (draw & 0xFFFFFFFF) < table.threshold[slot] else int(table.alias[slot])

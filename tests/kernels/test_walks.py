@@ -47,6 +47,22 @@ def test_biased_walks_follow_edges(graph: Graph, p: float, q: float) -> None:
     assert all(v in naive.neighbours(graph, u) for row in found.tolist() for u, v in pairwise(row))
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    graphs(min_vertices=2, ids="numbers"),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([0.01, 0.5, 1.0, 3.0, 1e6]),
+    st.sampled_from([0.01, 0.5, 2.0, 1e6]),
+)
+def test_biased_walks_equal_their_twin(graph: Graph, key: int, p: float, q: float) -> None:
+    starts = connected_vertices(graph)
+    keys = np.uint64(key) + np.arange(starts.size, dtype=np.uint64)
+    found = np.empty((starts.size, 9), np.int32)
+    walks.fill_biased_walks(walk_rows(graph), starts, keys, p, q, found)
+    twins = [naive.biased_walk(graph, v, int(k), 9, p, q) for v, k in zip(starts.tolist(), keys, strict=True)]
+    assert found.tolist() == twins
+
+
 def test_walks_belong_to_their_keys_not_to_their_batch() -> None:
     rows = walk_rows(_small(True))
     starts, keys = np.arange(6, dtype=np.int32).repeat(20), np.arange(120, dtype=np.uint64)
