@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.sameness import assert_same, edges, parts
 
+from parge.errors import InputError
 from parge.graph.edgelist import has_odd_integers
 from parge.graph.graph import Graph
 from parge.graph.read import read
@@ -309,3 +310,37 @@ def test_matrix_market_is_known_by_its_first_line(tmp_path: Path) -> None:
 def test_a_path_may_be_a_string(tmp_path: Path) -> None:
     path = text_file(tmp_path, "0 1\n")
     assert parts(read(str(path))) == parts(read(path))
+
+
+class TestHeadersOfUnknownNames:
+    """`follower,followee` over strings is an edge, with a notice; over weights it is surely none."""
+
+    def test_an_edge_that_may_be_a_header_is_told(self, tmp_path: Path) -> None:
+        (tmp_path / "g.csv").write_text("follower,followee\na,b\nb,c\n")
+        graph = read(tmp_path / "g.csv")
+        assert graph.n_edges == 3
+        assert any("'follower,followee'" in notice and "source and target" in notice for notice in graph.notices)
+
+    @pytest.mark.parametrize("text", ["a,b\nb,c\nc,a\n", "source,target\na,b\nb,c\n", "a,b\n", "a,b,1\nc,d,2\n"])
+    def test_plain_edges_are_not(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "g.csv").write_text(text)
+        assert not read(tmp_path / "g.csv").notices
+
+    @pytest.mark.parametrize("name", ["g.csv", "g.tsv", "g.txt"])
+    def test_words_over_weights_are_a_header(self, tmp_path: Path, name: str) -> None:
+        text = "follower,followee,strength\na,b,2\nb,c,0.5\n"
+        (tmp_path / name).write_text(text.replace(",", {"g.csv": ",", "g.tsv": "\t", "g.txt": " "}[name]))
+        graph = read(tmp_path / name)
+        assert graph.outside_ids.tolist() == ["a", "b", "c"]
+        assert graph.weights is not None
+        assert any("strength" in notice for notice in graph.notices)
+
+    def test_a_missing_weight_in_the_first_line_is_no_header(self, tmp_path: Path) -> None:
+        (tmp_path / "g.csv").write_text("a,b,nan\nb,c,0.5\n")
+        with pytest.raises(InputError, match="the weight 'nan'"):
+            read(tmp_path / "g.csv")
+
+    def test_semicolons_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "g.csv").write_text("a;b\nb;c\n")
+        with pytest.raises(InputError, match="semicolons do not separate"):
+            read(tmp_path / "g.csv")

@@ -39,7 +39,7 @@ def read_edge_list(path: Path, *, weighted: bool = True) -> Graph:
     if layout is None:
         return Graph.from_edges([], [])
     if not layout.integers:
-        return _gather(path, layout).graph(layout.notices)
+        return _doubtful_header(_gather(path, layout).graph(layout.notices), layout.maybe_names)
     try:
         return _gather(path, layout).graph(layout.notices)
     except _NotIntegers as found:
@@ -62,6 +62,20 @@ def _gather(path: Path, layout: Layout) -> Gatherer:
             raise _explained(path, parser, offset, bytes(segment))
         edges.add(*parsed)
     return edges
+
+
+def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
+    """Add a notice where the ids of the first line stand in no other edge, so that they may name columns."""
+    if len(names) < 2 or graph.n_edges < 2:
+        return graph
+    ends = [np.flatnonzero(graph.outside_ids == name) for name in names]
+    if any(place.size != 1 or graph.degrees[place[0]] != 1 for place in ends):
+        return graph
+    notice = (
+        f"the first line, {','.join(names)!r}, is read as an edge, and no other line has these ids; if it names the "
+        "columns, call them source and target, or remove it"
+    )
+    return replace(graph, notices=(*graph.notices, notice))
 
 
 def first_line_with(path: Path, name: str) -> int | None:

@@ -1,13 +1,9 @@
 """What is wrong with a line of a text edge list, said to a person; used after parsing has failed."""
 
-import re
-
 import numpy as np
 
-from parge.graph.layout import Layout, is_integer
+from parge.graph.layout import NUMBER, Layout, is_integer
 from parge.graph.segments import MAX_LINE
-
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def line_fault(line: bytes, layout: Layout) -> str:
@@ -54,4 +50,4 @@ def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
 
 
 def _is_weight(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= float(np.finfo(np.float32).max)
+    return NUMBER.fullmatch(text) is not None and 0 <= float(text) <= float(np.finfo(np.float32).max)

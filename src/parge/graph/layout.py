@@ -14,6 +14,8 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBERS = re.compile(r"[-+.0-9eE\s]*")
 _COMMA_NUMBERS = re.compile(r"[-+.,0-9eE\s]*")
 _WORD = re.compile(r"[^\W\d]\w*([ .:-]\w+)*")
+NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_NO_NUMBERS = {"nan", "na", "inf", "infinity", "null", "none"}  # words that stand for numbers that are missing
 _ATTRIBUTES = re.compile(rb"(?m)[ \t,]+\{[^\r\n]*\}[ \t]*$")
 _WITH_ATTRIBUTES = re.compile(r"[^ \t,]+[ \t,]+[^ \t,]+[ \t,]+\{.*\}[ \t]*")
 
@@ -43,6 +45,8 @@ class Layout:
         Whether lines end in a ``{...}`` of attributes, as networkx writes them, which is cut off.
     notices : tuple of str
         What is ignored.
+    maybe_names : tuple of str
+        The ids of the first line where they could as well be names of columns; else nothing.
     """
 
     start: int
@@ -53,6 +57,7 @@ class Layout:
     integers: bool
     attributes: bool = False
     notices: tuple[str, ...] = ()
+    maybe_names: tuple[str, ...] = ()
 
     def cleaned(self, segment: bytes) -> bytes:
         """Return lines that pyarrow can split: no comments, and one delimiter between columns."""
@@ -189,7 +194,7 @@ def _has_inner_blanks(text: str, mark: str) -> bool:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row names columns: by names in common use, or as words over integers."""
+    """Return whether the first row names columns: by names in common use, or as words over integers or weights."""
     first, rest = rows[0], rows[1:]
     if len(first) < 2:
         return False
@@ -197,16 +202,25 @@ def _is_header(rows: list[list[str]]) -> bool:
     if named and all(_WORD.fullmatch(first[place]) for place in named.used):
         return True
     words = all(_WORD.fullmatch(field) for field in first[:2])
-    return words and bool(rest) and all(is_integer(field) for row in rest for field in row[:2])
+    if not words or not rest:
+        return False
+    over_weights = (
+        len(first) > 2
+        and bool(_WORD.fullmatch(first[2]))
+        and first[2].lower() not in _NO_NUMBERS
+        and all(len(row) > 2 and NUMBER.fullmatch(row[2]) for row in rest)
+    )
+    return over_weights or all(is_integer(field) for row in rest for field in row[:2])
 
 
 def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks: bool) -> None:
     if n_columns > 1:
         return
     between = {"\t": "tabs", ",": "commas"}.get("" if blanks else delimiter, "blanks")
+    semicolons = "; semicolons do not separate: write commas in their place" if ";" in text else ""
     raise InputError(
         f"{path}: one column was found where two ids were expected, in the line {text[:80]!r} (split at {between}); "
-        "write one edge a line: two ids, and a weight if there is one, separated by blanks, tabs or commas"
+        f"write one edge a line: two ids, and a weight if there is one, separated by blanks, tabs or commas{semicolons}"
     )
 
 
@@ -227,6 +241,13 @@ def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]
     names = ", ".join(titles[place] if place < len(titles) else str(place + 1) for place in ignored)
     notices: tuple[str, ...] = (f"columns ignored: {names}",) if ignored else ()
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
-    if header and layout.blanks and not integers:
+    if header and not integers and (layout.blanks or not named):
         notices += (f"the first line taken as names of columns: {' '.join(header)!r}",)
-    return replace(layout, columns=columns, integers=integers, notices=layout.notices + notices)
+    first = () if header or layout.blanks or integers else tuple(body[0])
+    return replace(
+        layout,
+        columns=columns,
+        integers=integers,
+        notices=layout.notices + notices,
+        maybe_names=first[:2] if all(_WORD.fullmatch(field) for field in first) else (),
+    )
