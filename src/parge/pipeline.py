@@ -1,6 +1,7 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -102,10 +103,20 @@ def write_subgraphs(run: Run) -> list[int]:
     """Write every part folder that is not there, or not intact; return the subgraphs that have no result yet."""
     facts = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
-    for i in waiting:
-        if not run.has_subgraph(i):
-            parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts)
+    missing = [i for i in waiting if not run.has_subgraph(i)]
+    shared = shared_arrays(run) if missing else {}
+    for i in missing:
+        parts.save_subgraph(run.folder.part(i), replace(run.decomposition.subgraph(i), shared=shared), facts)
     return waiting
+
+
+def shared_arrays(run: Run) -> dict[str, Any]:
+    """Return what the technique prepares for every worker, where subgraphs are lumped; else nothing."""
+    around = run.decomposition.surroundings
+    if around is None:
+        return {}
+    with run.timed("prepare"):
+        return run.folder.shared(lambda: run.technique.prepare(run.decomposition.graph, around.lump, around.n_lumps))
 
 
 def embed_parts(run: Run, listener: Listener) -> None:
@@ -128,7 +139,7 @@ def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:
 
 
 def _tasks(run: Run, waiting: list[int], on_retry: Tell) -> list[Task]:
-    projected = run.decomposition.projected(run.technique.footprint())
+    projected = run.decomposition.projected(run.footprint)
     budgets = run.decomposition.budgets
     technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
     return [

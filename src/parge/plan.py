@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
 from parge.engine.registry import engines
-from parge.errors import InputError
+from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
 from parge.reconcile.registry import reconcilers
@@ -17,7 +17,7 @@ from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
 
 if TYPE_CHECKING:
-    from parge.decompose.base import AnchorDecomposer
+    from parge.decompose.base import Decomposer
 
 # What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
 PRESETS: dict[str, dict[str, str]] = {
@@ -62,7 +62,8 @@ class Plan:
     partitioner : str
         kaminpar, metis or random.
     reconcile : str
-        consensus, orthogonal, linear, mlp or none.
+        consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
+        techniques: every worker holds the rest of the graph in lumps, within its limit).
     refine : str
         The pass over the whole graph after the merge: whiten, propagate, subspace or none; auto is the technique's
         own, and none for a single part, which has nothing to mend.
@@ -139,6 +140,8 @@ class Plan:
             decided["refine"] = technique.refine if self.n_parts > 1 else "none"
         plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
         refiners.get(str(plan.refine))().check(technique)
+        if plan.reconcile == "backbone":
+            _check_backbone(plan, technique)
         engines.check(plan.engine)
         reconcilers.check(str(plan.reconcile))
         return plan
@@ -148,10 +151,12 @@ class Plan:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
 
 
-def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
+def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     """Return how to decompose this graph under this plan, or refuse before any work is done."""
     plan = plan.resolved
     technique: Technique = plan.technique
+    if plan.reconcile == "backbone":
+        return _prepare_lumped(graph, plan, technique)
     limits = _limits(plan, technique)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if limits is None and n_parts > max(1, graph.n_vertices):
@@ -179,6 +184,50 @@ def prepare(graph: Graph, plan: Plan) -> tuple["AnchorDecomposer", Limits]:
         n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=plan.anchors == "auto"
     )
     return decomposer, limits
+
+
+def _check_backbone(plan: Plan, technique: Technique) -> None:
+    if type(technique).prepare is Technique.prepare:
+        raise InputError(
+            f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
+            "not: use consensus"
+        )
+    if plan.n_parts == 1:
+        raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
+
+
+def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["Decomposer", Limits]:
+    """Return how to decompose into lumped subgraphs: half of the lumps are anchors, half groups of vertices."""
+    n_parts, n_lumps = plan.n_parts, technique.backbone_size(graph)
+    limits = _limits(plan, technique)
+    if limits is not None:  # every worker holds all lumps: no more than the slack has room for
+        slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
+        n_lumps = min(n_lumps, slack // n_parts)
+    if n_lumps < min(2 * technique.dim, graph.n_vertices // 2) or n_lumps < 2:
+        raise InfeasibleError(
+            f"a backbone takes {2 * technique.dim:,} vertices of every worker at least, twice the dimensions; there is "
+            f"room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
+        )
+    asked = plan.anchors not in (None, "auto")
+    n_anchors = n_lumps // 2
+    if asked:
+        n_anchors = anchor_count(
+            plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
+        )
+    n_groups = max(n_parts, n_lumps - n_lumps // 2)
+    footprint = technique.lumped_footprint(n_groups + n_anchors)
+    if limits is None:
+        near = max(n_anchors, int(0.1 * graph.n_vertices))
+        limits = Limits.equal(n_parts, graph.n_vertices, n_anchors)
+        limits = Limits.of_vertices(limits.capacities + (near - n_anchors) + n_groups)
+    elif limits.budgets is not None:
+        limits = Limits.of_bytes(limits.budgets, footprint)
+    check_feasible(limits, graph, n_anchors)
+    from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
+    from parge.decompose.lumps import LumpDecomposer
+
+    parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=not asked)
+    return LumpDecomposer(parts, n_groups, footprint), limits
 
 
 def _limits(plan: Plan, technique: Technique) -> Limits | None:

@@ -21,9 +21,10 @@ from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError, TechniqueError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
+from parge.memory import Footprint
 from parge.plan import Plan, prepare
 from parge.reconcile.reconciliation import Reconciliation
-from parge.report.summary import summarise
+from parge.report.summary import footprint_of, summarise
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts, RecordedTechnique
@@ -68,6 +69,11 @@ class Run:
         name = str(described["technique"])
         named = f" --technique {name}" if ":" in name else ""
         return f"to run it alone: parge embed-part {shlex.quote(str(self.folder.part(i)))}{named}"
+
+    @property
+    def footprint(self) -> Footprint:
+        """What a worker needs of memory at most."""
+        return footprint_of(self.technique, self.decomposition)
 
     @property
     def live_technique(self) -> Technique:
@@ -115,7 +121,9 @@ class Run:
             part |= {key: facts[key] for key in ("peak_bytes", "seconds")}
         stages = {stage: self.seconds.get(stage, 0.0) for stage in ("decompose", "embed", "reconcile", "refine")}
         out["dim"] = self.shape[1]
-        out["seconds"] = {**stages, "total": sum(stages.values())}
+        if "prepare" in self.seconds:
+            stages["prepare"] = self.seconds["prepare"]  # a part of embed: what one machine does before the workers
+        out["seconds"] = {**stages, "total": sum(stages.values()) - stages.get("prepare", 0.0)}
         out["reconcile"] = reconciliation.to_json()
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
@@ -178,7 +186,7 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
         run=_run_id(settings, belongs),
         decomposition=belongs,
         decompose_seconds=seconds,
-        technique=RecordedTechnique.of(plan.technique),
+        technique=replace(RecordedTechnique.of(plan.technique), bound=footprint_of(plan.technique, decomposition)),
         sizes=tuple(decomposition.sizes.tolist()),
         edges=tuple(decomposition.edges.tolist()),
     )

@@ -101,7 +101,8 @@ def plan_options(function: F) -> F:
             click.option(
                 "--reconcile",
                 metavar="NAME",
-                help="How the spaces become one: consensus, orthogonal, linear, mlp, none.  [default: consensus]",
+                help="How the spaces become one: consensus, orthogonal, linear, mlp, none; or backbone, for walk "
+                "techniques: one space before the workers begin.  [default: consensus]",
             ),
             click.option(
                 "--refine",

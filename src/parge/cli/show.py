@@ -43,6 +43,7 @@ def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
 def summary_table(summary: "Summary") -> Table:
     """Return the table of subgraphs."""
     with_budget = any(part.budget_bytes is not None for part in summary.parts)
+    lumped = any(part.surroundings for part in summary.parts)
     table = Table(title=None, header_style="bold", show_footer=len(summary.parts) > 1)
     total = [sum(part.vertices for part in summary.parts), sum(part.edges for part in summary.parts)]
     table.add_column("subgraph", "all", justify="right")
@@ -51,6 +52,8 @@ def summary_table(summary: "Summary") -> Table:
     table.add_column("full", justify="right")
     table.add_column("own", f"{summary.vertices - summary.anchors:,}", justify="right")
     table.add_column("anchors", justify="right")
+    if lumped:
+        table.add_column("halo, lumps", justify="right")
     table.add_column("edges", f"{total[1]:,}", justify="right")
     table.add_column("kept", f"{1 - summary.lost_edges:.1%}", justify="right")
     table.add_column("memory at most", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
@@ -62,12 +65,14 @@ def summary_table(summary: "Summary") -> Table:
             f"{part.vertices:,}",
             f"{part.capacity:,}",
             f"{part.vertices / max(1, part.capacity):.0%}",
-            f"{part.vertices - summary.anchors:,}",
+            f"{part.vertices - summary.anchors - part.surroundings:,}",
             f"{summary.anchors:,}",
             f"{part.edges:,}",
             f"{part.kept_edges:.1%}",
             format_bytes(part.projected_bytes),
         ]
+        if lumped:
+            row.insert(6, f"{part.surroundings:,}")
         if part.budget_bytes is not None:
             row.append(format_bytes(part.budget_bytes))
         table.add_row(*row)
@@ -93,11 +98,14 @@ def show_summary(summary: "Summary") -> None:
 def show_report(report: dict[str, Any], path: Path) -> None:
     """Print a finished run for people: what each subgraph held and took, then where the time went."""
     table = Table(header_style="bold")
-    for heading in ("subgraph", "vertices", "edges", "seconds", "memory", "at most", "anchors off by"):
+    shared = report["plan"].get("engine") == "serial"
+    memory = "process memory" if shared else "memory"
+    for heading in ("subgraph", "vertices", "edges", "seconds", memory, "at most", "anchors off by"):
         table.add_column(heading, justify="right")
     residuals = report["reconcile"]["residuals"]
+    meet = report["anchors"] and len(report["parts"]) > 1
     for i, part in enumerate(report["parts"]):
-        off = residuals[i].get("after") if i < len(residuals) else None
+        off = residuals[i].get("after") if meet and i < len(residuals) else None
         table.add_row(
             str(i),
             f"{part['vertices']:,}",
@@ -105,9 +113,11 @@ def show_report(report: dict[str, Any], path: Path) -> None:
             f"{part['seconds']:.2f}",
             format_bytes(part["peak_bytes"]),
             format_bytes(part["projected_bytes"]),
-            "-" if off is None else f"{off:.1%}",
+            "–" if off is None else f"{off:.1%}",
         )
     out.print(table)
+    if shared:
+        out.print("process memory: all that parge held in the one process of --engine serial; at most: a worker alone")
     seconds = report["seconds"]
     stages = ", ".join(f"{stage} {seconds[stage]:.1f} s" for stage in ("decompose", "embed", "reconcile", "refine"))
     out.print(

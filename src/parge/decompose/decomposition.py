@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from parge.decompose.surroundings import Surroundings, halo_of, unseen_edges
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.graph.lumped import between_lumps, lumped
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
 from parge.typing import BoolArray, IntArray, PartArray
@@ -33,6 +36,8 @@ class Decomposition:
         The most bytes each worker may use, for a technique of `footprint`.
     notices : tuple of str
         What was done otherwise than asked, in words.
+    surroundings : Surroundings, optional
+        Where subgraphs hold the rest of the graph lumped; all of that counts against their limits.
     """
 
     graph: Graph = field(repr=False)
@@ -42,6 +47,7 @@ class Decomposition:
     budgets: IntArray | None = None
     footprint: Footprint | None = None
     notices: tuple[str, ...] = ()
+    surroundings: Surroundings | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.part.shape != (self.graph.n_vertices,):
@@ -50,10 +56,10 @@ class Decomposition:
             raise InputError(f"parts must lie in 0..{self.n_parts - 1}")
         if (np.diff(self.anchors) <= 0).any():
             raise InputError("anchors must ascend")
-        over = np.flatnonzero(self.sizes > self.capacities)
+        over = np.flatnonzero(self.held > self.capacities)
         if over.size:
             i = over[0]
-            raise InputError(f"subgraph {i} has {self.sizes[i]:,} vertices, its capacity is {self.capacities[i]:,}")
+            raise InputError(f"subgraph {i} has {self.held[i]:,} vertices, its capacity is {self.capacities[i]:,}")
         if self.budgets is not None and self.footprint is not None:
             needed = self.projected(self.footprint)
             over = np.flatnonzero(needed > self.budgets)
@@ -82,6 +88,15 @@ class Decomposition:
         return own.astype(np.int64) + self.anchors.size
 
     @cached_property
+    def held(self) -> IntArray:
+        """Vertices that each worker holds: its subgraph's and, where that is lumped, its halo and the foreign lumps."""
+        if self.surroundings is None:
+            return self.sizes
+        around = self.surroundings
+        ours = [np.unique(around.lump[self.own(i)]).size for i in range(self.n_parts)]
+        return self.sizes + around.halos + (around.n_lumps - self.anchors.size) - np.array(ours, np.int64)
+
+    @cached_property
     def cut(self) -> IntArray:
         """Edges between non-anchors of part i and part j; the diagonal counts the edges inside, (n, n) int64."""
         return self._counts[0]
@@ -94,13 +109,15 @@ class Decomposition:
     @cached_property
     def edges(self) -> IntArray:
         """Edges of each subgraph."""
+        if self.surroundings is not None:
+            return self.surroundings.edges
         cut, to_anchors, among_anchors = self._counts
         return np.diagonal(cut) + to_anchors + among_anchors
 
     @cached_property
     def n_lost(self) -> int:
-        """Edges that no subgraph sees."""
-        return int(np.triu(self.cut, 1).sum())
+        """Edges that no subgraph sees; where subgraphs are lumped, those that none sees between two single vertices."""
+        return int(np.triu(self.cut, 1).sum()) if self.surroundings is None else unseen_edges(self)
 
     @property
     def lost_edges(self) -> float:
@@ -115,7 +132,7 @@ class Decomposition:
 
     def projected(self, footprint: Footprint) -> IntArray:
         """Return the most bytes that a worker needs for each subgraph."""
-        sizes = zip(self.sizes.tolist(), self.edges.tolist(), strict=True)
+        sizes = zip(self.held.tolist(), self.edges.tolist(), strict=True)
         return np.array([footprint.bytes(n_vertices, n_edges) for n_vertices, n_edges in sizes], np.int64)
 
     def own(self, i: int) -> IntArray:
@@ -124,7 +141,17 @@ class Decomposition:
 
     def subgraph(self, i: int) -> Subgraph:
         """Cut out subgraph i."""
+        if self.surroundings is not None:
+            around = self.surroundings
+            halo = halo_of(self, i, int(around.halos[i]))
+            return lumped(self.graph, self.own(i), self.anchors, halo, around.lump, self._between, index=i)
         return induce(self.graph, self.own(i), self.anchors, index=i)
+
+    @cached_property
+    def _between(self) -> Any:
+        """Weights between lumps."""
+        assert self.surroundings is not None
+        return between_lumps(self.graph, self.surroundings.lump, self.surroundings.n_lumps)
 
     @cached_property
     def unanchored(self) -> tuple[int, int]:

@@ -1,11 +1,37 @@
 """Subgraph: what one worker receives, and nothing else of the graph."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Lumps:
+    """What a lumped subgraph says of the rest of the graph, all of which it holds in some form.
+
+    Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign lumps: groups of
+    vertices merged into one, whose edges are the sums of their members' edges. Only own vertices learn.
+
+    Parameters
+    ----------
+    lump : (n_vertices,) int64
+        The lump of every vertex in a numbering that all subgraphs share; of a lump itself, its own number.
+    loops : (n_vertices,) float32
+        Weight of the edges inside each lump, both directions counted; 0 of single vertices.
+    n_anchors, n_halo : int
+        How many vertices after the own ones are anchors, and how many after those are the halo.
+    """
+
+    lump: IntArray
+    loops: FloatArray
+    n_anchors: int
+    n_halo: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +40,7 @@ class Subgraph:
 
     Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the
     anchors stand in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``.
+    A lumped subgraph (see `Lumps`) holds more, and its technique answers for own vertices and anchors alone.
 
     Parameters
     ----------
@@ -25,12 +52,23 @@ class Subgraph:
         How many vertices belong to the part alone; the rest are anchors.
     index : int
         Number of the subgraph within its decomposition.
+    lumps : Lumps, optional
+        Where the subgraph is lumped.
+    shared : mapping of arrays
+        What the technique prepared for every subgraph (see `Technique.prepare`).
     """
 
     graph: Graph
     vertices: IntArray
     n_own: int
     index: int = 0
+    lumps: Lumps | None = None
+    shared: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def n_answers(self) -> int:
+        """Vertices that a technique answers for: the own ones and the anchors."""
+        return self.n_vertices if self.lumps is None else self.n_own + self.lumps.n_anchors
 
     @property
     def n_vertices(self) -> int:

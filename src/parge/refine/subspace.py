@@ -47,12 +47,15 @@ class Subspace(Refiner):
     Parameters
     ----------
     steps : int
-        How many.
+        The most steps. They end when the sum of the proximities within the space grows by less than `tolerance`.
+    tolerance : float
+        As a share of that sum.
     """
 
     name: ClassVar[str] = "subspace"
 
-    steps: int = 2
+    steps: int = 8
+    tolerance: float = 0.003
 
     def check(self, technique: Technique) -> None:
         """Refuse techniques that factorise no matrix that the graph's products reach."""
@@ -71,22 +74,26 @@ class Subspace(Refiner):
         basis = work.matrix((n, dim), np.float64)
         image = work.matrix((n, dim), np.float64)
         overwrite(basis, rows_of(vectors))
-        for step in range(self.steps):
+        before, done = 0.0, 0
+        while True:
             orthonormalise(basis)
-            _apply(lambda columns: product(product(columns)), basis, basis, work)
-            work.progress((step + 1) / (self.steps + 1))
-        orthonormalise(basis)
-        _apply(product, basis, image, work)
-        projected = gram(n, rows_of(basis), rows_of(image), dim=dim)
-        values, rotation = np.linalg.eigh((projected + projected.T) / 2)
-        strength = proximity(values)
+            _apply(product, basis, image, work)
+            projected = gram(n, rows_of(basis), rows_of(image), dim=dim)
+            values, rotation = np.linalg.eigh((projected + projected.T) / 2)
+            strength = proximity(values)
+            total = float(np.abs(strength).sum())
+            if done == self.steps or (done and total <= (1 + self.tolerance) * before):
+                break
+            _apply(product, image, basis, work)
+            before, done = total, done + 1
+            work.progress(done / (self.steps + 1))
         best = np.argsort(-np.abs(strength), kind="stable")[: technique.n_pairs]
         turn = np.zeros((dim, dim))
         for i, scale in enumerate(technique.scales(strength[best])):
             turn[:, i * best.size : (i + 1) * best.size] = rotation[:, best] * scale
         rows = rows_of(basis)
         overwrite(vectors, lambda where: rows(where) @ turn)
-        return {"steps": self.steps}
+        return {"steps": done}
 
 
 def _apply(product: Product, source: Any, target: Any, work: Workspace) -> None:

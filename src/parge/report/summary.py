@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.decompose.decomposition import Decomposition
+from parge.memory import Footprint
 from parge.techniques.base import Technique
 
 
@@ -19,6 +20,7 @@ class PartSummary:
     projected_bytes: int
     kept_edges: float
     budget_bytes: int | None = None
+    surroundings: int = 0  # halo and foreign lumps, where subgraphs are lumped
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,21 @@ class Summary:
         for part in out["parts"]:
             if part["budget_bytes"] is None:
                 del part["budget_bytes"]
+            if not part["surroundings"]:
+                del part["surroundings"]
         return out
+
+
+def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
+    """Return what a worker needs of memory at most, for subgraphs as these are."""
+    around = decomposition.surroundings
+    return technique.footprint() if around is None else technique.lumped_footprint(around.n_lumps)
 
 
 def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
     """Count what each subgraph holds and needs, and say what deserves a warning."""
     graph, cut = decomposition.graph, decomposition.cut
-    projected = decomposition.projected(technique.footprint())
+    projected = decomposition.projected(footprint_of(technique, decomposition))
     # Of the edges that touch a part's own vertices: those inside and to anchors are kept, those to other parts lost.
     inside = np.diagonal(cut) + decomposition.to_anchors
     touched = inside + cut.sum(axis=1) - np.diagonal(cut)
@@ -55,12 +65,13 @@ def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
     budgets = decomposition.budgets
     parts = tuple(
         PartSummary(
-            vertices=int(decomposition.sizes[i]),
+            vertices=int(decomposition.held[i]),
             capacity=int(decomposition.capacities[i]),
             edges=int(decomposition.edges[i]),
             projected_bytes=int(projected[i]),
             kept_edges=float(kept[i]) if touched[i] else 1.0,
             budget_bytes=None if budgets is None else int(budgets[i]),
+            surroundings=int(decomposition.held[i] - decomposition.sizes[i]),
         )
         for i in range(decomposition.n_parts)
     )
@@ -82,7 +93,7 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
         return []
     n_anchors, dim = decomposition.anchors.size, technique.dim
     found = []
-    if technique.aligned:
+    if technique.aligned or decomposition.surroundings is not None:
         pass  # its spaces agree by construction: anchors only save edges
     elif n_anchors < dim:
         enough = dim <= decomposition.graph.n_vertices

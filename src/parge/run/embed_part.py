@@ -61,7 +61,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
             raise MemoryError  # no result of a worker that kept its limit only by luck
         result = {
             "index": subgraph.index,
-            "vertices": subgraph.n_vertices,
+            "vertices": subgraph.n_answers,
             "edges": subgraph.n_edges,
             "dim": int(vectors.shape[1]),
             "seconds": time.perf_counter() - embedding_begun,

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from parge.decompose.decomposition import Decomposition
+from parge.decompose.surroundings import Surroundings
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts
-from parge.run.layout import GRAPH, PLAN, RESULT, SUBGRAPH
+from parge.run.layout import GRAPH, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.lock import hold
 from parge.run.rows import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.words import printable
@@ -58,12 +59,24 @@ class RunFolder:
         }
         if decomposition.budgets is not None:
             content["budgets"] = decomposition.budgets
+        if decomposition.surroundings is not None:
+            around = decomposition.surroundings
+            content |= {"lump": around.lump, "halos": around.halos, "lumped_edges": around.edges}
         self.save_graph(decomposition.graph)
         arrays.save(self.path / PLAN, PLAN, content, facts.to_json())
 
     def save_graph(self, graph: Graph) -> None:
         """Write the graph, for who finishes the run by its folder alone."""
         arrays.save(self.path / GRAPH, GRAPH, graph_arrays(graph), {})
+
+    def shared(self, make: Callable[[], Arrays]) -> Arrays:
+        """Return what a technique prepared for every worker; made and written once, so that all have the same bits."""
+        place = self.path / SHARED
+        if _intact(place, SHARED) is None:
+            content = {f"shared_{name}": array for name, array in make().items()}
+            arrays.save(place, SHARED, content, {})
+        found = arrays.load(place, SHARED)[0]
+        return {name.removeprefix("shared_"): array for name, array in found.items()}
 
     def has_graph(self) -> bool:
         """Return whether the graph is there and intact."""
@@ -161,16 +174,32 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
     if not capacities.size or (budgets is not None and budgets.size != capacities.size):
         raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
     footprint = None if budgets is None else facts.technique.footprint()
-    decomposition = Decomposition(graph, content["part"], anchors, capacities, budgets, footprint)
+    around = _surroundings(graph, content, capacities.size)
+    decomposition = Decomposition(graph, content["part"], anchors, capacities, budgets, footprint, surroundings=around)
     if digest(decomposition) != facts.decomposition:
         raise ValueError("its parts are not those that it was begun with")
     return decomposition
 
 
+def _surroundings(graph: Graph, content: Arrays, n_parts: int) -> Surroundings | None:
+    if "lump" not in content:
+        return None
+    lump, halos, edges = content["lump"], content["halos"], content["lumped_edges"]
+    if lump.size != graph.n_vertices or halos.size != n_parts or edges.size != n_parts:
+        raise ValueError(f"{lump.size} lumps of vertices, {halos.size} halos and {edges.size} numbers of edges")
+    if lump.size and not 0 <= lump.min() <= lump.max() < graph.n_vertices:
+        raise ValueError(f"lumps must lie in 0..{graph.n_vertices - 1}")
+    if (halos < 0).any() or (edges < 0).any():
+        raise ValueError("halos and edges cannot be negative")
+    return Surroundings(lump, int(lump.max(initial=-1)) + 1, halos, edges)
+
+
 def digest(decomposition: Decomposition) -> str:
     """Return a short text that is equal for equal decompositions."""
     found = hashlib.sha256()
-    for array in (decomposition.part, decomposition.anchors, decomposition.capacities):
+    around = decomposition.surroundings
+    extra = () if around is None else (around.lump, around.halos)
+    for array in (decomposition.part, decomposition.anchors, decomposition.capacities, *extra):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()[:16]
 

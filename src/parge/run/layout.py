@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-PLAN, GRAPH, SUBGRAPH, RESULT = "plan", "graph", "subgraph", "result"
+PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,34 @@ _ROWS = {
     "features_shape": Kind(("int64",)),
 }
 
+# What a technique prepares for every worker: vectors, matrices and one number a lump.
+_SHARED = {
+    **{f"shared_{name}": Kind(("float32",), ndim=2) for name in ("in", "out", "to_in", "to_out", "reach")},
+    **{f"shared_{name}": Kind(("float32",)) for name in ("mass", "degree", "members")},
+}
+
 LAYOUT: dict[str, dict[str, Kind]] = {
     PLAN: {
         "part": Kind(("int32",), needed=True),
         "anchors": Kind(("int64",), needed=True),
         "capacities": Kind(("int64",), needed=True),
         "budgets": Kind(("int64",)),
+        "lump": Kind(("int64",)),
+        "halos": Kind(("int64",)),
+        "lumped_edges": Kind(("int64",)),
         "ids": Kind(("int64",)),
         "id_bytes": Kind(("uint8",)),
         "id_ends": Kind(("int64",)),
     },
     GRAPH: _ROWS,
-    SUBGRAPH: {**_ROWS, "vertices": Kind(("int64",), needed=True)},
+    SUBGRAPH: {
+        **_ROWS,
+        "vertices": Kind(("int64",), needed=True),
+        "lump": Kind(("int64",)),
+        "loops": Kind(("float32",)),
+        **_SHARED,
+    },
+    SHARED: _SHARED,
     RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True)},
 }
 """Kind of folder -> name of array -> what it must be."""

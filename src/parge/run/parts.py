@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
-from parge.graph.subgraph import Subgraph
+from parge.graph.subgraph import Lumps, Subgraph
 from parge.run import arrays
 from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held, InUseError, hold
-from parge.run.rows import graph_arrays, graph_of
+from parge.run.rows import Arrays, graph_arrays, graph_of
 from parge.run.words import printable
 from parge.typing import FloatArray
 
@@ -30,7 +30,12 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
     """Write all that a worker needs: the induced rows, weights, features, and what to do with them."""
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices
-    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, "index": subgraph.index, "n_own": subgraph.n_own})
+    about = {"index": subgraph.index, "n_own": subgraph.n_own}
+    if subgraph.lumps is not None:
+        content |= {"lump": subgraph.lumps.lump, "loops": subgraph.lumps.loops}
+        content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
+        about |= {"n_anchors": subgraph.lumps.n_anchors, "n_halo": subgraph.lumps.n_halo}
+    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about})
 
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
@@ -42,11 +47,37 @@ def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
             f"{error}; copy the folder again, or have the command that wrote it write it anew, with --resume"
         ) from None
     try:
-        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"])
+        lumps, shared = _surroundings(content, facts)
+        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"], lumps, shared)
         _check(subgraph, facts)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise arrays.DamagedError(f"{folder} does not hold a subgraph: {printable(error, 200)}") from None
     return subgraph, facts
+
+
+def _surroundings(content: Arrays, facts: dict[str, Any]) -> tuple[Lumps | None, Arrays]:
+    """Return what a lumped subgraph says of the rest of the graph; kernels index by it, so all of it is looked at."""
+    if "lump" not in content:
+        return None, {}
+    shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
+    lumps = Lumps(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"])
+    n, m = content["indptr"].size - 1, shared["mass"].size
+    counts = (facts["n_own"], lumps.n_anchors, lumps.n_halo)
+    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) > n:
+        raise ValueError(f"{counts} own vertices, anchors and halo among {n}")
+    if (
+        lumps.lump.size != n
+        or lumps.loops.size != n
+        or not (np.isfinite(lumps.loops).all() and (lumps.loops >= 0).all())
+    ):
+        raise ValueError("its lumps are not one a vertex")
+    if n and not 0 <= lumps.lump.min() <= lumps.lump.max() < m:
+        raise ValueError(f"lumps must lie in 0..{m - 1}")
+    width = shared["in"].shape[1]
+    shapes = {**dict.fromkeys(("in", "out", "to_in", "to_out"), (m, width)), "reach": (m, m)}
+    if any(array.shape != shapes.get(name, (m,)) for name, array in shared.items()):
+        raise ValueError("its shared arrays do not fit each other")
+    return lumps, shared
 
 
 def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
@@ -57,7 +88,9 @@ def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
         raise ValueError("its run and technique are not what parge writes")
     if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
         raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
-    if subgraph.vertices.size and subgraph.vertices.min() < 0:
+    lumps = subgraph.lumps
+    single = subgraph.vertices if lumps is None else subgraph.vertices[: subgraph.n_answers + lumps.n_halo]
+    if single.size and single.min() < 0:  # a lump is no vertex of the parent and has -1
         raise ValueError("a vertex has a negative number")
 
 

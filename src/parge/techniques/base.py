@@ -3,13 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
-from parge.typing import FloatArray
+from parge.typing import FloatArray, IntArray
 
 Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done, 0 to 1."""
@@ -47,6 +49,22 @@ class Technique(ABC):
     """True where the vectors of different subgraphs lie in one space by construction."""
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
+
+    def backbone_size(self, graph: Graph) -> int:
+        """Return how many lumps a graph is best seen as by every worker; 0 where the technique knows no backbone."""
+        del graph
+        return 0
+
+    def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
+        """Return small arrays that every worker receives with its lumped subgraph, as `Subgraph.shared`.
+
+        `lump` is the lump of every vertex, 0..n_lumps-1.
+        """
+        raise NotImplementedError(f"{self.name} prepares nothing")
+
+    def lumped_footprint(self, n_lumps: int) -> Footprint:
+        """Return the bound for lumped subgraphs, what was prepared included."""
+        raise NotImplementedError(f"{self.name} embeds no lumped subgraphs")
 
     @abstractmethod
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:

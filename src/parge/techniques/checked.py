@@ -25,10 +25,16 @@ def embed_checked(
     Raises
     ------
     TechniqueError
-        Where the answer is not a matrix of numbers, has the wrong shape, or holds NaN or infinity.
+        Where the answer is not a matrix of numbers, has the wrong shape, or holds NaN or infinity; where the
+        technique tries to end the process.
     """
     try:
         answer = technique.embed(subgraph, rng, progress=progress)
+    except SystemExit as error:  # of sys.exit(), which would end the run as if all were well
+        raise TechniqueError(
+            f"the technique {technique.name} left by sys.exit({'' if error.code is None else repr(error.code)}) on "
+            f"{_sizes(subgraph)}; let it return vectors, or raise an error"
+        ) from error
     except Exception as error:
         error.add_note(f"raised by the technique {technique.name} on {_sizes(subgraph)}")
         raise
@@ -56,7 +62,7 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
         columns = technique.dim or "any number of"
         return TechniqueError(
             f"the technique {technique.name} must answer with a finite number for each of "
-            f"{subgraph.n_vertices:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
+            f"{subgraph.n_answers:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
         )
 
     if sp.issparse(answer):
@@ -69,7 +75,7 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
         raise wrong(f"{vectors.dtype} in a {type(answer).__name__}")
     if vectors.ndim != 2:
         raise wrong(f"an array of shape {vectors.shape}")
-    if len(vectors) != subgraph.n_vertices:
+    if len(vectors) != subgraph.n_answers:
         raise wrong(f"{len(vectors):,} rows")
     if vectors.shape[1] != technique.dim if technique.dim else not vectors.shape[1] and len(vectors):
         raise wrong(f"{vectors.shape[1]} columns")

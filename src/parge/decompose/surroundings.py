@@ -1,0 +1,89 @@
+"""What a subgraph holds of the rest of the graph, where it holds it lumped."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parge.graph.lumped import lumped
+from parge.typing import IntArray
+
+if TYPE_CHECKING:
+    from parge.decompose.decomposition import Decomposition
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """The lumps of a graph, and how much of a halo each subgraph has.
+
+    Parameters
+    ----------
+    lump : (n_vertices,) int64
+        The lump of every vertex: of anchor j it is j.
+    n_lumps : int
+        How many lumps there are, anchors included.
+    halos : (n_parts,) int64
+        How many foreign vertices each subgraph holds one by one.
+    edges : (n_parts,) int64
+        Edges of each lumped subgraph.
+    """
+
+    lump: IntArray
+    n_lumps: int
+    halos: IntArray
+    edges: IntArray
+
+    @staticmethod
+    def measured(decomposition: "Decomposition", lump: IntArray, weights: Any, halos: IntArray) -> "Surroundings":
+        """Return the surroundings, their edges counted; `weights` are those between lumps."""
+        edges = [
+            lumped(
+                decomposition.graph,
+                decomposition.own(i),
+                decomposition.anchors,
+                halo_of(decomposition, i, int(halos[i])),
+                lump,
+                weights,
+            ).n_edges
+            for i in range(decomposition.n_parts)
+        ]
+        return Surroundings(lump, weights.shape[0], halos, np.array(edges, np.int64))
+
+
+def near(decomposition: "Decomposition", i: int) -> IntArray:
+    """Return the foreign vertices with an edge into part i, anchors left out; those with most edges first."""
+    graph = decomposition.graph
+    inside = np.zeros(graph.n_vertices, np.bool_)
+    inside[decomposition.own(i)] = True
+    from parge.kernels.cut import marked_neighbours
+
+    count = marked_neighbours(graph.indptr, graph.indices, inside)
+    count[inside | decomposition.is_anchor] = 0
+    order = np.argsort(-count, kind="stable")
+    return order[: int((count > 0).sum())]
+
+
+def halo_of(decomposition: "Decomposition", i: int, size: int) -> IntArray:
+    """Return the halo of part i, ascending: its nearest foreign vertices."""
+    return np.sort(near(decomposition, i)[:size])
+
+
+def unseen_edges(decomposition: "Decomposition") -> int:
+    """Return the edges between two parts of which neither has the other's end in its halo, nor is an end an anchor."""
+    graph, part, around = decomposition.graph, decomposition.part, decomposition.surroundings
+    assert around is not None
+    near_part = np.zeros((graph.n_vertices, decomposition.n_parts), np.bool_)
+    for i in range(decomposition.n_parts):
+        near_part[halo_of(decomposition, i, int(around.halos[i])), i] = True
+    unseen = 0
+    for first in range(0, graph.n_vertices, _ROWS):
+        u = np.repeat(np.arange(graph.n_vertices)[first : first + _ROWS], graph.degrees[first : first + _ROWS])
+        w = graph.indices[graph.indptr[first] : graph.indptr[min(first + _ROWS, graph.n_vertices)]]
+        lost = (part[u] != part[w]) & ~decomposition.is_anchor[u] & ~decomposition.is_anchor[w]
+        u, w = u[lost], w[lost]
+        unseen += int((~near_part[w, part[u]] & ~near_part[u, part[w]]).sum())
+    return unseen // 2
+
+
+# Vertices whose edges are looked at together.
+_ROWS = 1 << 16

@@ -1,0 +1,207 @@
+"""The backbone: lumped subgraphs within their limits, one space before training, same bits on every way."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import parge
+from parge.cli.main import run as parge_command
+from parge.errors import InfeasibleError, InputError
+from parge.graph.generate import planted, tree
+from parge.graph.graph import Graph
+from parge.graph.lumped import between_lumps, lumped
+from parge.graph.subgraph import Subgraph
+from parge.kernels import frozen, skipgram
+from parge.kernels.alias import alias_table
+from parge.kernels.skipgram import Tables
+from parge.plan import prepare
+from parge.seeds import stream
+from parge.techniques import backbone
+from parge.testing.graphs import graphs
+
+GRAPH = planted(1500, 9000, communities=6, mixing=0.2, seed=3).graph
+TECHNIQUE = parge.DeepWalk(dim=16, walks=4, walk_length=20)
+
+
+def plan(**fields: object) -> parge.Plan:
+    return parge.Plan(**{"technique": TECHNIQUE, "parts": 4, "reconcile": "backbone", "engine": "serial", **fields})  # type: ignore[arg-type]
+
+
+@given(graph=graphs(), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int) -> None:
+    rng, n = stream(seed, "lumps"), graph.n_vertices
+    part = rng.integers(0, 3, n)
+    anchors = np.flatnonzero(rng.random(n) < 0.2)
+    rest = np.setdiff1d(np.arange(n), anchors)
+    lump = np.empty(n, np.int64)
+    lump[anchors] = np.arange(anchors.size)
+    _, lump[rest] = np.unique(3 * rng.integers(0, 2, rest.size) + part[rest], return_inverse=True)
+    lump[rest] += anchors.size
+    own = rest[part[rest] == 0]
+    halo = rest[(part[rest] != 0) & (rng.random(rest.size) < 0.3)]
+    m = int(lump.max(initial=-1)) + 1
+    found = lumped(graph, own, anchors, halo, lump, between_lumps(graph, lump, m))
+    assert found.lumps is not None
+    # Every vertex by its name here: itself, or its lump.
+    label = np.empty(n, np.int64)
+    label[found.vertices[found.vertices >= 0]] = np.flatnonzero(found.vertices >= 0)
+    for v in np.setdiff1d(np.arange(n), found.vertices):
+        label[v] = np.flatnonzero((found.vertices < 0) & (found.lumps.lump == lump[v]))[0]
+    member = sp.csr_matrix((np.ones(n), label, np.arange(n + 1)), shape=(n, found.n_vertices))
+    expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
+    np.testing.assert_allclose(
+        found.graph.to_scipy().toarray() + np.diag(found.lumps.loops), expected, rtol=1e-5, atol=1e-5
+    )
+    assert found.n_answers == own.size + anchors.size
+
+
+def test_frozen_rows_stay_and_free_ones_learn_as_ever() -> None:
+    rng = np.random.default_rng(0)
+    walks, keys = rng.integers(0, 30, (40, 12)).astype(np.int32), rng.integers(1, 2**60, 40).astype(np.uint64)
+    noise, rates = alias_table(np.ones(30)), np.full(40, 0.05, np.float32)
+
+    def tables() -> Tables:
+        both = skipgram.new_table(30, 8), skipgram.new_table(30, 8)
+        for table, seed in zip(both, (1, 2), strict=True):
+            table[:, :8] = np.random.default_rng(seed).standard_normal((30, 8))
+        return Tables(*both, False)
+
+    start, all_free, some = tables(), tables(), tables()
+    frozen.train_walks(all_free, 30, noise, walks, keys, rates, 3, 4)
+    plain = tables()
+    skipgram.train_walks(plain, noise, walks, keys, rates, 3, 4)
+    np.testing.assert_allclose(all_free.In, plain.In, atol=1e-5)
+    np.testing.assert_allclose(all_free.Out, plain.Out, atol=1e-5)
+    frozen.train_walks(some, 10, noise, walks, keys, rates, 3, 4)
+    for after, before in ((some.In, start.In), (some.Out, start.Out)):
+        np.testing.assert_array_equal(after[10:], before[10:])
+        assert (after[:10, :8] != before[:10, :8]).any(axis=1).all()
+
+
+def test_the_backbone_is_the_factorised_matrix() -> None:
+    graph = planted(60, 400, communities=3, seed=1).graph
+    technique = parge.DeepWalk(dim=60, window=3, negatives=2)
+    found = backbone.prepare(technique, graph, np.arange(60), 60)
+    A = graph.to_scipy().toarray().astype(np.float64)
+    P = A / A.sum(axis=1, keepdims=True)
+    Q = (3 * P + 2 * P @ P + P @ P @ P) / 6
+    noise = A.sum(axis=1) ** 0.75
+    expected = np.log(np.maximum(Q / (2 * noise / noise.sum()), backbone.FLOOR))
+    np.testing.assert_allclose(found["in"] @ found["out"].T, expected, atol=2e-3)
+    # A vertex that is placed by its own row lies where the factorisation has it.
+    logs = np.log(np.maximum(P @ found["reach"] / (2 * noise / noise.sum()), backbone.FLOOR))
+    np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
+
+
+@pytest.mark.parametrize("capacities", [[900, 900, 900, 900], [500, 700, 900, 1400]])
+def test_limits_hold_with_everything_counted(capacities: list[int]) -> None:
+    decomposer, limits = prepare(GRAPH, plan(parts=None, capacities=capacities))
+    found = decomposer.decompose(GRAPH, limits)
+    assert (found.held <= np.array(capacities)).all()
+    for i in range(4):
+        subgraph = found.subgraph(i)
+        assert subgraph.n_vertices == found.held[i] <= capacities[i]
+        assert subgraph.n_edges == found.edges[i]
+        assert subgraph.graph.to_scipy().sum() + subgraph.lumps.loops.sum() == 2 * GRAPH.n_edges  # type: ignore[union-attr]
+
+
+def test_budgets_hold_with_everything_counted() -> None:
+    budgets = [300_000_000, 310_000_000, 300_000_000, 330_000_000]
+    decomposer, limits = prepare(GRAPH, plan(parts=None, memory=budgets))
+    found = decomposer.decompose(GRAPH, limits)
+    assert found.surroundings is not None
+    assert (found.projected(TECHNIQUE.lumped_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
+
+
+def test_too_little_room_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="a backbone takes"):
+        prepare(GRAPH, plan(parts=None, capacities=[380] * 4))
+    with pytest.raises(InputError, match="hope does not"):
+        plan(technique="hope").resolved  # noqa: B018  a property that raises
+    with pytest.raises(InputError, match="there is one part"):
+        plan(parts=1).resolved  # noqa: B018
+
+
+@pytest.mark.parametrize("technique", [TECHNIQUE, parge.Node2Vec(dim=16, walks=4, walk_length=20, p=0.5, q=2.0)])
+def test_same_bits_on_every_way(technique: parge.DeepWalk, tmp_path: Path) -> None:
+    expected = parge.embed(GRAPH, plan(technique=technique))
+    assert np.isfinite(expected.vectors).all()
+    again = parge.embed(GRAPH, plan(technique=technique, engine="processes", workers=2), run_dir=tmp_path / "run")
+    np.testing.assert_array_equal(again.vectors, expected.vectors)
+    for part in again.report["parts"]:
+        assert part["peak_bytes"] <= part["projected_bytes"]
+    # Lose a result and a subgraph: what is made again is the same.
+    shutil.rmtree(tmp_path / "run" / "parts" / "001")
+    resumed = parge.embed(GRAPH, plan(technique=technique), run_dir=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(resumed.vectors, expected.vectors)
+
+
+def test_part_by_part_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from parge.graph.write import write
+
+    monkeypatch.chdir(tmp_path)
+    write(GRAPH, Path("graph.txt"))
+    options = ["--parts", "2", "--dim", "16", "--param", "walks=2", "--reconcile", "backbone", "--engine", "serial"]
+    assert parge_command(["embed", "graph.txt", "-o", "whole.npy", *options]) == 0
+    assert parge_command(["decompose", "graph.txt", "--run-dir", "run", *options[:-2]]) == 0
+    for part in ("000", "001"):
+        shutil.move(f"run/parts/{part}", f"elsewhere-{part}")
+        assert parge_command(["embed-part", f"elsewhere-{part}"]) == 0
+        shutil.move(f"elsewhere-{part}", f"run/parts/{part}")
+    assert parge_command(["reconcile", "run", "-o", "parts.npy"]) == 0
+    np.testing.assert_array_equal(np.load("parts.npy"), np.load("whole.npy"))
+    assert parge_command(["status", "run"]) == 0
+
+
+def test_the_spaces_are_one_and_good(tmp_path: Path) -> None:
+    made = tree(3000, extra_edges=0.3, noise=0.0, seed=2)
+    from parge.graph.generate import write_labels
+
+    write_labels(tmp_path / "labels.txt", made.graph.outside_ids, made.labels)
+
+    def score(embedding: parge.Embedding) -> float:
+        return parge.evaluate.classify(embedding, tmp_path / "labels.txt", repeats=3).micro_f1.mean
+
+    technique = parge.DeepWalk(dim=32)
+    whole = score(parge.embed(made.graph, parge.Plan(technique=technique, engine="serial")))
+    parts = score(parge.embed(made.graph, plan(technique=technique, refine="none")))
+    apart = score(parge.embed(made.graph, plan(technique=technique, refine="none", reconcile="none")))
+    assert parts > 0.95 * whole
+    assert parts > apart
+
+
+@given(graph=graphs())
+@settings(max_examples=10, deadline=None)
+def test_any_graph_has_an_answer(graph: Graph) -> None:
+    technique = parge.DeepWalk(dim=2, walks=1, walk_length=4)
+    try:
+        vectors = parge.embed(graph, plan(technique=technique, parts=2, refine="none")).vectors
+    except InputError:
+        return  # too small for a backbone, and said so
+    assert np.isfinite(vectors).all()
+    assert vectors.shape == (graph.n_vertices, 2)
+
+
+def test_whole_subgraphs_carry_no_lumps() -> None:
+    assert Subgraph.whole(GRAPH).lumps is None
+    assert Subgraph.whole(GRAPH).n_answers == GRAPH.n_vertices
+
+
+def test_edges_that_nobody_sees_are_counted() -> None:
+    decomposer, limits = prepare(GRAPH, plan())
+    found = decomposer.decompose(GRAPH, limits)
+    seen: set[tuple[int, int]] = set()
+    for i in range(found.n_parts):
+        subgraph = found.subgraph(i)
+        matrix = sp.triu(subgraph.graph.to_scipy()).tocoo()
+        ends = subgraph.vertices[matrix.row], subgraph.vertices[matrix.col]
+        single = (ends[0] >= 0) & (ends[1] >= 0)
+        seen |= {(min(u, v), max(u, v)) for u, v in zip(ends[0][single], ends[1][single], strict=True)}
+    # A halo shows edges among its own vertices, too: those of two other parts, which do not count as seen here.
+    assert 0 < GRAPH.n_edges - len(seen) <= found.n_lost < int(np.triu(found.cut, 1).sum())
