@@ -24,6 +24,10 @@ def fails(csr, rng):
     return quick(csr, rng)
 
 
+def leaves(csr, rng):
+    raise SystemExit(int(os.environ["CODE"]))
+
+
 @dataclass(frozen=True)
 class Liar(Technique):
     """Promises little and takes much, on one of the subgraphs."""

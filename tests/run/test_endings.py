@@ -110,6 +110,16 @@ def test_a_failed_subgraph_is_named_kept_apart_and_can_be_run_alone(place: Path,
     assert not list(place.glob("v.npy.run/parts/*/failure.json"))
 
 
+@pytest.mark.parametrize(("engine", "code"), [("serial", "0"), ("serial", "3"), ("processes", "0"), ("processes", "3")])
+def test_a_technique_that_ends_the_process_has_failed(place: Path, engine: str, code: str) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:leaves", *PLAN, "--engine", engine]
+    failed = finish(place, *line, code=1, CODE=code)
+    words = rf"the technique odd:leaves left by sys\.exit\({code}\) on subgraph \d \(\d+ vertices, \d+ edges\)"
+    assert re.search(words, failed.stderr)
+    assert states(place) == ["failed"] * 3
+    assert not (place / "v.npy").exists()
+
+
 def test_a_subgraph_that_lied_about_its_memory_fails_alone_with_both_numbers(place: Path) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:Liar", "--memory", "300MB,300MB,300MB"]
     failed = finish(place, *line, "--anchors", 10, code=1)
