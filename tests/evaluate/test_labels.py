@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from parge.embedding import Embedding
 from parge.errors import InputError
+from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels, read_labels
 
 
@@ -44,6 +46,44 @@ def test_files_without_labels_are_refused(tmp_path: Path, content: bytes) -> Non
     with pytest.raises(InputError) as failure:
         read_labels(path)
     assert str(path) in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "l.csv",
+            '"New York",big city,old\n"Paris, Texas", small\n',
+            {"New York": {"big city", "old"}, "Paris, Texas": {"small"}},
+        ),
+        ("l.csv", "id,label,age\nann,red,7\nbob,blue,8\n", {"ann": {"red"}, "bob": {"blue"}}),
+        ("l.csv", "Node,Label1,Label2\nann,red,blue\nbob,blue,\n", {"ann": {"red", "blue"}, "bob": {"blue"}}),
+        ("l.csv", "user,team\n1,red\n2,blue\n", {1: {"red"}, 2: {"blue"}}),
+        ("l.csv", "1,5,6\n2,5\n", {1: {5, 6}, 2: {5}}),
+        ("l.csv", "1 5 6\n2 5\n", {1: {5, 6}, 2: {5}}),
+        ("l.tsv", "# by hand\nid\tlabel\nNew York\tbig, old\n", {"New York": {"big, old"}}),
+    ],
+)
+def test_tables_keep_blanks_and_commas(
+    tmp_path: Path, name: str, text: str, expected: dict[object, set[object]]
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert as_dict(read_labels(tmp_path / name)) == expected
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert as_dict(read_labels(tmp_path / f"{name}.gz")) == expected
+
+
+@pytest.mark.parametrize("text", ['"ann,red\n', ",red\n"])
+def test_broken_tables_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "l.csv").write_text(text)
+    with pytest.raises(InputError, match=r"l\.csv"):
+        read_labels(tmp_path / "l.csv")
+
+
+def test_who_splits_ids_at_blanks_is_told_how_not_to() -> None:
+    embedding = Embedding(np.eye(3), ["New York", "Bonn", "Rome"])
+    with pytest.raises(InputError, match=r"\.csv"):
+        classify(embedding, Labels.of({"New": "York", "Bonn": "small", "Rome": "small"}))
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:

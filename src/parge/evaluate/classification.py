@@ -14,9 +14,10 @@ from parge.errors import InputError
 from parge.evaluate import logistic
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
+from parge.ids import STRING
 from parge.rows import single_threaded_blas, usable_cores
 from parge.seeds import stream
-from parge.typing import BoolArray, IntArray
+from parge.typing import BoolArray, FloatArray, IntArray
 
 Matrix = NDArray[np.float64]
 
@@ -63,13 +64,29 @@ def classify(
     _check(train_ratio, repeats, protocol)
     labels = Labels.of(labels)
     data = _Data(
-        _with_ones(embedding.rows(labels.ids)), labels.indicator.toarray(), train_ratio, protocol, seed, standardise
+        _with_ones(_labelled_rows(embedding, labels)),
+        labels.indicator.toarray(),
+        train_ratio,
+        protocol,
+        seed,
+        standardise,
     )
     if len(data.X) < 2:
         raise InputError("at least two labelled vertices are needed, one to train on and one to test on; got 1")
     with single_threaded_blas(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
         micro, macro = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
     return Classification(_mean(micro), _mean(macro), protocol, train_ratio, repeats, standardise)
+
+
+def _labelled_rows(embedding: Embedding, labels: Labels) -> FloatArray:
+    try:
+        return embedding.rows(labels.ids)
+    except InputError as error:
+        if embedding.ids.dtype == STRING and any(set(" \t,") & set(name) for name in embedding.ids.tolist()):
+            raise InputError(
+                f"{error}. Some of its ids hold blanks or commas: label those in a .csv file (with quotes) or a .tsv"
+            ) from None
+        raise
 
 
 @dataclass(frozen=True, eq=False)
