@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from parge.embedding import Embedding
-from parge.embedding_formats.npy import read_npy, write_npy
+from parge.embedding_formats.npy import check_line_ids, read_npy, write_npy
 from parge.embedding_formats.npz import read_npz, write_npz
 from parge.embedding_formats.parquet import read_parquet, write_parquet
-from parge.embedding_formats.word2vec import read_text, write_text
+from parge.embedding_formats.word2vec import check_text_ids, read_text, write_text
 from parge.errors import InputError, PargeError
+from parge.typing import IdArray
 
 _Reader = Callable[[Path], Embedding]
 _Writer = Callable[[Embedding, Path], None]
@@ -29,6 +30,14 @@ _FORMATS: dict[str, tuple[_Reader, _Writer]] = {
     ".vec": (read_text, write_text),
     ".emb": (read_text, write_text),
     ".txt": (read_text, write_text),
+}
+
+# Formats that do not hold any id.
+_IDS: dict[str, Callable[[IdArray, Path], None]] = {
+    ".npy": check_line_ids,
+    ".vec": check_text_ids,
+    ".emb": check_text_ids,
+    ".txt": check_text_ids,
 }
 
 
@@ -66,6 +75,14 @@ def check_output(path: str | os.PathLike[str]) -> Path:
     if not path.parent.is_dir():
         raise InputError(f"{path} was to be written; the folder {path.parent} does not exist")
     return path
+
+
+def check_ids(path: str | os.PathLike[str], ids: IdArray) -> None:
+    """Refuse ids that the format of the path cannot hold, as soon as they are known."""
+    path = Path(path)
+    check = _IDS.get(_known_suffix(path))
+    if check is not None:
+        check(ids, path)
 
 
 def _known_suffix(path: Path) -> str:

@@ -157,3 +157,11 @@ def test_bad_plans(case: str, refused: Callable[[list[str], str], None]) -> None
 @pytest.mark.parametrize("case", OTHER_LINES)
 def test_bad_command_lines(case: str, refused: Callable[[list[str], str], None]) -> None:
     refused(*OTHER_LINES[case])
+
+
+def test_ids_that_the_format_cannot_hold_are_refused_before_any_work(
+    tmp_path: Path, refused: Callable[[list[str], str], None]
+) -> None:
+    (tmp_path / "towns.csv").write_text("source,target\nNew York,Rome\nRome,Bonn\n")
+    refused(["embed", "towns.csv", "-o", "v.vec", "--technique", "hope", "--dim", "2"], "end at white space")
+    assert not (tmp_path / "v.vec.run").exists()

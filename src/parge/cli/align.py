@@ -8,7 +8,7 @@ from parge.align import align
 from parge.cli import show
 from parge.cli.options import json_option
 from parge.embedding import Embedding
-from parge.embedding_files import check_output
+from parge.embedding_files import check_ids, check_output
 
 
 @click.command("align")
@@ -24,7 +24,9 @@ def command(source: Path, reference: Path, out: Path, as_json: bool) -> None:
       parge align today.parquet yesterday.vec -o today-aligned.parquet
     """
     check_output(out)
-    aligned, alignment = align(Embedding.load(source), Embedding.load(reference))
+    vectors = Embedding.load(source)
+    check_ids(out, vectors.ids)
+    aligned, alignment = align(vectors, Embedding.load(reference))
     aligned.save(out)
     if as_json:
         show.print_json(alignment.to_json())

@@ -10,7 +10,7 @@ from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
-from parge.embedding_files import check_output
+from parge.embedding_files import check_ids, check_output
 from parge.events import Step
 from parge.pipeline import embed_to_file
 
@@ -57,6 +57,7 @@ def command(
     with resumable(folder), capped_coordinator(coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
         graph = read_graph(options)
+        check_ids(out, graph.outside_ids)
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
         if page is not None:
             listener(Step("report", str(page)))

@@ -8,7 +8,7 @@ from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import json_option
 from parge.cli.progress import run_progress
-from parge.embedding_files import check_output
+from parge.embedding_files import check_ids, check_output
 from parge.pipeline import finish
 from parge.reconcile.registry import reconcilers
 from parge.runs import open_planned
@@ -40,6 +40,7 @@ def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory:
         run_progress() as listener,
         open_planned(folder, reconciler=reconciler) as run,
     ):
+        check_ids(out, run.decomposition.graph.outside_ids)
         report = finish(run, out, listener)
     if as_json:
         show.print_json(report)

@@ -9,6 +9,7 @@ from parge.embedding_formats.common import containing, replacing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.rows import row_blocks
+from parge.typing import IdArray
 
 _ROWS = 65_536
 
@@ -22,15 +23,20 @@ def ids_path(path: Path) -> Path:
     return path.with_suffix(".ids.txt")
 
 
-def write_npy(embedding: Embedding, path: Path) -> None:
-    """Write the matrix, and its ids beside it."""
-    lines = embedding.ids.astype(STRING)
-    broken = lines[containing(lines, "\n\r")]
+def check_line_ids(ids: IdArray, path: Path) -> None:
+    """Refuse ids that cannot stand one a line."""
+    broken = ids[containing(ids, "\n\r")] if ids.dtype == STRING else ids[:0]
     if broken.size:
         raise InputError(
             f"{path}: ids beside .npy stand one a line, so they cannot hold line breaks, as {show_ids(broken)} does; "
             "save as .parquet or .npz"
         )
+
+
+def write_npy(embedding: Embedding, path: Path) -> None:
+    """Write the matrix, and its ids beside it."""
+    check_line_ids(embedding.ids, path)
+    lines = embedding.ids.astype(STRING)
     # Contexts end in reverse order: the ids are in place before the matrix is.
     with replacing(path) as file, replacing(ids_path(path)) as ids:
         write_matrix(file, embedding.vectors)

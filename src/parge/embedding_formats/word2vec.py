@@ -10,20 +10,27 @@ from parge.embedding_formats.common import replacing
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.rows import forget, row_blocks
-from parge.typing import FloatArray
+from parge.typing import FloatArray, IdArray
 
 _ROWS = 2048
 
 
-def write_text(embedding: Embedding, path: Path) -> None:
-    """Write one line per vertex."""
-    ids = embedding.ids.astype(STRING)
+def check_text_ids(ids: IdArray, path: Path) -> None:
+    """Refuse ids that cannot stand in word2vec text."""
+    if ids.dtype != STRING:
+        return
     broken = ids[np.array([not text or any(map(str.isspace, text)) for text in ids.tolist()], np.bool_)]
     if broken.size:
         raise InputError(
             f"{path}: ids in word2vec text end at white space, so they can neither hold any nor be empty, as "
             f"{show_ids(broken)}; save as .parquet, .npz or .npy"
         )
+
+
+def write_text(embedding: Embedding, path: Path) -> None:
+    """Write one line per vertex."""
+    check_text_ids(embedding.ids, path)
+    ids = embedding.ids.astype(STRING)
     # Nine digits give every float32 back exactly.
     line = "%s" + " %.9g" * embedding.dim + "\n"
     with replacing(path) as file:
