@@ -28,3 +28,10 @@ def test_it_gives_parge_s_own_vectors() -> None:
     assert np.array_equal(estimator.fit_transform(MADE.graph.to_scipy()), parge.embed(MADE.graph, plan).vectors)
     with pytest.raises(ValueError, match="fitted on 200 vertices"):
         estimator.transform(np.zeros((3, 3)))
+
+
+def test_it_takes_a_graph_as_it_takes_its_matrix() -> None:
+    estimator = ParallelEmbedding(parge.HOPE(dim=8), parts=2, engine="serial", seed=3)
+    of_matrix = estimator.fit_transform(MADE.graph.to_scipy())
+    assert np.array_equal(estimator.fit_transform(MADE.graph), of_matrix)
+    assert np.array_equal(estimator.transform(MADE.graph), of_matrix)

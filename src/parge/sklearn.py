@@ -12,7 +12,7 @@ from parge.typing import FloatArray
 
 
 class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Embeds the vertices of an adjacency matrix in parts; parameters are the fields of `Plan`.
+    """Embeds the vertices of a `Graph` or an adjacency matrix in parts; parameters are the fields of `Plan`.
 
     Transductive: `fit_transform` returns one row a vertex, and `transform` returns the same rows for the same
     matrix only.
@@ -58,8 +58,8 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None) -> "ParallelEmbedding":
-        """Embed the graph of a square adjacency matrix."""
-        graph = Graph.from_scipy(sp.csr_matrix(X))
+        """Embed a `Graph`, or the graph of a square adjacency matrix."""
+        graph = X if isinstance(X, Graph) else Graph.from_scipy(sp.csr_matrix(X))
         self.embedding_ = embed(graph, Plan(**self.get_params(deep=False)))
         self.n_features_in_ = graph.n_vertices
         return self
@@ -70,6 +70,7 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
     def transform(self, X: Any) -> FloatArray:
         """Return the vectors of the fitted graph; X must have as many vertices."""
-        if X.shape[0] != self.n_features_in_:
-            raise ValueError(f"fitted on {self.n_features_in_:,} vertices; got {X.shape[0]:,}: fit it on this graph")
+        n_vertices = X.n_vertices if isinstance(X, Graph) else X.shape[0]
+        if n_vertices != self.n_features_in_:
+            raise ValueError(f"fitted on {self.n_features_in_:,} vertices; got {n_vertices:,}: fit it on this graph")
         return self.embedding_.vectors
