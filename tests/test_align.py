@@ -89,3 +89,12 @@ def test_few_shared_ids_are_warned_of() -> None:
     assert np.isfinite(aligned.vectors).all()
     assert json.loads(json.dumps(found.to_json()))["shared"] == found.shared
     assert align(source, reference)[1].warning is None
+
+
+def test_embeddings_without_anything_in_common_are_warned_of() -> None:
+    rng = np.random.default_rng(2)
+    one, other = (Embedding(rng.standard_normal((200, 10)), np.arange(200)) for _ in range(2))
+    _, found = align(one, other)
+    assert "hardly have anything in common" in str(found)
+    _, related = align(*pair(noise=0.5))
+    assert related.warning is None

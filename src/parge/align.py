@@ -13,7 +13,7 @@ from parge.ids import positions, show_ids
 from parge.reconcile.anchors import folds
 from parge.reconcile.maps import LinearMap, Matrix, double
 from parge.reconcile.procrustes import rotation
-from parge.reconcile.residuals import few_anchors
+from parge.reconcile.residuals import few_anchors, unrelated
 from parge.rows import forget, row_blocks, triangle
 from parge.typing import IntArray
 
@@ -53,9 +53,14 @@ class Alignment:
 
     @property
     def warning(self) -> str | None:
-        """What to know before trusting it: too few shared ids for the dimensions."""
-        found = few_anchors(self.shared, self.dim)
-        return None if found is None else found.replace("anchors", "shared ids")
+        """What to know before trusting it: too few shared ids for the dimensions, or nothing in common."""
+        few = few_anchors(self.shared, self.dim)
+        if unrelated(self.after, self.held_out, determined=few is None):
+            return (
+                "the two hardly have anything in common: after the rotation the shared ids are about as far apart as "
+                "unrelated vectors are (1.41)"
+            )
+        return None if few is None else few.replace("anchors", "shared ids")
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers under the names of the fields."""

@@ -80,3 +80,18 @@ def test_few_anchors_are_warned_of_with_advice() -> None:
     assert few_anchors(256, 128) is None
     assert "hardly" in str(few_anchors(200, 128))
     assert "do not determine" in str(few_anchors(103, 128))
+
+
+def test_spaces_that_hardly_meet_are_warned_of_once() -> None:
+    rng = np.random.default_rng(1)
+    strangers = [rng.standard_normal((200, 10)) for _ in range(3)]
+    for name in ("consensus", "orthogonal"):
+        assert [warning for warning in reconcile(name, strangers).warnings if "hardly meet" in warning]
+    assert not reconcile("none", strangers).warnings
+    assert not reconcile("consensus", spaces(3, 200, 10, 0.5)).warnings
+
+
+def test_one_stranger_among_spaces_that_agree_is_named() -> None:
+    anchors = [*spaces(5, 200, 10, 0.1), np.random.default_rng(1).standard_normal((200, 10))]
+    (warning,) = reconcile("consensus", anchors).warnings
+    assert "1 of 6 subgraphs (5)" in warning

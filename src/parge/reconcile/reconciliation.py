@@ -6,7 +6,7 @@ from typing import Any
 
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.registry import resolve
-from parge.reconcile.residuals import Residual, few_anchors, residuals
+from parge.reconcile.residuals import Residual, few_anchors, hardly_met, residuals
 from parge.typing import FloatArray
 
 
@@ -40,8 +40,8 @@ def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Re
     """Map the spaces of all subgraphs into one, given each one's anchor rows in the same order of anchors."""
     chosen = resolve(reconciler)
     maps = chosen.maps(anchors)
-    warnings: tuple[str, ...] = ()
+    found = residuals(maps, anchors, reconciler=chosen)
+    warnings: tuple[str | None, ...] = ()
     if len(anchors) > 1 and chosen.name != "none":
-        warning = few_anchors(*anchors[0].shape)
-        warnings = () if warning is None else (warning,)
-    return Reconciliation(chosen.name, maps, residuals(maps, anchors, reconciler=chosen), warnings)
+        warnings = (few_anchors(*anchors[0].shape), hardly_met(found))
+    return Reconciliation(chosen.name, maps, found, tuple(warning for warning in warnings if warning is not None))

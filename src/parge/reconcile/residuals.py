@@ -15,6 +15,9 @@ from parge.typing import FloatArray
 
 _FEWEST_ANCHORS = 5
 
+# Unrelated spaces have sqrt(2). At 1.2 the mean cosine of an anchor with its counterpart is 1 - 1.2^2 / 2 = 0.28.
+_UNRELATED = 1.2
+
 
 @dataclass(frozen=True)
 class Residual:
@@ -107,6 +110,37 @@ def few_anchors(n_anchors: int, dim: int) -> str | None:
     if n_anchors < dim:
         return f"{n_anchors:,} anchors do not determine a rotation of {dim} dimensions; {advice}"
     return f"{n_anchors:,} anchors hardly determine a rotation of {dim} dimensions; {advice}"
+
+
+def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:
+    """Return whether spaces hardly have anything to do with each other after reconciling.
+
+    Parameters
+    ----------
+    found, held_out : float
+        The residual after reconciling, and that on anchors held out.
+    determined : bool
+        Whether there are anchors enough for the dimensions; else one that is held out tells of the lack of others.
+    """
+    return (held_out if determined and held_out is not None else found) > _UNRELATED
+
+
+def hardly_met(found: Sequence[Residual]) -> str | None:
+    """Return a warning where spaces hardly meet, though they were reconciled."""
+    apart = [
+        i
+        for i, r in enumerate(found)
+        if unrelated(r.after, r.held_out, determined=few_anchors(r.n_anchors, r.dim) is None)
+    ]
+    if not apart:
+        return None
+    names = ", ".join(map(str, apart[:8])) + (", ..." if len(apart) > 8 else "")
+    return (
+        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly meet: after reconciling, their anchors "
+        "are about as far from the others' as unrelated vectors are (141 %). The technique's vectors differ from part "
+        "to part by more than a rotation; compare vectors within a part only, or use another technique, more anchors "
+        "or fewer parts"
+    )
 
 
 def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> Sequence[float | None]:
