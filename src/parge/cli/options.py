@@ -59,7 +59,9 @@ def reading_options() -> list[Callable[[F], F]]:
             metavar="N|FILE",
             help="Vertices that edges may not name: a count (ids 0..N-1), or a file with one id a line.",
         ),
-        click.option("--features", type=click.Path(), metavar="FILE.npz", help="Vertex features, a row a vertex."),
+        click.option(
+            "--features", type=click.Path(), metavar="FILE.npz|FILE.npy", help="Vertex features, a row a vertex."
+        ),
         click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
     ]
 
@@ -162,6 +164,8 @@ def make_plan(options: dict[str, Any]) -> Plan:
         settings[key.strip().replace("-", "_")] = value
     dim = options.pop("dim")
     if dim is not None:
+        if settings.get("dim", str(dim)).strip() != str(dim):
+            raise InputError(f"--dim {dim} and --param dim={settings['dim']} contradict each other: give one of them")
         settings["dim"] = str(dim)
     technique = resolve(options.pop("technique"), settings)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
