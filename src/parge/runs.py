@@ -18,7 +18,7 @@ import numpy as np
 
 import parge
 from parge.decompose.decomposition import Decomposition
-from parge.errors import InputError, TechniqueError
+from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.memory import Footprint
@@ -32,6 +32,7 @@ from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.lock import holder
 from parge.run.words import printable
 from parge.techniques.base import Technique
+from parge.techniques.checked import common_dim
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
 from parge.typing import FloatArray
@@ -95,9 +96,7 @@ class Run:
     def local_vectors(self) -> list[FloatArray]:
         """Return the vectors of all subgraphs, memory-mapped; they must have the same number of columns."""
         found = [self._vectors(i) for i in range(self.decomposition.n_parts)]
-        widths = sorted({vectors.shape[1] for vectors in found if len(vectors)})
-        if len(widths) > 1:
-            raise TechniqueError(f"{self.technique.name} answered with {widths} columns for different subgraphs")
+        common_dim(self.technique, [vectors.shape[1] if len(vectors) else 0 for vectors in found])
         return found
 
     def _vectors(self, i: int) -> FloatArray:
