@@ -160,11 +160,20 @@ def _tasks(run: Run, waiting: list[int], on_retry: Tell) -> list[Task]:
 
 def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
     """Compute the maps into one space, from the anchor rows of every result and nothing else."""
-    listener(Step("reconcile", f"from {run.decomposition.anchors.size:,} anchors"))
+    listener(Step("reconcile", _how_reconciled(run)))
     with run.timed("reconcile"), one_blas_thread():
         local = run.local_vectors
         anchors = [vectors[vectors.shape[0] - run.decomposition.anchors.size :] for vectors in local]
         return reconcile(str(run.plan.reconcile), anchors)
+
+
+def _how_reconciled(run: Run) -> str:
+    if run.decomposition.n_parts == 1:
+        return "nothing to do for one part"
+    if run.plan.reconcile in ("none", "backbone"):
+        agree = run.technique.aligned or run.plan.reconcile == "backbone"
+        return f"skipped{': the spaces agree by construction' if agree else ', as asked'}"
+    return f"from {run.decomposition.anchors.size:,} anchors"
 
 
 def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> FloatArray:

@@ -93,6 +93,41 @@ def test_from_graph_to_scores(world: Path, capsys: pytest.CaptureFixture[str]) -
     assert answer(["align", "v.npy", "w.parquet", "-o", "a.vec"], capsys)["shared"] == 300
 
 
+def test_dimensions_given_twice_must_agree(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "g.txt", "--dim", "16", "--param", "dim=3"]) == 2
+    assert "--dim 16 and --param dim=3 contradict each other" in capsys.readouterr().err
+    assert answer(["plan", "g.txt", "--dim", "8", "--param", "dim=8"], capsys)["dim"] == 8
+
+
+def test_memory_of_the_one_process_is_called_so(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "sgc", "--dim", "8", "--parts", "2"]
+    for engine, shared in (("serial", True), ("processes", False)):
+        capsys.readouterr()
+        assert run([*line, "--engine", engine]) == 0
+        assert ("process memory: all that parge held" in capsys.readouterr().out) is shared
+
+
+@pytest.mark.parametrize(
+    ("plan", "said", "off"),
+    [
+        (["--technique", "sgc", "--parts", "2"], "reconciling: skipped: the spaces agree by construction", True),
+        (["--technique", "hope", "--parts", "2", "--reconcile", "none"], "reconciling: skipped, as asked", True),
+        (["--technique", "hope", "--parts", "2", "--anchors", "20"], "reconciling: from 20 anchors", True),
+        (["--technique", "hope", "--parts", "2", "--anchors", "0"], "reconciling: from 0 anchors", False),
+        (["--technique", "hope"], "reconciling: nothing to do for one part", False),
+    ],
+)
+def test_what_reconciling_had_to_do_is_said(
+    world: Path, capsys: pytest.CaptureFixture[str], plan: list[str], said: str, off: bool
+) -> None:
+    capsys.readouterr()
+    assert run(["embed", "g.txt", "-o", "v.npy", "--dim", "8", "--engine", "serial", *plan]) == 0
+    printed = capsys.readouterr()
+    assert said in printed.err
+    row = next(line for line in printed.out.splitlines() if line.startswith("│        0 │"))
+    assert row.split("│")[-2].strip().endswith("%" if off else "–")
+
+
 def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = ["--parts", "2", "--seed", "4", *SMALL]
     assert run(["embed", "g.txt", "-o", "one.npy", *plan]) == 0
