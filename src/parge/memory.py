@@ -3,6 +3,7 @@
 import contextlib
 import re
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from parge.errors import InputError
@@ -134,3 +135,7 @@ class Footprint:
     def bytes(self, n_vertices: int, n_edges: int) -> int:
         """Return the upper bound for a subgraph of that size."""
         return int(self.fixed + self.per_vertex * n_vertices + self.per_edge * n_edges + 0.5)
+
+    def plus(self, fixed: float, per_vertex: float) -> "Footprint":
+        """Return the bound with that much more of a worker, and of each vertex."""
+        return Footprint(ceil(self.fixed + fixed), self.per_vertex + per_vertex, self.per_edge)

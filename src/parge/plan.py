@@ -157,7 +157,7 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     technique: Technique = plan.technique
     if plan.reconcile == "backbone":
         return _prepare_lumped(graph, plan, technique)
-    limits = _limits(plan, technique)
+    limits = _limits(plan, technique, graph)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if limits is None and n_parts > max(1, graph.n_vertices):
         raise InputError(
@@ -199,7 +199,7 @@ def _check_backbone(plan: Plan, technique: Technique) -> None:
 def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["Decomposer", Limits]:
     """Return how to decompose into lumped subgraphs: half of the lumps are anchors, half groups of vertices."""
     n_parts, n_lumps = plan.n_parts, technique.backbone_size(graph)
-    limits = _limits(plan, technique)
+    limits = _limits(plan, technique, graph)
     if limits is not None:  # every worker holds all lumps: no more than the slack has room for
         slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
         n_lumps = min(n_lumps, slack // n_parts)
@@ -230,11 +230,11 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
     return LumpDecomposer(parts, n_groups, footprint), limits
 
 
-def _limits(plan: Plan, technique: Technique) -> Limits | None:
+def _limits(plan: Plan, technique: Technique, graph: Graph) -> Limits | None:
     if plan.capacities is not None:
         return Limits.of_vertices(list(plan.capacities))
     budgets = plan.budgets()
-    return None if budgets is None else Limits.of_bytes(budgets, technique.footprint())
+    return None if budgets is None else Limits.of_bytes(budgets, technique.footprint_for(graph))
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

@@ -51,7 +51,9 @@ class Summary:
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
     """Return what a worker needs of memory at most, for subgraphs as these are."""
     around = decomposition.surroundings
-    return technique.footprint() if around is None else technique.lumped_footprint(around.n_lumps)
+    return (
+        technique.footprint_for(decomposition.graph) if around is None else technique.lumped_footprint(around.n_lumps)
+    )
 
 
 def summarise(decomposition: Decomposition, technique: Technique) -> Summary:

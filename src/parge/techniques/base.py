@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.techniques.features import with_features
 from parge.typing import FloatArray, IntArray
 
 Progress = Callable[[float], None]
@@ -72,7 +73,11 @@ class Technique(ABC):
 
     @abstractmethod
     def footprint(self) -> Footprint:
-        """Return the bound on the memory of a worker, linear in vertices and edges."""
+        """Return the bound on the memory of a worker, linear in vertices and edges, for a graph without features."""
+
+    def footprint_for(self, graph: Graph) -> Footprint:
+        """Return the bound for subgraphs of this graph: their features, which every worker reads, come on top."""
+        return with_features(self.footprint(), graph)
 
     def projected_bytes(self, n_vertices: int, n_edges: int) -> int:
         """Return the most memory that a worker needs for a subgraph of that size, in bytes."""

@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.memory import Footprint
 from parge.typing import FloatArray, IntArray
 
 # Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): splitmix64.
@@ -12,6 +14,44 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 # Rows drawn, or features projected, at once.
 ROWS = 1024
+
+# Rows of features longer than this share of them are paid for by every worker, as if it held them all.
+_USUAL_ROWS = 0.99
+
+
+def with_features(bound: Footprint, graph: Graph, *, copies: int = 0, dim: int = 0) -> Footprint:
+    """Return the bound for subgraphs that carry their rows of the graph's features.
+
+    Linear in vertices whatever the lengths x of the rows: a sum over m vertices is at most
+    ``t m + Σ max(0, x - t)`` for any t, here the length that one row in a hundred exceeds.
+
+    Parameters
+    ----------
+    bound : Footprint
+        Without features.
+    graph : Graph
+        With features or without.
+    copies : int
+        Of the features, beside those that the worker reads.
+    dim : int
+        Columns of float32 that a product with them needs for a while.
+    """
+    if graph.features is None:
+        return bound
+    features = graph.features
+    lengths = np.diff(features.indptr)
+    usual = int(np.quantile(lengths, _USUAL_ROWS, method="higher")) if lengths.size else 0
+    beyond = int(np.maximum(lengths - usual, 0).sum())
+    entry = features.data.itemsize + features.indices.itemsize
+    each = (1 + copies) * entry + 1  # a byte: each is looked at whether it is finite
+    columns = copies * features.shape[1] * features.indptr.itemsize
+    return bound.plus(each * beyond + columns, each * usual + features.indptr.itemsize + 4 * dim)
+
+
+def projected_features(bound: Footprint, graph: Graph, dim: int) -> Footprint:
+    """Return the bound for a technique that calls `vertex_features`: sorted by column, and a block of columns of it."""
+    wide = graph.features is not None and graph.features.shape[1] > dim
+    return with_features(bound, graph, copies=2 * wide, dim=dim * wide)
 
 
 def vertex_features(subgraph: Subgraph, dim: int, seed: int) -> FloatArray:

@@ -12,7 +12,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.features import vertex_features
+from parge.techniques.features import projected_features, vertex_features
 from parge.techniques.settings import check_integers, check_number
 from parge.techniques.spectral import (
     LINEAR_ALGEBRA_BYTES,
@@ -107,6 +107,10 @@ class GraphSAGE(Technique):
             MATRIX_BYTES_PER_VERTEX + 4 * 4 * self.dim + 16,
             MATRIX_BYTES_PER_EDGE,
         )
+
+    def footprint_for(self, graph: Graph) -> Footprint:
+        """Return the bound with the graph's features, and what projecting them takes."""
+        return projected_features(self.footprint(), graph, self.dim)
 
     def _train(
         self,

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.features import ROWS, vertex_features
+from parge.techniques.features import ROWS, projected_features, vertex_features
 from parge.techniques.settings import check_integers
 from parge.techniques.spectral import (
     MATRIX_BYTES_PER_EDGE,
@@ -81,7 +82,7 @@ class SGC(Technique):
             return vectors
 
     def footprint(self) -> Footprint:
-        """Return the bound for a graph without features; features that a graph has come on top.
+        """Return the bound for a graph without features.
 
         The vectors, a few columns in float64, the graph and its matrix.
         """
@@ -90,3 +91,7 @@ class SGC(Technique):
             MATRIX_BYTES_PER_VERTEX + 4 * self.dim + 8 * (3 * _COLUMNS + 3),
             MATRIX_BYTES_PER_EDGE,
         )
+
+    def footprint_for(self, graph: Graph) -> Footprint:
+        """Return the bound with the graph's features, and what projecting them takes."""
+        return projected_features(self.footprint(), graph, self.dim)
