@@ -59,6 +59,25 @@ def test_demo_ends_with_a_page(place: Path, tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("v.npy", ["--technique", "hope", "--dim", "4", "--parts", "3"], "4 dimensions, the run has 8"),
+        ("v.parquet", ["--technique", "hope", "--dim", "8", "--parts", "3"], "hope as technique, the run has deepwalk"),
+        ("v.npz", [*SMALL, "--seed", "7"], "7 as seed, the run has 0"),
+    ],
+)
+def test_embeddings_of_another_run_are_refused(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, settings: list[str], message: str
+) -> None:
+    out = str(tmp_path / name)
+    assert run(["embed", str(place / "graph.txt"), "-o", out, *settings, "--engine", "serial"]) == 0
+    capsys.readouterr()
+    assert run(["report", str(place / "run"), "-o", str(tmp_path / "r.html"), "--embedding", out]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["report", "RUN"], "--out"),

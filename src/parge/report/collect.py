@@ -18,6 +18,7 @@ from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
 from parge.run import parts
+from parge.run.words import printable
 from parge.runs import Run
 from parge.typing import IntArray
 
@@ -106,7 +107,7 @@ def collect(
     """Gather what a report tells; see `parge.report.page.write_report` for the parameters."""
     decomposition = run.decomposition
     if embedding is not None:
-        _check_same_vertices(run, embedding)
+        _check_same_run(run, embedding)
         report = report or (embedding.report if {"seconds", "reconcile"} <= set(embedding.report) else None)
     if report is None:
         reconciliation = reconcile_parts(run, ignore)
@@ -156,12 +157,29 @@ def _versions(run: Run) -> tuple[dict[str, str], ...]:
     return tuple(dict(items) for items in dict.fromkeys(tuple(version.items()) for version in found))
 
 
-def _check_same_vertices(run: Run, embedding: Embedding) -> None:
-    n_vertices = run.decomposition.graph.n_vertices
-    if len(embedding) != n_vertices:
-        raise InputError(
-            f"the embedding has {len(embedding):,} vertices, the run has {n_vertices:,}; give the one that the run made"
-        )
+def _check_same_run(run: Run, embedding: Embedding) -> None:
+    """Refuse an embedding whose size, or own report, is not that of the run."""
+    told, decomposition = embedding.report, run.decomposition
+    plan = told.get("plan")
+    pairs = {
+        "vertices": (len(embedding), decomposition.graph.n_vertices),
+        "dimensions": (embedding.dim, run.shape[1]),
+        "edges": (told.get("edges"), decomposition.graph.n_edges),
+        "anchors": (told.get("anchors"), decomposition.anchors.size),
+        "parts": (len(told["parts"]) if isinstance(told.get("parts"), list) else None, decomposition.n_parts),
+        "as seed": (plan.get("seed") if isinstance(plan, dict) else None, run.plan.seed),
+        "as technique": (told.get("technique"), run.technique.name),
+    }
+    for name, (has, expected) in pairs.items():
+        if has is not None and has != expected:
+            raise InputError(
+                f"the embedding has {_shown(has)} {name}, the run has {_shown(expected)}; "
+                "give the one that the run made"
+            )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | np.integer) else printable(value, 60)
 
 
 def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
