@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,6 +240,30 @@ def test_what_makes_no_sense_is_refused() -> None:
         a_posteriori(signal_of(graph, "line"), np.ones((12, 2)))
     with pytest.raises(InputError, match="5 vectors for a graph of 12"):
         a_posteriori(signal_of(graph, "hope"), np.ones((5, 2)))
+
+
+def test_theorem_1_takes_the_parts_that_the_embedding_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, graph = str(tmp_path / "g.txt"), planted(150, 900, seed=1).graph
+    parge.write(graph, path)
+    embedding = parge.embed(graph, parge.Plan(technique=parge.HOPE(dim=4), parts=3, engine="serial"))
+    sizes = [part["vertices"] for part in embedding.report["parts"]]
+    embedding.save(tmp_path / "told.npz")
+    np.save(tmp_path / "bare.npy", embedding.vectors)
+
+    def found(name: str, *more: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert run(["evaluate", "bound", path, "--embedding", str(tmp_path / name), "--json", *more]) == 0
+        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return answer
+
+    expected = bounds(graph, embedding, sizes=sizes).theorem_1
+    assert expected is not None
+    assert found("told.npz")["theorem_1"] == pytest.approx(expected.bound)
+    assert found("told.npz")["parts"] == 3
+    assert (found("bare.npy")["theorem_1"], found("bare.npy")["parts"]) == (None, None)
+    assert found("bare.npy", "--parts", "2")["theorem_1"] is not None
+    assert run(["evaluate", "bound", path, "--embedding", str(tmp_path / "told.npz"), "--parts", "2"]) == 2
+    assert "computed in 3 parts" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_command_prints_every_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from parge.cli import show
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph, sizes
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
+from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import curve
@@ -22,6 +23,9 @@ from parge.graph.graph import Graph
 from parge.pipeline import embed
 from parge.plan import Plan, prepare
 from parge.techniques.adapt import adapt
+
+# Workers of `bound` where nobody says how many.
+_PARTS = 2
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -105,7 +109,12 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
 @click.option("--signal", type=click.Choice(SIGNALS), default="hope", show_default=True, help="What is factorised.")
 @click.option("--alpha", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="The signal parameter.")
 @click.option("--dim", type=click.IntRange(min=1), default=128, show_default=True, help="Columns of the embedding.")
-@click.option("--parts", type=click.IntRange(min=1), default=2, show_default=True, metavar="N", help="Equal workers.")
+@click.option(
+    "--parts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Equal workers.  [default: 2; with --embedding what its own report says, else no Theorem 1]",
+)
 @click.option(
     "--embedding",
     type=click.Path(path_type=Path),
@@ -118,7 +127,7 @@ def bound_command(
     signal: str,
     alpha: float,
     dim: int,
-    parts: int,
+    parts: int | None,
     embedding: Path | None,
     computable: bool,
     seed: int,
@@ -130,22 +139,27 @@ def bound_command(
     if embedding is None:
         plan = Plan(
             technique=adapt(partial(factorise, signal=signal, alpha=alpha, dim=dim), dim, name=f"{signal} signal"),
-            parts=parts,
+            parts=parts or _PARTS,
             refine="none",
             seed=seed,
         )
         found = _bounds_in_parts(graph, plan, signal=signal, alpha=alpha, spectrum=not computable)
     else:
-        share = -(-graph.n_vertices // parts)
-        found = bounds(
-            graph,
-            Embedding.load(embedding),
-            signal=signal,
-            alpha=alpha,
-            sizes=[share] * parts,
-            spectrum=not computable,
-        )
+        own = Embedding.load(embedding)
+        sizes_of_parts = _sizes(own, parts, graph)
+        found = bounds(graph, own, signal=signal, alpha=alpha, sizes=sizes_of_parts, spectrum=not computable)
     show.show_score(found, as_json=as_json)
+
+
+def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
+    """Return the sizes of the subgraphs that an embedding was computed in, as far as its report or the user tells."""
+    found = embedding.report.get("parts")
+    told = [part for part in found if isinstance(part, dict) and "vertices" in part] if isinstance(found, list) else []
+    if parts is not None and told and len(told) != parts:
+        raise InputError(f"--parts {parts} was given; the embedding says that it was computed in {len(told)} parts")
+    if told:
+        return [int(part["vertices"]) - int(part.get("surroundings", 0)) for part in told]
+    return [-(-graph.n_vertices // parts)] * parts if parts is not None else []
 
 
 def _bounds_in_parts(graph: Graph, plan: Plan, **settings: Any) -> Bounds:

@@ -200,7 +200,7 @@ class Bounds:
             "signal": self.signal,
             "alpha": self.alpha,
             "dim": self.dim,
-            "parts": len(self.sizes),
+            "parts": len(self.sizes) or None,
             "pip": self.pip,
             "theorem_1": None if self.theorem_1 is None else self.theorem_1.bound,
             "triangle": self.triangle,
@@ -209,7 +209,8 @@ class Bounds:
         }
 
     def __str__(self) -> str:
-        lines = [f"signal {self.signal}, alpha {self.alpha:g}, {self.dim} columns, {len(self.sizes)} parts"]
+        parts = f", {len(self.sizes)} parts" if self.sizes else ""
+        lines = [f"signal {self.signal}, alpha {self.alpha:g}, {self.dim} columns{parts}"]
         lines += [] if self.pip is None else [f"PIP of F from E: {self.pip:.6g}"]
         if self.theorem_1 is not None:
             warning = "; does not hold for parts that use their own degrees" if self.signal == "line" else ""
@@ -233,7 +234,7 @@ def bounds(
     *,
     signal: str = "hope",
     alpha: float = 0.5,
-    sizes: Sequence[int] | IntArray,
+    sizes: Sequence[int] | IntArray = (),
     anchors: IntArray | None = None,
     submatrices: bool = False,
     spectrum: bool = True,
@@ -247,8 +248,8 @@ def bounds(
         F; its vertices meet the graph's by id.
     signal, alpha
         What E factorises, and how.
-    sizes : (n_parts,) int
-        Vertices of each subgraph.
+    sizes : (n_parts,) int, optional
+        Vertices of each subgraph; without them there is no Theorem 1.
     anchors : (n_anchors,) int, optional
         Vertex numbers; without them exact recovery is not checked.
     submatrices : bool
@@ -263,7 +264,8 @@ def bounds(
     printed, triangle, truth = None, None, None
     if spectrum:
         found = matrix.spectrum(dim + 1)
-        printed = theorem_1(found.values, sizes, n_vertices=graph.n_vertices, dim=dim, alpha=alpha)
+        if len(sizes):
+            printed = theorem_1(found.values, sizes, n_vertices=graph.n_vertices, dim=dim, alpha=alpha)
         triangle = triangle_bound(found.values, F, alpha=alpha)
         truth = pip(F, found.factors(dim, alpha)).pip
     return Bounds(
