@@ -206,16 +206,25 @@ def digest(decomposition: Decomposition) -> str:
 
 def check_same(begun: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
     """Refuse to go on with a run that was begun under another plan; name the fields that differ."""
-    differing = [
-        f"{key} (was {begun.get(key)!r}, now {wanted.get(key)!r})"
-        for key in sorted({*begun, *wanted})
-        if begun.get(key) != wanted.get(key)
-    ]
-    if differing:
+    was, now = _flat(begun), _flat(wanted)
+    # Of two techniques, the settings that only one has say nothing.
+    keys = was.keys() & now.keys() if was.get("technique") != now.get("technique") else was.keys() | now.keys()
+    other = [key for key in sorted({*keys, *begun, *wanted}) if was.get(key) != now.get(key)]
+    if other:
+        differing = "; ".join(f"{key} was {was.get(key)!r}, now {now.get(key)!r}" for key in other)
         raise InputError(
-            f"{path} holds a run with another plan: {printable('; '.join(differing))}. "
+            f"{path} holds a run with another plan: {printable(differing)}. "
             "Give the plan that it was begun with, or use another folder."
         )
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with those of the technique beside the others, as ``technique.dim``."""
+    described = settings.get("technique")
+    if not isinstance(described, dict) or not isinstance(described.get("settings"), dict):
+        return settings
+    inner = {f"technique.{key}": value for key, value in described["settings"].items()}
+    return {**settings, "technique": described.get("technique"), **inner}
 
 
 def fingerprint(graph: Graph) -> str:

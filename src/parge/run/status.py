@@ -88,7 +88,7 @@ class Status:
 
 
 def status(path: Path) -> Status:
-    """Return how far the run in a folder is; checksums of arrays are left to who reads them."""
+    """Return how far the run in a folder is; results count as done only with the checksums they were written with."""
     folder = RunFolder(path)
     if not folder.exists:
         raise InputError(f"{path} holds no run: it has no plan")
@@ -120,7 +120,7 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
     message = ""
     if arrays.exists(place / RESULT):
         try:
-            facts = parts.load_facts(place)
+            facts = parts.load_result(place)[1]
         except arrays.DamagedError as error:
             message = str(error)
         else:
