@@ -119,6 +119,10 @@ def test_one_part_has_one_picture_and_no_reconciling(tmp_path: Path) -> None:
     assert "embedded as a whole" in page.read_text()
 
 
+def test_it_says_whose_memory_the_engine_serial_measures(page: Path) -> None:
+    assert "the engine serial, where it is that of the one process" in page.read_text()
+
+
 @pytest.mark.parametrize(
     "graph",
     [

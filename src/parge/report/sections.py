@@ -178,8 +178,9 @@ def _decomposition(findings: Findings) -> Section:
 
 def _workers(findings: Findings) -> Section:
     words = (
-        "Memory was projected before any worker started; the measured peak should stay left of the bound. The slowest "
-        "worker decides how long the others wait."
+        "Memory was projected before any worker started; the measured peak should stay left of the bound (not so with "
+        "the engine serial, where it is that of the one process that does everything). The slowest worker "
+        "decides how long the others wait."
     )
     body = [tag("div", pictures.workers(findings), class_="card broad")]
     stages = _stages(findings)
