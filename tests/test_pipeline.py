@@ -171,3 +171,12 @@ def test_odd_graphs_are_embedded(graph: parge.Graph, tmp_path: Path) -> None:
     found = parge.embed(graph, plan(parts=min(2, graph.n_vertices)))
     assert found.vectors.shape == (graph.n_vertices, 8)
     assert np.isfinite(found.vectors).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [("e.csv", r"use parge\.read\('e\.csv'\)"), (Path("e.csv"), r"parge\.read"), (np.eye(3), "ndarray.*from_scipy")],
+)
+def test_what_is_no_graph_is_refused_with_a_remedy(given: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        parge.embed(given, parge.Plan(parts=2))  # type: ignore[arg-type]  # as a user would

@@ -150,6 +150,7 @@ def open_run(
     graph: Graph, plan: Plan, *, run_dir: str | PathLike[str] | None, resume: bool, listener: Listener
 ) -> Iterator[Run]:
     """Decompose the graph into a run folder, or take up the run that is there; locked while it is open."""
+    _refuse_no_graph(graph)
     if run_dir is None:
         if resume:
             raise InputError("a run can be resumed only where it was kept: say which folder")
@@ -161,6 +162,17 @@ def open_run(
     with folder.locked():
         _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
         yield _take_up(graph, plan, folder, listener) if folder.exists else _begin(graph, plan, folder, listener)
+
+
+def _refuse_no_graph(graph: Any) -> None:
+    if isinstance(graph, Graph):
+        return
+    if isinstance(graph, str | PathLike):
+        raise InputError(f"a graph was expected; got the path {str(graph)!r}: use parge.read({str(graph)!r})")
+    raise InputError(
+        f"a graph was expected; got {type(graph).__name__}: make one by parge.read, or parge.Graph.from_edges, "
+        "from_scipy, from_networkx, from_igraph, from_pyg or from_frame"
+    )
 
 
 def _refuse_another(folder: RunFolder, resume: bool) -> None:
@@ -218,14 +230,28 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
         run = Run(folder, plan, facts.technique, decomposition, run_id, {"decompose": facts.decompose_seconds})
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
-            names = ", ".join(folder.part(i).name for i in missing[:8])
             raise InputError(
                 f"{len(missing)} of {decomposition.n_parts} subgraphs of {path} have no intact result of this run: "
-                f"{names}{', ...' if len(missing) > 8 else ''}. "
-                f"Embed them first: parge embed-part {folder.part(missing[0])}"
+                f"{_names(folder, missing)}. {_how_to_embed(run, missing)}"
             )
         run.seconds["embed"] = sum(parts.load_facts(folder.part(i))["seconds"] for i in range(decomposition.n_parts))
         yield run
+
+
+def _names(folder: RunFolder, some: list[int]) -> str:
+    return ", ".join(folder.part(i).name for i in some[:8]) + (", ..." if len(some) > 8 else "")
+
+
+def _how_to_embed(run: Run, missing: list[int]) -> str:
+    """Say how to get the results that are missing; a worker can only do it with a subgraph of this very run."""
+    strange = [i for i in missing if not run.has_subgraph(i)]
+    if not strange:
+        return f"Embed them first: parge embed-part {run.folder.part(missing[0])}"
+    return (
+        f"There is no intact subgraph of this run either in {_names(run.folder, strange)}: write it anew first, by the "
+        "command that began the run, with --resume (parge decompose GRAPH ... --run-dir "
+        f"{run.folder.path} --resume; parge embed embeds, too)"
+    )
 
 
 def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> Plan:

@@ -142,6 +142,27 @@ def test_reconcile_names_what_is_missing(tmp_path: Path) -> None:
         pass
 
 
+def test_a_part_folder_of_another_run_is_written_anew(tmp_path: Path, reference: np.ndarray) -> None:  # type: ignore[type-arg]
+    begin(tmp_path / "mine")
+    other = parge.Plan(technique=PLAN.technique, parts=3, engine="serial", seed=9)
+    parge.embed(GRAPH, other, run_dir=tmp_path / "other")
+    shutil.rmtree(tmp_path / "mine/parts/000")
+    shutil.copytree(tmp_path / "other/parts/000", tmp_path / "mine/parts/000")
+    with (
+        pytest.raises(InputError, match=r"no intact subgraph .* 000: .*decompose .* --resume"),
+        open_planned(tmp_path / "mine"),
+    ):
+        pass
+    with open_run(GRAPH, PLAN, run_dir=tmp_path / "mine", resume=True, listener=ignore) as run:
+        write_subgraphs(run)
+    with pytest.raises(InputError, match=r"embed-part .*000$"), open_planned(tmp_path / "mine"):
+        pass
+    embed_part(PartJob(tmp_path / "mine/parts/000"))
+    with open_planned(tmp_path / "mine") as run:
+        finish(run, tmp_path / "out.npy", ignore)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), reference)
+
+
 def test_string_ids_survive(tmp_path: Path) -> None:
     graph = parge.Graph.from_edges(["a b", "ü", "c\nd"], ["ü", "c\nd", "x"])
     plan = parge.Plan(technique=PLAN.technique, parts=2, anchors=1, engine="serial")
