@@ -232,5 +232,5 @@ def _plan(findings: Findings) -> Section:
         tag("div", tag("h3", "Plan"), tables.plan(findings), class_="card"),
         tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card"),
     ]
-    words = "The same graph, plan and seed give the same vectors, on any machines."
+    words = "The same graph, plan and seed give the same vectors, on any machines of one kind."
     return Section("plan", "Plan", "How to repeat it", words, tag("div", *body, class_="cards"))
