@@ -60,6 +60,7 @@ class Engine(ABC):
 
     * the same results as `serial`, in any order;
     * a failure is the task's own exception with a note that names the task; other tasks finish first;
+    * a task that calls sys.exit() has failed; KeyboardInterrupt alone interrupts;
     * when `run` is left, in whichever way, nothing is left running.
     """
 
