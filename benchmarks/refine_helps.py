@@ -63,11 +63,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", action="append", default=[], help="A graph; repeatable.")
+    parser.add_argument("--technique", action="append", choices=list(PASSES), help="Repeatable; all by default.")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         for name, graph, labels in graphs(Path(folder), options.only):
-            for technique in PASSES:
+            for technique in options.technique or PASSES:
                 runs = [scores(graph, labels, technique, seed) for seed in range(1, options.seeds + 1)]
                 row = {key: [float(np.mean(v)), float(np.std(v))] for key in runs[0] if (v := [r[key] for r in runs])}
                 rows.append({"graph": name, "technique": technique, "seeds": options.seeds, **row})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from parge.errors import InputError
 from parge.reconcile.consensus import Consensus
-from parge.reconcile.identity import Identity
+from parge.reconcile.identity import Backbone, Identity
 from parge.reconcile.linear import Linear
 from parge.reconcile.maps import LinearMap
 from parge.reconcile.mlp import MLP, PerceptronMap
@@ -40,6 +40,11 @@ class TestIdentity(ReconcilerContract):
     undoes_rotations = False
 
 
+class TestBackbone(ReconcilerContract):
+    reconciler = Backbone()
+    undoes_rotations = False
+
+
 def test_every_registered_reconciler_has_its_contract() -> None:
     held = {contract.reconciler.name for contract in ReconcilerContract.__subclasses__()}
     assert held >= set(reconcilers.names())
@@ -49,7 +54,7 @@ def test_names_are_those_of_the_command_line() -> None:
     assert set(reconcilers.names()) >= {"consensus", "orthogonal", "linear", "mlp", "none"}
     assert resolve("none") == Identity()
     assert resolve(Orthogonal(2)) == Orthogonal(2)
-    with pytest.raises(InputError, match="known: consensus, linear, mlp, none, orthogonal"):
+    with pytest.raises(InputError, match="known: backbone, consensus, linear, mlp, none, orthogonal"):
         resolve("magic")
 
 

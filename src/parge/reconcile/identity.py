@@ -20,3 +20,10 @@ class Identity(Reconciler):
         """Return identity maps."""
         check_anchors(anchors)
         return (IdentityMap(),) * len(anchors)
+
+
+@dataclass(frozen=True)
+class Backbone(Identity):
+    """Leaves every space as it is, because the workers trained in one (see `parge.techniques.backbone`)."""
+
+    name: ClassVar[str] = "backbone"

@@ -9,7 +9,7 @@ reconcilers.register_at("orthogonal", "parge.reconcile.orthogonal:Orthogonal")
 reconcilers.register_at("linear", "parge.reconcile.linear:Linear")
 reconcilers.register_at("mlp", "parge.reconcile.mlp:MLP")
 # Workers trained around one backbone are in one space already.
-reconcilers.register_at("backbone", "parge.reconcile.identity:Identity")
+reconcilers.register_at("backbone", "parge.reconcile.identity:Backbone")
 reconcilers.register_at("none", "parge.reconcile.identity:Identity")
 
 
