@@ -9,7 +9,7 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 
-.PHONY: demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper clean
+.PHONY: bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
