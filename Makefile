@@ -58,6 +58,10 @@ $(VENV)-pecanpy/.installed:
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py
 
+# DeepWalk in 8 parts against the whole graph, rotated and around a backbone, refined and not.
+bench-backbone: $(BIN)/.installed
+	$(BIN)/python benchmarks/backbone_keeps_quality.py
+
 # The paper's tables and figures: over an hour, but it goes on where it stopped; QUICK=1 tries it in two minutes.
 bench-paper: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.paper --seeds $(SEEDS) $(if $(QUICK),--quick)
