@@ -119,7 +119,12 @@ def test_budgets_hold_with_everything_counted() -> None:
     assert (found.projected(TECHNIQUE.lumped_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
 
 
-def test_too_little_room_is_refused() -> None:
+def test_too_little_room_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="a backbone takes"):
+        parge.embed(GRAPH, plan(parts=None, capacities=[380] * 4), run_dir=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError, match="1,501 parts were asked for"):
+        prepare(GRAPH, plan(parts=1501))
     with pytest.raises(InfeasibleError, match="a backbone takes"):
         prepare(GRAPH, plan(parts=None, capacities=[380] * 4))
     with pytest.raises(InputError, match="hope does not"):
@@ -205,3 +210,8 @@ def test_edges_that_nobody_sees_are_counted() -> None:
         seen |= {(min(u, v), max(u, v)) for u, v in zip(ends[0][single], ends[1][single], strict=True)}
     # A halo shows edges among its own vertices, too: those of two other parts, which do not count as seen here.
     assert 0 < GRAPH.n_edges - len(seen) <= found.n_lost < int(np.triu(found.cut, 1).sum())
+
+
+def test_nothing_is_said_of_rotations_where_nothing_is_rotated() -> None:
+    found = parge.embed(GRAPH, plan(anchors=0))
+    assert not [warning for warning in found.report["warnings"] if "rotation" in warning]

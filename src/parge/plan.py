@@ -155,14 +155,15 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     """Return how to decompose this graph under this plan, or refuse before any work is done."""
     plan = plan.resolved
     technique: Technique = plan.technique
+    if plan.parts is not None and plan.parts > max(1, graph.n_vertices):
+        raise InputError(
+            f"{plan.parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than "
+            "that"
+        )
     if plan.reconcile == "backbone":
         return _prepare_lumped(graph, plan, technique)
     limits = _limits(plan, technique, graph)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
-    if limits is None and n_parts > max(1, graph.n_vertices):
-        raise InputError(
-            f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than that"
-        )
     if limits is None:
         slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
     else:

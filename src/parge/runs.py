@@ -159,6 +159,8 @@ def open_run(
         return
     folder = RunFolder(Path(run_dir))
     _refuse_another(folder, resume)
+    if not folder.exists:
+        prepare(graph, plan)  # a plan that cannot be kept leaves no folder behind
     with folder.locked():
         _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
         yield _take_up(graph, plan, folder, listener) if folder.exists else _begin(graph, plan, folder, listener)

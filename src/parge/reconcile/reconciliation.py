@@ -42,6 +42,6 @@ def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Re
     maps = chosen.maps(anchors)
     found = residuals(maps, anchors, reconciler=chosen)
     warnings: tuple[str | None, ...] = ()
-    if len(anchors) > 1 and chosen.name != "none":
+    if len(anchors) > 1 and chosen.name not in {"none", "backbone"}:
         warnings = (few_anchors(*anchors[0].shape), hardly_met(found))
     return Reconciliation(chosen.name, maps, found, tuple(warning for warning in warnings if warning is not None))

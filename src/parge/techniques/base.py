@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
@@ -61,11 +62,11 @@ class Technique(ABC):
 
         `lump` is the lump of every vertex, 0..n_lumps-1.
         """
-        raise NotImplementedError(f"{self.name} prepares nothing")
+        raise TechniqueError(f"{self.name} prepares no backbone")
 
     def lumped_footprint(self, n_lumps: int) -> Footprint:
         """Return the bound for lumped subgraphs, what was prepared included."""
-        raise NotImplementedError(f"{self.name} embeds no lumped subgraphs")
+        raise TechniqueError(f"{self.name} embeds no lumped subgraphs")
 
     @abstractmethod
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
