@@ -16,7 +16,7 @@ from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps, lumped
 from parge.graph.subgraph import Subgraph
-from parge.kernels import frozen, skipgram
+from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
 from parge.plan import prepare
@@ -61,27 +61,27 @@ def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int)
     assert found.n_answers == own.size + anchors.size
 
 
-def test_frozen_rows_stay_and_free_ones_learn_as_ever() -> None:
+@pytest.mark.parametrize("dim", [8, 48, 128])
+@pytest.mark.parametrize("n_free", [0, 10, 30])
+def test_frozen_rows_stay_and_free_ones_learn_alike_by_both_kernels(dim: int, n_free: int) -> None:
     rng = np.random.default_rng(0)
     walks, keys = rng.integers(0, 30, (40, 12)).astype(np.int32), rng.integers(1, 2**60, 40).astype(np.uint64)
     noise, rates = alias_table(np.ones(30)), np.full(40, 0.05, np.float32)
 
     def tables() -> Tables:
-        both = skipgram.new_table(30, 8), skipgram.new_table(30, 8)
+        both = skipgram.new_table(31, dim), skipgram.new_table(31, dim)
         for table, seed in zip(both, (1, 2), strict=True):
-            table[:, :8] = np.random.default_rng(seed).standard_normal((30, 8))
-        return Tables(*both, False)
+            table[:30, :dim] = np.random.default_rng(seed).standard_normal((30, dim)) / dim**0.5
+        return Tables(*both, False, n_free)
 
-    start, all_free, some = tables(), tables(), tables()
-    frozen.train_walks(all_free, 30, noise, walks, keys, rates, 3, 4)
-    plain = tables()
+    start, plain, fast = tables(), tables(), tables()
     skipgram.train_walks(plain, noise, walks, keys, rates, 3, 4)
-    np.testing.assert_allclose(all_free.In, plain.In, atol=1e-5)
-    np.testing.assert_allclose(all_free.Out, plain.Out, atol=1e-5)
-    frozen.train_walks(some, 10, noise, walks, keys, rates, 3, 4)
-    for after, before in ((some.In, start.In), (some.Out, start.Out)):
-        np.testing.assert_array_equal(after[10:], before[10:])
-        assert (after[:10, :8] != before[:10, :8]).any(axis=1).all()
+    skipgram_ir.train_walks(fast, noise, walks, keys, rates, 3, (0,) * 5)
+    for slow, quick, before in ((plain.In, fast.In, start.In), (plain.Out, fast.Out, start.Out)):
+        np.testing.assert_allclose(quick[:30], slow[:30], atol=1e-5)
+        for after in (slow, quick):
+            np.testing.assert_array_equal(after[n_free:30], before[n_free:30])
+            assert (after[:n_free, :dim] != before[:n_free, :dim]).any(axis=1).all()
 
 
 def test_the_backbone_is_the_factorised_matrix() -> None:

@@ -50,7 +50,7 @@ def test_update_equals_the_plain_one_for_every_vector_width(lanes: int, n_contex
 
     @numba.njit
     def run(In, Out, contexts, n_contexts, targets, slots, rate, g):
-        update(In, Out, contexts, n_contexts, targets, 1, slots, rate, g)
+        update(In, Out, 20, contexts, n_contexts, targets, 1, slots, rate, g)
 
     fast, plain = _tables(20, 48), _tables(20, 48)
     for tables in (fast, plain):

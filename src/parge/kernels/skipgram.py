@@ -15,29 +15,35 @@ from parge.kernels.padding import padded
 from parge.kernels.streams import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
+# More rows than any table has, and small enough to be multiplied by the width of one.
+EVERY = 1 << 40
+
 
 class Tables(NamedTuple):
     """The two tables that training changes, (n_vertices, padded dim) float32.
 
-    Where a technique has one table (LINE of first order), both are that table and `is_one` is True.
+    Where a technique has one table (LINE of first order), both are that table and `is_one` is True. Rows from `n_free`
+    on are frozen: they are read, never changed, and a pair of two frozen vertices trains nothing. Where there are
+    such rows, the tables have one more than there are vertices, which is of no vertex (the fast kernel writes to it).
     """
 
     In: FloatArray
     Out: FloatArray
     is_one: bool
+    n_free: int = EVERY
 
 
 @fast_kernel
-def update_window(
+def update_window(  # noqa: PLR0912  a kernel is one loop nest
     tables: Tables, contexts: IntArray, n_contexts: int, targets: IntArray, rate: float, g: FloatArray, sums: FloatArray
 ) -> None:
     """Train the first `n_contexts` rows of In against the rows `targets` of Out, the first of them true.
 
     With old values throughout: all logits first, then ``g = rate * (label - sigmoid(logit))``, then
-    ``In[c] += sum_k g[c,k] Out[k]`` and ``Out[k] += sum_c g[c,k] In[c]``. A target that equals the first one
-    trains nothing. `g` (contexts, targets) and `sums` (targets + 1, dim) are scratch space.
+    ``In[c] += sum_k g[c,k] Out[k]`` and ``Out[k] += sum_c g[c,k] In[c]``, but of frozen rows. A target that equals the
+    first one trains nothing. `g` (contexts, targets) and `sums` (targets + 1, dim) are scratch space.
     """
-    In, Out = tables.In, tables.Out
+    In, Out, n_free = tables.In, tables.Out, tables.n_free
     n_targets, dim = targets.size, In.shape[1]
     for i in range(n_contexts):
         c = contexts[i]
@@ -61,12 +67,14 @@ def update_window(
             for d in range(dim):
                 sums[k, d] += slope * In[c, d]
                 sums[n_targets, d] += slope * Out[t, d]
-        for d in range(dim):
-            In[c, d] += sums[n_targets, d]
+        if c < n_free:
+            for d in range(dim):
+                In[c, d] += sums[n_targets, d]
     for k in range(n_targets):
         t = targets[k]
-        for d in range(dim):
-            Out[t, d] += sums[k, d]
+        if t < n_free:
+            for d in range(dim):
+                Out[t, d] += sums[k, d]
 
 
 @fast_kernel
@@ -80,11 +88,14 @@ def draw_targets(noise: AliasTable, centre: int, state: Bits, targets: IntArray)
 
 
 @fast_kernel
-def window_around(walk: NeighbourArray, i: int, reach: int, contexts: IntArray) -> int:
-    """Write the vertices at most `reach` steps from step i, without it, into `contexts`; return how many."""
-    n = 0
+def window_around(walk: NeighbourArray, i: int, reach: int, frozen: int, contexts: IntArray) -> int:
+    """Write the vertices at most `reach` steps from step i, without it, into `contexts`; return how many.
+
+    Where step i is at a frozen vertex, at or above `frozen`, other such vertices are left out.
+    """
+    n, is_free = 0, walk[i] < frozen
     for j in range(max(0, i - reach), min(walk.size, i + reach + 1)):
-        if j != i:
+        if j != i and (is_free or walk[j] < frozen):
             contexts[n] = walk[j]
             n += 1
     return n
@@ -113,8 +124,10 @@ def train_walks(
         for i in range(walks.shape[1]):
             state += GOLDEN
             reach = 1 + below(high(mix(state)), window)
-            n_contexts = window_around(walks[w], i, reach, contexts)
+            n_contexts = window_around(walks[w], i, reach, tables.n_free, contexts)
             state = draw_targets(noise, walks[w, i], state, targets)
+            if n_contexts == 0:
+                continue
             if tables.is_one:
                 # Here a negative may be the context itself: treat it as one that equals the centre.
                 for k in range(1, targets.size):

@@ -42,7 +42,7 @@ def train_walks(
     slots: tuple[int, ...],
 ) -> None:
     """Train every walk as the plain kernel does; `slots` is any tuple of 1 + negatives integers, at most 8."""
-    In, Out = tables.In, tables.Out
+    In, Out, n_free = tables.In, tables.Out, tables.n_free
     width, length, n_targets = In.shape[1], walks.shape[1], len(slots)
     reach = np.empty(length, np.int64)
     rows = np.empty(length, np.int64)
@@ -56,13 +56,15 @@ def train_walks(
         for i in range(length):
             if i + window + 1 < length:
                 prefetch_row(In, rows[i + window + 1])
-            n_contexts = window_around(rows, i, reach[i], contexts)
+            n_contexts = window_around(rows, i, reach[i], n_free * width, contexts)
+            if n_contexts == 0:
+                continue
             if tables.is_one:
                 for k in range(1, n_targets):
                     for j in range(n_contexts):
                         if targets[i, k] == contexts[j]:
                             targets[i, k] = targets[i, 0]
-            update_window(In, Out, contexts, n_contexts, targets, i, slots, rates[w], g)
+            update_window(In, Out, n_free, contexts, n_contexts, targets, i, slots, rates[w], g)
 
 
 @cache

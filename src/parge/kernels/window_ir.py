@@ -58,27 +58,34 @@ def tile_for(features: str, targets: int, lanes: int | None = None) -> Tile:
 def emit_update(module: ir.Module, tile: Tile) -> ir.Function:
     """Add the function that trains one window, and return it.
 
-    ``void update(In, Out, width, contexts, n_contexts, targets, following, rate, g)``, where contexts and targets are
-    offsets of rows in floats, contexts continue for a tile beyond their number with any valid offset, and
-    `g` has a row of 8 for each of them. It does what `parge.kernels.skipgram.update_window` does. `following` are
-    targets of a later centre, which are asked for meanwhile.
+    ``void update(In, Out, width, frozen, spare, contexts, n_contexts, targets, following, rate, g)``, where contexts
+    and targets are offsets of rows in floats, contexts continue for a tile beyond their number with any valid offset,
+    and `g` has a row of 8 for each of them. It does what `parge.kernels.skipgram.update_window` does. Rows from the
+    offset `frozen` on do not learn: what they would become is written to the row at `spare`, which costs less than to
+    ask at every store. `following` are targets of a later centre, which are asked for meanwhile.
     """
     name = f"parge_update_window_{'_'.join(map(str, tile))}"
     if name in module.globals:
         return module.globals[name]
-    arguments = [FLOATS, FLOATS, INT, INTS, INT, INTS, INTS, FLOAT, FLOATS]
+    arguments = [FLOATS, FLOATS, INT, INT, INT, INTS, INT, INTS, INTS, FLOAT, FLOATS]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.linkage = "internal"
-    In, Out, width, contexts, n_contexts, targets, following, rate, g = function.args
+    In, Out, width, frozen, spare, contexts, n_contexts, targets, following, rate, g = function.args
     e = Emitter(function, tile.lanes)
     offsets = [e.item(targets, INT(k)) for k in range(tile.targets)]
     rows = [e.builder.gep(Out, [offset]) for offset in offsets]
+
+    def learning(offset: Any) -> Any:
+        """Return where a row is written to."""
+        return e.builder.select(e.builder.icmp_signed("<", offset, frozen), offset, spare)
+
     _emit_gradients(e, tile, In, rows, width, contexts, n_contexts, _slopes(e, offsets, rate), g)
 
     def meanwhile(d: Any) -> None:
         _emit_prefetch(e, tile, Out, width, following, d)
 
-    _emit_step(e, tile, In, rows, width, contexts, n_contexts, g, meanwhile)
+    written = [e.builder.gep(Out, [learning(offset)]) for offset in offsets]
+    _emit_step(e, tile, In, rows, written, width, contexts, n_contexts, g, learning, meanwhile)
     e.builder.ret_void()
     return function
 
@@ -153,10 +160,12 @@ def _emit_step(
     tile: Tile,
     In: Any,
     rows: Sequence[Any],
+    written: Sequence[Any],
     width: Any,
     contexts: Any,
     n: Any,
     g: Any,
+    learning: Callable[[Any], Any],
     meanwhile: Callable[[Any], None],
 ) -> None:
     """Apply the gradients, a vector's width of all rows at a time: targets and their sums stay in registers."""
@@ -167,7 +176,8 @@ def _emit_step(
         t = [e.load(row, d) for row in rows]
 
         def of_context(i: Any, sums: Sequence[Any]) -> Sequence[Any]:
-            row = b.gep(In, [e.item(contexts, i)])
+            offset = e.item(contexts, i)
+            row = b.gep(In, [offset])
             slopes = b.gep(g, [b.mul(i, INT(MOST_TARGETS))])
             a = e.load(row, d)
             out = []
@@ -178,13 +188,13 @@ def _emit_step(
                 out.append(e.multiply_add(slope, a, sums[k]))
                 chain = chains[k % 2]
                 chains[k % 2] = b.fmul(slope, t[k]) if chain is None else e.multiply_add(slope, t[k], chain)
-            e.store(b.fadd(*chains), row, d)
+            e.store(b.fadd(*chains), b.gep(In, [learning(offset)]), d)
             return out
 
         sums = e.repeat(n, 1, [constant(e.vector, 0.0)] * tile.targets, of_context)
         # Read again, not from t: a target may repeat, or be a context where both tables are one.
-        for row, change in zip(rows, sums, strict=True):
-            e.store(b.fadd(e.load(row, d), change), row, d)
+        for row, place, change in zip(rows, written, sums, strict=True):
+            e.store(b.fadd(e.load(row, d), change), place, d)
         return []
 
     e.repeat(width, tile.lanes, [], of_slice)
@@ -193,32 +203,46 @@ def _emit_step(
 def make_update(lanes: int | None = None) -> Any:
     """Return the update as a function for compiled code; `lanes` overrides the processor's own.
 
-    ``update(In, Out, contexts, n_contexts, targets, i, slots, rate, g)`` trains the targets in row i of `targets`,
-    and has those of a later row brought near.
+    ``update(In, Out, n_free, contexts, n_contexts, targets, i, slots, rate, g)`` trains the targets in row i of
+    `targets`, and has those of a later row brought near. Rows from `n_free` on do not learn; where there are any, the
+    last row of both tables is of no vertex.
     How many there are must be known when it is compiled: as many as `slots`, a tuple of integers, is long.
     The arrays themselves are passed, not their addresses, so that numba keeps them alive.
     """
 
     @_intrinsic
     def update(
-        _: Any, In: Any, Out: Any, contexts: Any, n_contexts: Any, targets: Any, i: Any, slots: Any, rate: Any, g: Any
+        _: Any,
+        In: Any,
+        Out: Any,
+        n_free: Any,
+        contexts: Any,
+        n_contexts: Any,
+        targets: Any,
+        i: Any,
+        slots: Any,
+        rate: Any,
+        g: Any,
     ) -> Any:
-        signature = types.void(In, Out, contexts, types.int64, targets, types.int64, slots, types.float32, g)
+        number = types.int64
+        signature = types.void(In, Out, number, contexts, number, targets, number, slots, types.float32, g)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            n_targets = len(signature.args[6])
+            n_targets = len(signature.args[7])
             tile = tile_for(context.codegen().magic_tuple()[2], n_targets, lanes)
             function = emit_update(builder.module, tile)
-            arrays = {i: context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 1, 2, 4, 8)}
-            width = builder.extract_value(arrays[0].shape, 1)
-            last = builder.sub(builder.extract_value(arrays[4].shape, 0), INT(1))
-            later = builder.add(arguments[5], INT(AHEAD))
+            arrays = {k: context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 3, 5, 9)}
+            n_rows, width = (builder.extract_value(arrays[0].shape, axis) for axis in (0, 1))
+            frozen, spare = (builder.mul(row, width) for row in (arguments[2], builder.sub(n_rows, INT(1))))
+            last = builder.sub(builder.extract_value(arrays[5].shape, 0), INT(1))
+            later = builder.add(arguments[6], INT(AHEAD))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
             mine, following = (
-                builder.gep(arrays[4].data, [builder.mul(row, INT(n_targets))]) for row in (arguments[5], later)
+                builder.gep(arrays[5].data, [builder.mul(row, INT(n_targets))]) for row in (arguments[6], later)
             )
-            data = [arrays[0].data, arrays[1].data, width, arrays[2].data, arguments[3], mine, following, arguments[7]]
-            builder.call(function, [*data, arrays[8].data])
+            tables = [arrays[0].data, arrays[1].data, width, frozen, spare]
+            windows = [arrays[3].data, arguments[4], mine, following, arguments[8], arrays[9].data]
+            builder.call(function, tables + windows)
             return context.get_dummy_value()
 
         return signature, generate

@@ -26,11 +26,12 @@ from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.kernels import frozen, skipgram, streams, walks
+from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
 from parge.techniques.base import Progress
-from parge.techniques.skipgram import NOISE_POWER, falling_rates, trained_vectors
+from parge.techniques.batches import run_batches
+from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
 from parge.typing import FloatArray, IntArray
 
@@ -45,8 +46,10 @@ FLOOR = 0.01
 BORROWED_EDGES = 4.0
 BORROWING_ROUNDS = 3
 
-# Of the technique's walks and its rate: the start has done most of the work.
-WALK_SHARE = 0.4
+# Of the technique's walks and its rate: the start has done most of the work. In 8 parts on two planted graphs and a
+# tree, one seed each, shares of 0, .05, .1, .2 and .4 scored within .002 of each other, .1 never more than .001 under
+# the best.
+WALK_SHARE = 0.1
 RATE_SHARE = 0.2
 
 # Rows that are placed at a time.
@@ -141,7 +144,8 @@ def _start(
     o, a = subgraph.n_own, lumps.n_anchors
     single = np.concatenate([np.arange(o), np.arange(o + a, o + a + lumps.n_halo)])
     frozen_rows = np.setdiff1d(np.arange(n), single)
-    tables = Tables(skipgram.new_table(n, dim), skipgram.new_table(n, dim), False)
+    # One row more than vertices: see Tables.
+    tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
     width = shared["in"].shape[1]
     tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
     tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
@@ -187,7 +191,7 @@ def _borrow(rows: Any, strength: NDArray[Any], single: IntArray, tables: Tables)
     mean = (sp.diags_array(scale) @ rows[single]).astype(np.float32).tocsr()
     for _ in range(BORROWING_ROUNDS):
         for table in (tables.In, tables.Out):
-            table[single] += weight * (mean @ table - table[single])
+            table[single] += weight * (mean @ table[: mean.shape[1]] - table[single])
 
 
 def _train_own(
@@ -212,18 +216,26 @@ def _train_own(
     indptr = rows.indptr.astype(np.int64)
     walkable = walks.Rows(indptr, rows.indices.astype(dtype), walks.row_shares(indptr, rows.data.astype(np.float32)))
     noise, starts = alias_table(mass, dtype), alias_table(members, dtype)
-    size = max(walks.LANES, BATCH_STEPS // technique.walk_length)
-    for first in range(0, total, size):
-        keys = streams.item_keys(seed, 0, np.arange(first, min(first + size, total)))
+
+    def draw(firsts: range) -> Drawn:
+        keys = streams.item_keys(seed, 0, np.asarray(firsts))
         begins = draw_items(starts, keys)
         steps = np.empty((begins.size, technique.walk_length), dtype)
         if p == q == 1.0:
             walks.fill_walks(walkable, begins, keys, steps)
         else:
             walks.fill_biased_walks(walkable, begins, keys, p, q, steps)
-        rates = falling_rates(RATE_SHARE * technique.learning_rate, first, begins.size, total)
-        frozen.train_walks(tables, subgraph.n_own, noise, steps, keys, rates, technique.window, technique.negatives)
-        progress((first + begins.size) / total)
+        return Drawn(steps, keys, falling_rates(RATE_SHARE * technique.learning_rate, firsts.start, len(firsts), total))
+
+    def train_drawn(drawn: Drawn) -> int:
+        skipgram_ir.train(tables, noise, *drawn, technique.window, technique.negatives)
+        return drawn.keys.size
+
+    size, done = max(walks.LANES, BATCH_STEPS // technique.walk_length), 0
+    todo = (range(first, min(first + size, total)) for first in range(0, total, size))
+    for count in run_batches(todo, draw, train_drawn, threads=technique.threads, mode=technique.mode):
+        done += count
+        progress(done / total)
 
 
 def _left(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
