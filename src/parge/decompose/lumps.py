@@ -103,4 +103,4 @@ def _groups(graph: Graph, own: IntArray, count: int, partitioner: str, seed: int
     ones = np.ones(own.size, np.int64)
     mean = max(1.0, float(rows.degrees.mean()))
     work = np.rint(16 * (1 + rows.degrees / mean)).astype(np.int64)
-    return partition(Problem(rows.indptr, rows.indices, ones, limits, work, seed), partitioner)
+    return partition(Problem(rows.indptr, rows.indices, ones, limits, work, seed, quick=True), partitioner)

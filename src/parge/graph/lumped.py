@@ -12,17 +12,7 @@ from parge.typing import IntArray
 
 def between_lumps(graph: Graph, lump: IntArray, n_lumps: int) -> Any:
     """Return the weights between and inside lumps, (n_lumps, n_lumps) CSR; a row sums to its members' degrees."""
-    total = sp.csr_matrix((n_lumps, n_lumps))
-    # Some rows at a time: the relabelled edges of all would be twice the graph.
-    for first in range(0, graph.n_vertices, _ROWS):
-        rows = slice(first, first + _ROWS)
-        total = total + _members(lump[rows], n_lumps).T @ _relabelled(
-            graph, np.arange(graph.n_vertices)[rows], lump, n_lumps
-        )
-    return total.tocsr()
-
-
-_ROWS = 1 << 19
+    return _merged(graph, np.arange(graph.n_vertices), lump, n_lumps, lump, n_lumps)
 
 
 def lumped(
@@ -61,9 +51,9 @@ def lumped(
     label[own], label[halo] = np.arange(o), o + a + np.arange(h)
     of_own, of_halo = (_relabelled(graph, rows, label, n) for rows in (own, halo))
     # Edges among lumps, less those of the halo's vertices, which stand for themselves.
-    inside = _members(lump[halo], n_lumps)
-    out = inside.T @ _relabelled(graph, halo, lump, n_lumps)
-    both = inside.T @ _induced(graph, halo) @ inside
+    among = np.full(graph.n_vertices, -1)
+    among[halo] = lump[halo]
+    out, both = (_merged(graph, halo, lump[halo], n_lumps, seen, n_lumps) for seen in (lump, among))
     kept = np.concatenate([np.arange(a), foreign])
     rest = (weights - out - out.T + both)[kept][:, kept].tocsr()
     rest.data[rest.data < 0.5 * _least(graph)] = 0  # what is left of rounding where the halo took all
@@ -101,21 +91,21 @@ def _scattered(of_own: Any, of_halo: Any, rest: Any, columns: IntArray, o: int, 
 
 def _relabelled(graph: Graph, rows: IntArray, label: IntArray, n_labels: int) -> Any:
     """Return the rows of some vertices with their neighbours' labels as columns, equal ones summed, float64."""
-    part = graph.to_scipy()[rows]
-    matrix = sp.csr_matrix(
-        (part.data.astype(np.float64), label[part.indices], part.indptr), shape=(rows.size, n_labels)
-    )
-    matrix.sum_duplicates()
-    return matrix
+    return _merged(graph, rows, np.arange(rows.size), rows.size, label, n_labels)
 
 
-def _induced(graph: Graph, rows: IntArray) -> Any:
-    return graph.to_scipy()[rows][:, rows].astype(np.float64)
+def _merged(graph: Graph, rows: IntArray, group: IntArray, n_groups: int, label: IntArray, n_labels: int) -> Any:
+    """Return the weight from each group of `rows` to each label, (n_groups, n_labels) CSR float64; negative: none."""
+    from parge.kernels import lumping  # compiled code, loaded only by who needs it
 
-
-def _members(lump: IntArray, n_lumps: int) -> Any:
-    """Return which vertex is in which lump, (n, n_lumps) CSR."""
-    return sp.csr_matrix((np.ones(lump.size), lump, np.arange(lump.size + 1)), shape=(lump.size, n_lumps))
+    members = rows[np.argsort(group, kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
+    size = lumping.merged_size(graph.indptr, members, offsets, n_labels)
+    indptr, indices, data = np.zeros(n_groups + 1, np.int64), np.empty(size, np.int64), np.empty(size)
+    weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
+    lumping.merge_rows(graph.indptr, graph.indices, weights, members, offsets, label, n_labels, indptr, indices, data)
+    used = indptr[-1]
+    return sp.csr_matrix((data[:used], indices[:used], indptr), shape=(n_groups, n_labels))
 
 
 def _least(graph: Graph) -> float:

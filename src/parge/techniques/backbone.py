@@ -62,7 +62,9 @@ _EXTRA, _POWERS = 16, 2
 def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
     weights = between_lumps(graph, lump, n_lumps)
-    strength = np.asarray(graph.to_scipy().sum(axis=1), np.float64).ravel()
+    strength = (
+        graph.degrees.astype(np.float64) if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
+    )
     mass = np.bincount(lump, strength**NOISE_POWER, minlength=n_lumps)
     degree = np.asarray(weights.sum(axis=1)).ravel()
     with threadpool_limits(1, "blas"):
