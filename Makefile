@@ -9,7 +9,7 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 
-.PHONY: bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper clean
+.PHONY: bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +55,21 @@ $(VENV)-pecanpy/.installed:
 	-$(VENV)-pecanpy/bin/python -m pip install --quiet pecanpy==2.0.9 gensim==4.4.0
 	touch $@
 
+# Against pycleora, scikit-network and PyTorch-BigGraph: hours on one core, but it goes on where it stopped.
+bench-peers: $(BIN)/.installed $(VENV)-pbg/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks.against_peers $(if $(QUICK),--quick)
+
+# Against PyTorch-BigGraph in 1, 2, 4, 8 parts, as the paper did, and as PyTorch-BigGraph is meant.
+bench-pbg: $(BIN)/.installed $(VENV)-pbg/.installed
+	$(BIN)/python -m benchmarks.against_pbg $(if $(QUICK),--quick)
+
+# It wants an old setuptools; where it cannot be had, the benchmarks leave it out and say so.
+$(VENV)-pbg/.installed:
+	$(PYTHON) -m venv $(VENV)-pbg
+	-$(VENV)-pbg/bin/python -m pip install --quiet torch==2.13.0 torchbiggraph==1.0.0 'setuptools<81'
+	touch $@
+
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py
 
@@ -67,4 +82,4 @@ bench-paper: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.paper --seeds $(SEEDS) $(if $(QUICK),--quick)
 
 clean:
-	rm -rf $(VENV) $(VENV)-pecanpy demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-pecanpy $(VENV)-pbg demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

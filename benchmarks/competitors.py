@@ -18,15 +18,20 @@ from typing import Any
 
 import numpy as np
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+)
 
 
-def embed_with(python: str, settings: dict[str, Any], **arrays: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the vectors and the times of a competitor, run by that Python."""
+def embed_with(
+    python: str, settings: dict[str, Any], *, script: str = __file__, timeout: float | None = None, **arrays: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return the vectors and the times of a competitor, run by that Python; `script` knows the competitor."""
+    env = {**os.environ, **ONE_THREAD, "PYTHONWARNINGS": "ignore"}  # warnings of theirs, about their own code
     with tempfile.TemporaryDirectory() as folder:
         task, answer = Path(folder) / "task.npz", Path(folder) / "answer.npz"
         np.savez(task, settings=json.dumps(settings), **arrays)
-        subprocess.run([python, __file__, task, answer], check=True, env={**os.environ, **ONE_THREAD})
+        subprocess.run([python, script, task, answer], check=True, env=env, timeout=timeout)
         with np.load(answer) as found:
             return found["vectors"], json.loads(str(found["facts"]))
 
