@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 
 from parge.embedding import Embedding
 from parge.engine.base import Task
-from parge.engine.registry import engines
 from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
 from parge.memory import current_limit, private_bytes
@@ -125,12 +124,16 @@ def embed_parts(run: Run, listener: Listener) -> None:
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
         waiting = write_subgraphs(run)
-        tasks = _tasks(run, waiting, lambda words: listener(Step("retry", words)))
+        tasks = _tasks(run, waiting, partial(_tell_of_retry, run, listener))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
-        engine = engines.get(run.plan.engine)(workers=run.plan.workers)
-        for task, _ in engine.run(tasks, partial(_tell, listener, n_parts)):
+        for task, _ in run.plan.make_engine().run(tasks, partial(_tell, listener, n_parts)):
             listener(Part(task.key, 1.0, n_parts))
+
+
+def _tell_of_retry(run: Run, listener: Listener, words: str) -> None:
+    run.retries.append(words)
+    listener(Step("retry", words))
 
 
 def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:

@@ -7,7 +7,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
-from parge.engine.registry import engines
+from parge.engine.base import Engine
+from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
@@ -53,8 +54,9 @@ class Plan:
         So many equal workers.
     capacities : sequence of int, optional
         Vertices that each worker can hold, anchors included.
-    memory : sequence of int or str, optional
-        Bytes that each worker can hold, such as ``"2GB"``.
+    memory : sequence of int or str, or "auto", optional
+        Bytes that each worker can hold, such as ``"2GB"``; auto: a worker on every node of the engine's cluster,
+        with what that node has.
     anchors : "auto", int or share such as "5%"
         How many vertices every subgraph shares.
     anchor_strategy : str
@@ -70,7 +72,9 @@ class Plan:
     preset : str
         best, or paper.
     engine : str
-        How the subgraphs are run: processes, or serial (here, one by one).
+        How the subgraphs are run: processes, serial (here, one by one), or ray (on a cluster).
+    address : str, optional
+        Which cluster, as ``HOST:PORT``; see `parge.engine.ray.Ray`.
     workers : int, optional
         How many subgraphs are embedded at once.
     seed : int
@@ -85,7 +89,7 @@ class Plan:
     technique: Any = "deepwalk"
     parts: int | None = None
     capacities: Sequence[int] | None = None
-    memory: Sequence[int | str] | None = None
+    memory: Sequence[int | str] | str | None = None
     anchors: str | int | None = None
     anchor_strategy: str | None = None
     partitioner: str | None = None
@@ -93,6 +97,7 @@ class Plan:
     refine: str | None = None
     preset: str = "best"
     engine: str = "processes"
+    address: str | None = None
     workers: int | None = None
     seed: int = 0
 
@@ -118,10 +123,15 @@ class Plan:
 
     def budgets(self) -> list[int] | None:
         """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
-        if self.memory is None:
+        if self.memory is None or self.memory_is_auto:
             return None
         sizes = self.memory.split(",") if isinstance(self.memory, str) else self.memory
         return [parse_bytes(size) if isinstance(size, str) else int(size) for size in sizes]
+
+    @property
+    def memory_is_auto(self) -> bool:
+        """Whether the engine's cluster says what each worker has; `resolved` then holds its answer."""
+        return self.memory is not None and list(self.memory) in (["auto"], list("auto"))
 
     @property
     def n_parts(self) -> int:
@@ -132,6 +142,9 @@ class Plan:
     @cached_property
     def resolved(self) -> "Plan":
         """The same plan with every field decided and its names looked up."""
+        check_engine(self.engine, self.address)
+        if self.memory_is_auto:
+            return replace(self, memory=self.make_engine().worker_memory()).resolved
         decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile is None:
@@ -142,9 +155,12 @@ class Plan:
         refiners.get(str(plan.refine))().check(technique)
         if plan.reconcile == "backbone":
             _check_backbone(plan, technique)
-        engines.check(plan.engine)
         reconcilers.check(str(plan.reconcile))
         return plan
+
+    def make_engine(self) -> Engine:
+        """Return the engine that runs the subgraphs."""
+        return make_engine(self.engine, workers=self.workers, address=self.address)
 
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""

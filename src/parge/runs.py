@@ -48,6 +48,7 @@ class Run:
     decomposition: Decomposition
     id: str
     seconds: dict[str, float] = field(default_factory=dict)
+    retries: list[str] = field(default_factory=list)
     kept: bool = True
 
     def has_subgraph(self, i: int) -> bool:
@@ -126,6 +127,7 @@ class Run:
         out["reconcile"] = reconciliation.to_json()
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
+        out["retries"] = list(self.retries)
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
         return out
@@ -137,12 +139,15 @@ def reproducible(report: dict[str, Any]) -> dict[str, Any]:
     Notices on how a graph file was read are left out, too: who finishes a run by its folder never saw that file.
     """
     parts_of = [{key: value for key, value in part.items() if key not in _MEASURED} for part in report["parts"]]
-    plan = {key: value for key, value in report["plan"].items() if key not in {"engine", "workers"}}
-    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices"}}
+    plan = {key: value for key, value in report["plan"].items() if key not in _WHERE}
+    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices", "retries"}}
     return {**kept, "parts": parts_of, "plan": plan}
 
 
 _MEASURED = {"seconds", "peak_bytes"}
+
+# Fields of a plan that say where its work is done, which does not change the result.
+_WHERE = {"engine", "address", "workers"}
 
 
 @contextmanager
@@ -208,10 +213,13 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
 
 
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
-    plan = plan.resolved
     listener(Step("resume", str(folder.path)))
+    planned = folder.plan_facts().settings
+    if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
+        plan = replace(plan, memory=planned.get("memory"))
+    plan = plan.resolved
     settings = _settings(graph, plan)
-    check_same(folder.plan_facts().settings, settings, folder.path)
+    check_same(planned, settings, folder.path)
     decomposition, facts = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)
@@ -275,8 +283,8 @@ def _run_id(settings: dict[str, Any], belongs: str) -> str:
 
 
 def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:
-    """Return all that decides the result of a run, as it comes back from a file; engine and workers do not."""
-    settings = {key: value for key, value in plan.settings().items() if key not in {"engine", "workers"}}
+    """Return all that decides the result of a run, as it comes back from a file; where it is done does not."""
+    settings = {key: value for key, value in plan.settings().items() if key not in _WHERE}
     # Where an object lies in memory is another one in every process.
     live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
     settings["technique"] = describe(plan.technique) or live

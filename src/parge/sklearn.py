@@ -40,6 +40,7 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         refine: str | None = None,
         preset: str = "best",
         engine: str = "processes",
+        address: str | None = None,
         workers: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -54,6 +55,7 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         self.refine = refine
         self.preset = preset
         self.engine = engine
+        self.address = address
         self.workers = workers
         self.seed = seed
 

@@ -25,4 +25,4 @@ def test_an_engine_of_a_plug_in_is_taken_by_its_name(
     assert run([*line, "--engine", "mine", "--workers", "3"]) == 0
     assert asked == [3]
     assert run([*line, "--engine", "thine"]) == 2
-    assert "there is no engine 'thine'; known: mine, processes, serial" in capsys.readouterr().err
+    assert "there is no engine 'thine'; known: mine, processes, ray, serial" in capsys.readouterr().err

@@ -52,7 +52,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "capacities and parts": (["--capacities", "4,4", "--parts", "2"], "only one of"),
     "capacities beyond all": (["--capacities", "9223372036854775807,x"], "'x'"),
     "dim beyond all": (["--dim", "99999999999999999999"], "dim"),
-    "engine unknown": (["--engine", "steam"], "there is no engine 'steam'; known: processes, serial"),
+    "engine unknown": (["--engine", "steam"], "there is no engine 'steam'; known: processes, ray, serial"),
     "memory words": (["--memory", "much"], "2GB"),
     "memory too small": (["--memory", "1MB,1MB"], "before it holds a vertex"),
     "memory negative": (["--memory", "-4GB"], "4GB"),

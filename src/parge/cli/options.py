@@ -86,7 +86,12 @@ def plan_options(function: F) -> F:
             click.option(
                 "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Vertices that each worker can hold."
             ),
-            click.option("--memory", type=sizes, metavar="2GB,4GB,...", help="Memory that each worker has."),
+            click.option(
+                "--memory",
+                type=sizes,
+                metavar="2GB,4GB,...|auto",
+                help="Memory that each worker has; auto: one a node of the cluster.",
+            ),
             click.option(
                 "--anchors", metavar="auto|N|P%", help="Vertices that every subgraph shares.  [default: auto]"
             ),
@@ -124,7 +129,13 @@ def plan_options(function: F) -> F:
                 default="processes",
                 show_default=True,
                 metavar="NAME",
-                help="How subgraphs run: processes (one each), serial (here, one by one), or that of a plug-in.",
+                help="How subgraphs run: processes (one each), serial (here, one by one), ray (on a cluster), or a "
+                "plug-in's.",
+            ),
+            click.option(
+                "--address",
+                metavar="HOST:PORT",
+                help="The cluster of --engine ray.  [default: RAY_ADDRESS, or the one of this machine, or a new one]",
             ),
             click.option("--workers", type=click.IntRange(min=1), metavar="W", help="Subgraphs embedded at once."),
             click.option(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from parge.errors import InputError
+
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
 """Called with a task and the share of it that is done."""
@@ -69,6 +71,13 @@ class Engine(ABC):
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result, as they finish."""
+
+    def worker_memory(self) -> list[int]:
+        """Return the memory that each machine of the cluster has for one task, in bytes, the largest first."""
+        raise InputError(
+            f"--memory auto asks a cluster what its machines have; the engine {self.name} works on this machine: use "
+            "--engine ray, or say what each worker has, as --memory 2GB,4GB"
+        )
 
 
 def settle(task: Task, failure: BaseException) -> BaseException:

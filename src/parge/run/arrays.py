@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +45,34 @@ def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts
 
     All is on the disk before the folder has its name, so that a power failure leaves no folder of empty files.
     """
-    temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+    with _made_whole(folder) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
         body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": facts}
         text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
         with (temporary / MANIFEST).open("w") as file:
             file.write(text)
             _flush(file)
+
+
+def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write files as they were written elsewhere, under a temporary name first."""
+    with _made_whole(folder) as temporary:
+        for name, content in files.items():
+            if Path(name).name != name:
+                raise DamagedError(f"{printable(repr(name), 200)} is no name of a file in {folder}")
+            with (temporary / name).open("wb") as file:
+                file.write(content.data)
+                _flush(file)
+
+
+@contextmanager
+def _made_whole(folder: Path) -> Iterator[Path]:
+    """Yield a new folder to fill, which becomes `folder` when all went well, and else goes away."""
+    temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        yield temporary
         _flush_folder(temporary)
         replace_folder(temporary, folder)
     except BaseException as error:

@@ -2,8 +2,9 @@
 
 import platform
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import parge
 from parge.errors import InputError
 from parge.memory import over_limit, peak_bytes, reset_peak
 from parge.run import parts
+from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held
 from parge.run.trust import trusted
 from parge.seeds import stream
@@ -25,7 +27,7 @@ _TELL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PartJob:
-    """Which part to embed, and with what.
+    """Which part to embed, and with what; an engine may carry it to a machine that does not see its folder.
 
     Parameters
     ----------
@@ -40,6 +42,23 @@ class PartJob:
     folder: Path
     technique: Technique | Mapping[str, Any] | None = None
     allow: str = ""
+
+    reads, writes = SUBGRAPH, RESULT
+
+    def at(self, folder: Path) -> "PartJob":
+        """Return the same work on a part folder that stands elsewhere."""
+        return replace(self, folder=folder)
+
+    @contextmanager
+    def away(self) -> Iterator[Callable[[float], None]]:
+        """Hold the part folder's lock while its subgraph is embedded elsewhere; what is yielded tells how far it is."""
+        with parts.at_work(self.folder) as lock:
+            parts.forget_failure(self.folder)
+            yield _Teller(lock, silent)
+
+    def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Take in the result that was written elsewhere."""
+        parts.accept_result(self.folder, files)
 
 
 def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,12 @@ def subgraph_index(folder: Path) -> int:
 def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
     """Write the local vectors and how they came about; an earlier failure is forgotten."""
     arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
+    forget_failure(folder)
+
+
+def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Take in the files of a result that was written elsewhere; its own manifest says whether they are intact."""
+    arrays.save_files(folder / RESULT, files)
     forget_failure(folder)
 
 

@@ -1,0 +1,149 @@
+"""Parcel: a task and its files on the way to a machine that sees no file of ours, and what comes back."""
+
+import contextlib
+import fcntl
+import os
+import pickle
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+import cloudpickle
+import numpy as np
+import numpy.typing as npt
+
+from parge.engine.base import Progress, Task
+
+Files = dict[str, npt.NDArray[np.uint8]]
+"""Name of a file -> its bytes."""
+
+_PREFIX = "parge-away-"
+
+# A folder that young may be one whose owner has not locked it yet.
+_YOUNG_SECONDS = 60.0
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """An argument whose function reads one folder and writes another beside it, so that both can be carried."""
+
+    @property
+    def folder(self) -> Path:
+        """Where both stand."""
+
+    @property
+    def reads(self) -> str:
+        """Name of the folder that the function reads."""
+
+    @property
+    def writes(self) -> str:
+        """Name of the folder that the function leaves behind."""
+
+    def at(self, folder: Path) -> Self:
+        """Return the same work in another place."""
+
+    def away(self) -> AbstractContextManager[Callable[[float], None]]:
+        """Keep everybody else from the work while it is done elsewhere; what is yielded is told how far it is."""
+
+    def accept(self, files: Files) -> None:
+        """Take in what was written elsewhere, whole or not at all."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """All that another machine needs to run a task.
+
+    Parameters
+    ----------
+    call : bytes
+        The pickled function and its argument.
+    reads, writes : str
+        Names of the folders that it reads and leaves behind; empty where it works without files.
+    limit_bytes : int, optional
+        Memory the task may use.
+    label : str
+        What people call the task.
+    """
+
+    call: bytes
+    reads: str
+    writes: str
+    limit_bytes: int | None
+    label: str
+
+    @staticmethod
+    def of(task: Task) -> tuple["Parcel", Files]:
+        """Return a task ready to be sent, and the files that go with it (memory-mapped)."""
+        job = task.argument
+        call = cloudpickle.dumps((task.function, job))
+        if not isinstance(job, Portable):
+            return Parcel(call, "", "", task.limit_bytes, task.label), {}
+        return Parcel(call, job.reads, job.writes, task.limit_bytes, task.label), read_files(job.folder / job.reads)
+
+    def opened(self, folder: Path, files: Files) -> Task:
+        """Return the task as it is run here, its files unpacked in `folder`."""
+        if self.reads:
+            write_files(folder / self.reads, files)
+        return Task(0, call_here, (self.call, folder), limit_bytes=self.limit_bytes, label=self.label)
+
+    def results(self, folder: Path) -> Files:
+        """Return the files that the task has left in `folder` (memory-mapped)."""
+        return read_files(folder / self.writes) if self.writes else {}
+
+
+def call_here(parcel: tuple[bytes, Path], progress: Progress) -> Any:
+    """Run what a parcel holds on the files that were unpacked here."""
+    call, folder = parcel
+    function, argument = pickle.loads(call)  # from who sent the task, never from a file
+    return function(argument.at(folder) if isinstance(argument, Portable) else argument, progress)
+
+
+def read_files(folder: Path) -> Files:
+    """Return the plain files of a folder, memory-mapped: they are copied once only, by who sends them."""
+    return {file.name: _mapped(file) for file in sorted(folder.iterdir())} if folder.is_dir() else {}
+
+
+def _mapped(file: Path) -> npt.NDArray[np.uint8]:
+    return np.memmap(file, np.uint8, "r") if file.stat().st_size else np.zeros(0, np.uint8)
+
+
+def write_files(folder: Path, files: Files) -> None:
+    """Write files into a new folder."""
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content.data)
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Yield a temporary folder; those that killed processes left behind are removed, here and now.
+
+    A folder in use is locked, and the system lets go of the lock however its process ends.
+    """
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _sweep() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # somebody else's, or gone already
+            if time.time() - folder.lstat().st_mtime < _YOUNG_SECONDS:
+                continue
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)

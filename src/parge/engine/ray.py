@@ -1,0 +1,498 @@
+"""Tasks on the nodes of a Ray cluster: sent with their files to where their memory fits, begun again elsewhere.
+
+Everything that parge knows of Ray is in this file. Ray is told what each task needs (a core, and its projected
+bytes as ``memory``); which node it goes to, and whether it is begun again when its worker is lost, is decided here,
+so that it can be explained. On the node, a task of Ray attends to a process of our own (`parge.engine.child`), which
+is capped, measured and ended as on this machine.
+"""
+
+import contextlib
+import logging
+import os
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import cloudpickle
+
+import parge
+from parge.engine.base import Engine, Task, Watch, raise_first, settle
+from parge.engine.child import Child
+from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
+from parge.engine.parcel import Files, Parcel, Portable, private_folder
+from parge.errors import InputError, PargeError
+from parge.memory import format_bytes
+
+# Ray's own process beside each task, which hands files over and looks after ours: 90 MB were measured.
+ATTENDANT_BYTES = 100_000_000
+
+_POLL_SECONDS = 0.05  # how often a worker is looked at, on its node
+_WAIT_SECONDS = 0.25  # how long to wait for news of any of them, here
+_NODES_SECONDS = 1.0  # how often to ask who is in the cluster
+_GREETING_SECONDS = 60.0  # a node that does not answer for that long is not used
+_CANCEL_SECONDS = 10.0  # time for a worker to end its process and remove its files
+_CONNECT_SECONDS = 5.0
+
+# A node that has just lost the worker of a task gets it again only after this: time to be found dead.
+_SHUN_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine of the cluster: what people call it, its cores, and its memory in bytes."""
+
+    id: str
+    name: str
+    cores: int
+    memory: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {format_bytes(self.memory)}"
+
+
+@dataclass(frozen=True)
+class Ray(Engine):
+    """Runs each task on a node of a Ray cluster that has a core and the memory for it.
+
+    Parameters
+    ----------
+    workers : int, optional
+        The most tasks at once; by default as many as the cluster's cores and memory allow.
+    address : str, optional
+        ``HOST:PORT`` of a cluster; by default that of RAY_ADDRESS, or the one that runs on this machine. Where
+        there is none, a cluster of this machine alone is started, and ended afterwards.
+    threads : int
+        Threads of the numerical libraries in each worker.
+    """
+
+    name: ClassVar[str] = "ray"
+
+    workers: int | None = None
+    address: str | None = None
+    threads: int = 1
+
+    def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
+        """Yield each task with its result as it finishes; failures are raised after the last task."""
+        if not tasks:
+            return
+        failures: list[BaseException] = []
+        with _joined(self.address) as ray:
+            schedule = _Schedule(ray, self.workers, self.threads, watch)
+            try:
+                for task, outcome in schedule.run(tasks):
+                    if isinstance(outcome, BaseException):
+                        failures.append(settle(task, outcome))
+                    else:
+                        yield task, outcome.value
+            finally:
+                schedule.stop()
+        raise_first(failures, len(tasks))
+
+    def worker_memory(self) -> list[int]:
+        """Return what every node with a core has for one task, in bytes, the largest first."""
+        with _joined(self.address) as ray:
+            nodes = _Nodes(ray).usable_now()
+        sizes = sorted((node.memory - ATTENDANT_BYTES for node in nodes), reverse=True)
+        if not sizes or sizes[-1] <= 0:
+            raise InputError(
+                f"--memory auto takes what every node has beyond the {format_bytes(ATTENDANT_BYTES)} of Ray's own "
+                f"worker; the cluster has {_names(nodes)}: start nodes with more (ray start --memory BYTES)"
+            )
+        return sizes
+
+
+# ------------------------------------------------------------------------------------------------ joining a cluster
+
+
+@contextmanager
+def _joined(address: str | None) -> Iterator[Any]:
+    """Yield Ray, connected; a connection that the caller has made is used and left alone."""
+    import ray
+
+    if ray.is_initialized():
+        yield ray
+        return
+    _check_address(address or os.environ.get("RAY_ADDRESS"))
+    # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is told by us.
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    with _own_signals():
+        try:
+            ray.init(
+                address, include_dashboard=False, log_to_driver=False, configure_logging=False, logging_level="ERROR"
+            )
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            ray.shutdown()
+            raise PargeError(f"the Ray cluster {address or ''} could not be joined: {_first_line(error)}") from error
+        ray._private.worker._worker_logs_enabled = False  # the only switch for what the cluster prints here
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Take back SIGTERM, which ray.init makes its own: it interrupts us as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
+def _check_address(address: str | None) -> None:
+    """Refuse an address where nobody answers: Ray itself would wait for minutes, then end this process."""
+    if address in (None, "", "auto", "local"):
+        return
+    host, _, port = str(address).rpartition(":")
+    if "://" in str(address) or not host or not port.isdecimal():
+        raise InputError(f"the address of a Ray cluster is HOST:PORT, such as 10.0.0.1:6379; got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {address} ({error}); start one there by: ray start --head --port {port}"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)[:300]}" if lines else type(error).__name__
+
+
+# -------------------------------------------------------------------------------------------------- who is in it
+
+
+class _Nodes:
+    """The nodes that are alive, have a core, and have our own version of parge."""
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+        self.greeted: dict[str, Any] = {}
+        self.version: dict[str, str] = {}
+        self.last = -_NODES_SECONDS
+        self.alive: dict[str, Node] = {}
+
+    def usable(self, *, patience: float = 0.0) -> list[Node]:
+        """Return the nodes that tasks may go to; new ones only once they have answered."""
+        self._look()
+        self._greet([node for node in self.alive.values() if node.id not in self.greeted])
+        waiting = {ref: id_ for id_, ref in self.greeted.items() if id_ not in self.version}
+        if waiting:
+            ready, _ = self.ray.wait(list(waiting), num_returns=len(waiting), timeout=patience)
+            for ref in ready:
+                with contextlib.suppress(self.ray.exceptions.RayError):  # the node is gone
+                    self.version[waiting[ref]] = self.ray.get(ref)
+        return [node for node in self.alive.values() if self.version.get(node.id) == parge.__version__]
+
+    def _look(self) -> None:
+        if time.monotonic() - self.last < _NODES_SECONDS:
+            return
+        self.last = time.monotonic()
+        found = [_node(entry) for entry in self.ray.nodes() if entry["Alive"]]
+        self.alive = {node.id: node for node in sorted(found, key=lambda node: node.name) if node.cores >= 1}
+
+    def _greet(self, nodes: list[Node]) -> None:
+        for node in nodes:
+            ask = self.ray.remote(_version_asked()).options(num_cpus=0, max_retries=0, **_on(self.ray, node))
+            self.greeted[node.id] = ask.remote()
+
+    def usable_now(self) -> list[Node]:
+        """Return the nodes that tasks may go to, after all of them have answered; refuse other versions of parge."""
+        found = self.usable(patience=_GREETING_SECONDS)
+        others = [
+            f"{node.name} has {self.version[node.id] or 'none'}"
+            for node in self.alive.values()
+            if self.version.get(node.id, parge.__version__) != parge.__version__
+        ]
+        if others:
+            raise PargeError(
+                f"this is parge {parge.__version__}; {', '.join(others)}: install the same version on every node"
+            )
+        return found
+
+
+def _version_asked() -> Any:
+    """Return what asks a node for its version of parge: a nested function, which travels by value."""
+
+    def version() -> str:
+        try:
+            import parge
+        except ImportError:
+            return ""
+        return parge.__version__
+
+    return version
+
+
+def _node(entry: dict[str, Any]) -> Node:
+    has = entry["Resources"]
+    name = entry.get("NodeName") or entry["NodeManagerAddress"]
+    return Node(entry["NodeID"], name, int(has.get("CPU", 0)), int(has.get("memory", 0)))
+
+
+def _on(ray: Any, node: Node) -> dict[str, Any]:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, soft=False)}
+
+
+def _names(nodes: Sequence[Node]) -> str:
+    return ", ".join(map(str, nodes)) or "no node with a core"
+
+
+# ---------------------------------------------------------------------------------------------------- on the node
+
+
+def attend(parcel: Parcel, files: Files, threads: int) -> Iterator[tuple[str, Any]]:
+    """Run a task in a process of its own; yield how far it is, and at last its end and the files it has left."""
+    with private_folder() as folder:
+        child = Child(parcel.opened(folder, files), threads)
+        try:
+            child.send()
+            with selectors.DefaultSelector() as selector:
+                for pipe in (child.words, child.prints):
+                    selector.register(pipe, selectors.EVENT_READ)
+                while not child.has_ended():
+                    selector.select(_POLL_SECONDS)
+                    child.hear()
+                    child.look()
+                    while child.progress:
+                        yield "share", child.progress.pop(0)
+        finally:
+            child.kill()
+            end = child.reap()
+        for share in child.progress:
+            yield "share", share
+        yield "end", (cloudpickle.dumps(end), parcel.results(folder) if end.done else {})
+
+
+# ---------------------------------------------------------------------------------------------------------- from here
+
+
+@dataclass(frozen=True)
+class _Done:
+    """The result of a task."""
+
+    value: Any
+
+
+_Outcome = _Done | BaseException | None
+"""None where the task is to be begun again."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """A task that is at a node."""
+
+    task: Task
+    node: Node
+    tell: Any
+    home: ExitStack = field(repr=False)
+
+
+class _Schedule:
+    """The tasks that wait, and those that are away."""
+
+    def __init__(self, ray: Any, most: int | None, threads: int, watch: Watch) -> None:
+        self.ray, self.most, self.threads, self.watch = ray, most, threads, watch
+        self.nodes = _Nodes(ray)
+        self.away: dict[Any, _Sent] = {}
+        self.attempts: Counter[int] = Counter()
+        self.shunned: dict[tuple[int, str], float] = {}
+        self.lost: dict[int, str] = {}
+        self.attend = ray.remote(attend)
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
+        """Yield each task with its result or its failure."""
+        waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
+        nodes = self.nodes.usable_now()
+        for task in waiting:
+            if not _fits_any(task, nodes):
+                raise settle(task, self._fits_nowhere(task, nodes))
+        while waiting or self.away:
+            waiting = self._send(waiting)
+            if self.away:
+                yield from self._hear(waiting)
+            elif any(_fits_any(task, self.nodes.usable()) for task in waiting):
+                time.sleep(_WAIT_SECONDS)  # until a node that lost a worker is found dead, or trusted again
+            else:
+                nodes = self.nodes.usable(patience=_NODES_SECONDS)
+                yield from ((task, self._fits_nowhere(task, nodes)) for task in waiting)
+                return
+
+    def _send(self, waiting: list[Task]) -> list[Task]:
+        """Send what fits somewhere now, the largest first; return what has to wait.
+
+        A task that waits for room keeps smaller ones from the largest node that could hold it, or it would wait
+        until the last of them is done.
+        """
+        kept: set[str] = set()
+        left = []
+        for task in waiting:
+            nodes = [node for node in self.nodes.usable() if node.id not in kept]
+            node = self._place(task, nodes) if self.most is None or len(self.away) < self.most else None
+            if node is not None:
+                self._begin(task, node)
+                continue
+            left.append(task)
+            could = [node for node in nodes if _fits_any(task, [node])]
+            if could:
+                kept.add(max(could, key=lambda node: node.memory).id)
+        return left
+
+    def _place(self, task: Task, nodes: list[Node]) -> Node | None:
+        """Return the node with most of its cores free, then the least memory to spare, that has room now."""
+        now = time.monotonic()
+        best: tuple[Any, ...] = ()
+        for node in nodes:
+            there = [sent.task for sent in self.away.values() if sent.node.id == node.id]
+            spare = node.memory - sum(map(_needs, there)) - _needs(task)
+            shunned = self.shunned.get((task.key, node.id), 0.0)
+            if spare < 0 or len(there) >= node.cores or now < shunned:
+                continue
+            rank = (shunned > 0, len(there) / node.cores, spare, node.name, node.id)
+            if not best or rank < best[0]:
+                best = (rank, node)
+        return best[1] if best else None
+
+    def _begin(self, task: Task, node: Node) -> None:
+        self.attempts[task.key] += 1
+        with ExitStack() as home:
+            job = task.argument
+            tell = home.enter_context(job.away()) if isinstance(job, Portable) else None
+            parcel, files = Parcel.of(task)
+            options = self.attend.options(
+                num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **_on(self.ray, node)
+            )
+            stream = options.remote(parcel, self.ray.put(files), self.threads)
+            self.away[stream] = _Sent(task, node, tell, home.pop_all())
+        self.watch(task, 0.0)
+
+    def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
+        """Listen for a moment; yield the tasks that are over, and put back into `waiting` those to begin again."""
+        ready, _ = self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
+        for stream in ready:
+            sent = self.away[stream]
+            outcome: _Outcome
+            try:
+                kind, value = self.ray.get(next(stream))
+            except (self.ray.exceptions.RayError, StopIteration) as error:
+                outcome = self._lost(sent, error)
+            else:
+                if kind == "share":
+                    self._tell(sent, value)
+                    continue
+                outcome = self._ended(sent, *value)
+            del self.away[stream]
+            sent.home.close()
+            if outcome is None:
+                waiting.insert(0, sent.task)
+            else:
+                yield sent.task, outcome
+
+    def _tell(self, sent: _Sent, share: float) -> None:
+        if sent.tell is not None:
+            sent.tell(share)
+        self.watch(sent.task, share)
+
+    def _ended(self, sent: _Sent, pickled: bytes, files: Files) -> _Outcome:
+        """Return what became of a task that has an end; None where it is worth beginning again."""
+        task = sent.task
+        try:
+            end: End = cloudpickle.loads(pickled)  # from our own worker
+            if end.done and end.answer is not None:
+                if isinstance(task.argument, Portable):
+                    task.argument.accept(files)
+                return _Done(end.answer[1])
+        except Exception as error:  # noqa: BLE001  an answer that cannot be read or kept is the task's failure
+            return error
+        begun = self.attempts[task.key]
+        if begun < end.attempts():
+            self._begin_again(sent, f"on {sent.node.name}: {end.retried(task, begun + 1)}")
+            return None
+        return end.failure(task)
+
+    def _lost(self, sent: _Sent, error: BaseException) -> BaseException | None:
+        """Return the failure of a task whose worker was lost, with its node or alone; None to begin it again."""
+        task, begun = sent.task, self.attempts[sent.task.key]
+        most = ATTEMPTS_CRASHED if isinstance(error, self.ray.exceptions.RayTaskError) else ATTEMPTS_KILLED
+        why = f"the worker of {task.label} on {sent.node.name} was lost ({_reason(self.ray, error)})"
+        self.lost[task.key] = why
+        if begun < most:
+            self._begin_again(sent, f"{why}; attempt {begun + 1} of {most}")
+            return None
+        return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
+
+    def _begin_again(self, sent: _Sent, words: str) -> None:
+        self.shunned[sent.task.key, sent.node.id] = time.monotonic() + _SHUN_SECONDS
+        sent.task.on_retry(words)
+
+    def _there_is(self) -> str:
+        return f"the nodes have: {_names(self.nodes.usable())}"
+
+    def _fits_nowhere(self, task: Task, nodes: list[Node]) -> WorkerError:
+        lost = self.lost.get(task.key)
+        return WorkerError(
+            f"{f'{lost}, and no other node has room: ' if lost else ''}{task.label} needs "
+            f"{format_bytes(_needs(task))} ({format_bytes(ATTENDANT_BYTES)} of them for Ray's own worker); the nodes "
+            f"have: {_names(nodes)}. Start a larger node, or plan smaller subgraphs (--memory auto, more --parts)"
+        )
+
+    def stop(self) -> None:
+        """End all workers and wait until they are gone."""
+        for stream in self.away:
+            with contextlib.suppress(Exception):
+                self.ray.cancel(stream)
+        until = time.monotonic() + _CANCEL_SECONDS
+        for stream, sent in self.away.items():
+            if not self._is_over(stream, until):
+                with contextlib.suppress(Exception):
+                    self.ray.cancel(stream, force=True)
+            sent.home.close()
+        self.away = {}
+
+    def _is_over(self, stream: Any, until: float) -> bool:
+        """Return whether a task has ended before that time."""
+        while True:
+            ready, _ = self.ray.wait([stream], timeout=max(0.0, until - time.monotonic()))
+            if not ready:
+                return False
+            try:
+                self.ray.get(next(stream))
+            except (Exception, StopIteration):  # noqa: BLE001  however it ended
+                return True
+
+
+def _needs(task: Task) -> int:
+    return task.projected_bytes + ATTENDANT_BYTES
+
+
+def _fits_any(task: Task, nodes: Sequence[Node]) -> bool:
+    return any(_needs(task) <= node.memory for node in nodes)
+
+
+def _reason(ray: Any, error: BaseException) -> str:
+    """Return in a few words why Ray says that a worker is gone."""
+    known = ray.exceptions
+    if isinstance(error, known.OutOfMemoryError):
+        return "Ray ended it because the node was short of memory"
+    if isinstance(error, known.WorkerCrashedError):
+        return "its process died, or its node did"
+    if isinstance(error, known.ObjectLostError):
+        return "what it answered was lost with its node"
+    if isinstance(error, known.RayTaskError):
+        return _first_line(error.cause if isinstance(error.cause, BaseException) else error)
+    return _first_line(error)

@@ -1,0 +1,217 @@
+"""The engine `ray` keeps the laws of engines, places tasks by memory, and survives the loss of a node."""
+
+import importlib.util
+import json
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parge
+from parge.cli.main import run
+from parge.engine import registry
+from parge.engine.base import Engine, Progress, Task
+from parge.engine.failures import WorkerError
+from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
+from parge.errors import InputError, PargeError
+from parge.events import Event, Part
+from parge.graph.generate import planted
+from parge.testing.engine import EngineContract, leave_pid_and_sleep
+
+HAS_RAY = importlib.util.find_spec("ray") is not None
+needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'parge[ray]'")
+
+MEMORY = {"head": 2_000_000_000, "middle": 1_500_000_000, "small": 1_000_000_000}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Three nodes of unequal memory, one of them to be killed; this process is connected to them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        import ray
+        from ray.cluster_utils import Cluster
+
+        def settings(name: str) -> dict[str, Any]:
+            return {"node_name": name, "memory": MEMORY[name], "num_cpus": 1, "include_dashboard": False}
+
+        handler = signal.getsignal(signal.SIGTERM)
+        nodes = Cluster(initialize_head=True, head_node_args=settings("head"))
+        for name in ("middle", "small"):
+            nodes.add_node(wait=False, **settings(name))
+        nodes.wait_for_nodes()
+        ray.init(nodes.address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+        signal.signal(signal.SIGTERM, handler)
+        yield nodes
+        ray.shutdown()
+        nodes.shutdown()
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+class TestRay(EngineContract):
+    def engine(self) -> Engine:
+        return Ray()
+
+
+def die_once(folder: str, _progress: Progress) -> str:
+    mark = Path(folder) / "died"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "alive"
+
+
+def grab(size: int, _progress: Progress) -> float:
+    return float(np.ones(size // 8).sum())
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_workers_are_capped_and_begun_again_as_on_this_machine(tmp_path: Path) -> None:
+    heard: list[str] = []
+    tasks = [
+        Task(0, grab, 2_000_000_000, 10, limit_bytes=600_000_000, label="subgraph 0"),
+        Task(1, die_once, str(tmp_path), label="subgraph 1", on_retry=heard.append),
+    ]
+    done = []
+    with pytest.raises(WorkerError, match=r"subgraph 0 needed .*, had 600 MB"):
+        for _, result in Ray().run(tasks, lambda _task, _share: None):
+            done.append(result)
+    assert done == ["alive"]
+    assert len(heard) == 1
+    assert "the worker of subgraph 1 was ended from outside by SIGKILL" in heard[0]
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_leaving_early_leaves_nothing_running(tmp_path: Path) -> None:
+    tasks = [Task(0, leave_pid_and_sleep, str(tmp_path)), Task(1, lambda _a, _p: 1, None)]
+    running = Ray().run(tasks, lambda _task, _share: None)
+    next(running)
+    while not list(tmp_path.glob("*.pid")):
+        pass
+    running.close()  # type: ignore[attr-defined]  # run is a generator
+    assert not any(Path(f"/proc/{file.stem}").exists() for file in tmp_path.glob("*.pid"))
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_what_fits_no_node_is_refused_before_any_work() -> None:
+    tasks = [Task(0, grab, 8, 10), Task(1, grab, 8, 3_000_000_000, label="subgraph 1")]
+    with pytest.raises(WorkerError, match=r"subgraph 1 needs 3\.10 GB .*: head 2\.00 GB, middle 1\.50 GB, small 1"):
+        next(Ray().run(tasks, lambda _task, _share: None))
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_another_version_on_a_node_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parge, "__version__", "9.9")
+    with pytest.raises(PargeError, match=r"this is parge 9\.9; head has \S+, middle has .*: install the same version"):
+        list(Ray().run([Task(0, grab, 8)], lambda _task, _share: None))
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_memory_auto_is_what_the_nodes_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edges = tmp_path / "edges.txt"
+    parge.write(planted(300, 1200, seed=1).graph, edges)
+    line = ["plan", str(edges), "--technique", "hope", "--dim", "4", "--engine", "ray", "--memory", "auto", "--json"]
+    assert run(line) == 0
+    budgets = [part["budget_bytes"] for part in json.loads(capsys.readouterr().out)["parts"]]
+    assert budgets == sorted((size - ATTENDANT_BYTES for size in MEMORY.values()), reverse=True)
+
+
+@needs_ray
+def test_a_node_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(cluster: Any, tmp_path: Path) -> None:
+    graph = planted(800, 4000, seed=3).graph
+    plan = {"technique": parge.DeepWalk(dim=16, walks=40), "parts": 2, "reconcile": "backbone", "seed": 5}
+    expected = parge.embed(graph, parge.Plan(**plan, engine="serial"))
+    largest = int(np.argmax([part["projected_bytes"] for part in expected.report["parts"]]))
+    (victim,) = (node for node in cluster.worker_nodes if node._ray_params.node_name == "small")
+    killed = []
+
+    def kill(event: Event) -> None:
+        """Kill the node that has the least memory, and so gets the largest subgraph, while it is at work on that."""
+        if not killed and isinstance(event, Part) and event.index == largest and 0 < event.share < 1:
+            killed.append(event.share)
+            cluster.remove_node(victim, allow_graceful=False)
+
+    found = parge.embed(graph, parge.Plan(**plan, engine="ray"), run_dir=tmp_path / "run", listener=kill)
+    assert killed
+    assert found.vectors.tobytes() == expected.vectors.tobytes()
+    (words,) = found.report["retries"]
+    assert f"the worker of subgraph {largest} on small was lost" in words
+
+
+def test_without_ray_one_line_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda _name: None)
+    assert run(["embed", str(tmp_path / "no.txt"), "-o", str(tmp_path / "v.npy"), "--engine", "ray"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: the engine ray needs Ray, which is not installed: pip install 'parge[ray]'"
+    ]
+
+
+def test_an_address_and_memory_auto_are_for_clusters() -> None:
+    with pytest.raises(InputError, match="processes works on this machine: use --engine ray"):
+        _ = parge.Plan(address="10.0.0.1:6379").resolved
+    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+        _ = parge.Plan(memory="auto").resolved
+    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+        _ = parge.Plan(memory=["auto"], engine="serial").resolved
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:1", r"no Ray cluster answers at 127\.0\.0\.1:1 .*ray start --head --port 1"),
+        ("ray://10.0.0.1:10001", "HOST:PORT"),
+        ("10.0.0.1", "HOST:PORT"),
+    ],
+)
+def test_an_address_where_nobody_answers_is_refused(address: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(InputError, match=words):
+        list(Ray(address=address).run([Task(0, grab, 8)], lambda _task, _share: None))
+
+
+def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None) -> list[str | None]:
+    """Return where tasks of these sizes go, the largest first."""
+    schedule = object.__new__(_Schedule)
+    schedule.most, schedule.shunned, schedule.away = None, {}, {}
+    for id_, size in (busy or {}).items():
+        node = next(node for node in nodes if node.id == id_)
+        schedule.away[object()] = _Sent(Task(99, grab, 0, size), node, None, None)  # type: ignore[arg-type]
+    schedule.nodes = type("Nodes", (), {"usable": lambda self: nodes})()
+    went: dict[int, str] = {}
+
+    def begin(task: Task, node: Node) -> None:
+        went[task.key] = node.id
+        schedule.away[object()] = _Sent(task, node, None, None)  # type: ignore[arg-type]
+
+    schedule._begin = begin  # type: ignore[method-assign]
+    schedule._send([Task(key, grab, 0, size) for key, size in enumerate(sizes)])
+    return [went.get(key) for key in range(len(sizes))]
+
+
+def test_tasks_go_where_they_fit_and_the_large_ones_find_room() -> None:
+    a, b, c = (Node(id_, id_, 1, size + ATTENDANT_BYTES) for id_, size in (("a", 100), ("b", 200), ("c", 400)))
+    assert _placed([400, 200, 100], [a, b, c]) == ["c", "b", "a"]
+    assert _placed([90, 80, 70], [a, b, c]) == ["a", "b", "c"]
+    assert _placed([300, 150, 150], [a, b, c], busy={"c": 10}) == [None, "b", None]
+    two = Node("d", "d", 2, 400 + 2 * ATTENDANT_BYTES)
+    assert _placed([300, 100, 90], [two, b]) == ["d", "b", "d"]
+    assert _placed([300, 150], [two], busy={"d": 10}) == ["d", None]
