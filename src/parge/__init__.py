@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 
 # Public name -> where it lives. Loaded on first use, so that `import parge` and `parge --help` cost nothing.
 _PUBLIC = {
+    "ClosedForm": "parge.techniques.closedform",
+    "Whitened": "parge.techniques.whitened",
     "DeepWalk": "parge.techniques.deepwalk",
     "Embedding": "parge.embedding",
     "GraphSAGE": "parge.techniques.graphsage",
@@ -38,6 +40,7 @@ __all__ = [
     "HOPE",
     "LINE",
     "SGC",
+    "ClosedForm",
     "DeepWalk",
     "Embedding",
     "Graph",
@@ -47,6 +50,7 @@ __all__ = [
     "Plan",
     "ProNE",
     "Technique",
+    "Whitened",
     "__version__",
     "adapt",
     "align",
@@ -84,6 +88,7 @@ if TYPE_CHECKING:
     from parge.plan import Plan as Plan
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
+    from parge.techniques.closedform import ClosedForm as ClosedForm
     from parge.techniques.deepwalk import DeepWalk as DeepWalk
     from parge.techniques.graphsage import GraphSAGE as GraphSAGE
     from parge.techniques.hope import HOPE as HOPE
@@ -92,3 +97,4 @@ if TYPE_CHECKING:
     from parge.techniques.node2vec import Node2Vec as Node2Vec
     from parge.techniques.prone import ProNE as ProNE
     from parge.techniques.sgc import SGC as SGC
+    from parge.techniques.whitened import Whitened as Whitened

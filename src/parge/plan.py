@@ -67,8 +67,8 @@ class Plan:
         consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
         techniques: every worker holds the rest of the graph in lumps, within its limit).
     refine : str
-        The pass over the whole graph after the merge: whiten, propagate, subspace or none; auto is the technique's
-        own, and none for a single part, which has nothing to mend.
+        The pass over the whole graph after the merge: whiten, settle, propagate, subspace or none; auto is the
+        technique's own, and none for a single part, which has nothing to mend.
     preset : str
         best, or paper.
     engine : str

@@ -10,20 +10,20 @@ from scipy.linalg import subspace_angles
 
 import parge
 from parge.errors import InputError
+from parge.graph.adjacency import Adjacency
 from parge.graph.generate import planted, star
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.refine.adjacency import Adjacency
 from parge.refine.base import Workspace
 from parge.refine.registry import refiners
-from parge.refine.tall import orthonormalise
 from parge.refine.whiten import Whiten
 from parge.run.folder import scratch_matrix
 from parge.seeds import stream
 from parge.techniques.hope import HOPE
+from parge.techniques.tall import orthonormalise
 from parge.testing.graphs import graphs
 
-PASSES = ["none", "whiten", "propagate", "subspace"]
+PASSES = ["none", "whiten", "settle", "propagate", "subspace"]
 
 
 def refined(name: str, graph: Graph, vectors: Any, work: Workspace | None = None) -> Any:
@@ -136,7 +136,7 @@ def test_subspace_is_refused_for_other_techniques() -> None:
 def test_what_auto_means() -> None:
     assert parge.Plan(technique="deepwalk", parts=2).resolved.refine == "whiten"
     assert parge.Plan(technique="hope", capacities=[3, 4]).resolved.refine == "subspace"
-    assert parge.Plan(technique="sgc", parts=2).resolved.refine == "none"
+    assert parge.Plan(technique="sgc", parts=2).resolved.refine == "settle"
     # One part has nothing to mend: the technique's own vectors come out.
     assert parge.Plan(technique="deepwalk", parts=1).resolved.refine == "none"
     assert parge.Plan(technique="deepwalk", parts=1, refine="whiten").resolved.refine == "whiten"

@@ -64,9 +64,39 @@ class TestSGC(TechniqueContract):
         return parge.SGC(dim=64)
 
 
+class TestClosedForm(TechniqueContract):
+    memory_scale = 0.3
+
+    def technique(self) -> Technique:
+        return parge.ClosedForm(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.ClosedForm(dim=16)
+
+
+class TestWhitened(TechniqueContract):
+    memory_scale = 0.3
+
+    def technique(self) -> Technique:
+        return parge.Whitened(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.Whitened(dim=64)
+
+
 CONTRACTS = {
     contract().technique().name
-    for contract in (TestDeepWalk, TestNode2Vec, TestLINE, TestHOPE, TestNetMF, TestProNE, TestSGC)
+    for contract in (
+        TestDeepWalk,
+        TestNode2Vec,
+        TestLINE,
+        TestHOPE,
+        TestNetMF,
+        TestProNE,
+        TestSGC,
+        TestClosedForm,
+        TestWhitened,
+    )
 }
 
 

@@ -75,8 +75,8 @@ def plan_options(function: F) -> F:
                 "--technique",
                 default="deepwalk",
                 show_default=True,
-                help="A name (deepwalk, node2vec, line, hope, netmf, prone, sgc, graphsage), or your own as "
-                "module:function.",
+                help="A name (deepwalk, node2vec, line, hope, netmf, prone, sgc, closedform, whitened, graphsage), or "
+                "your own as module:function.",
             ),
             click.option("--dim", type=click.IntRange(1, 65_536), help="Dimensions of the vectors.  [default: 128]"),
             click.option(
@@ -114,8 +114,8 @@ def plan_options(function: F) -> F:
             click.option(
                 "--refine",
                 metavar="NAME",
-                help="Pass over the whole graph after the merge: whiten, propagate, subspace, none, or auto: the "
-                "technique's own.  [default: auto]",
+                help="Pass over the whole graph after the merge: whiten, settle, propagate, subspace, none, or auto: "
+                "the technique's own.  [default: auto]",
             ),
             click.option(
                 "--preset",

@@ -7,9 +7,9 @@ import numpy as np
 
 from parge.graph.graph import Graph
 from parge.refine.base import Refiner, Workspace
-from parge.refine.tall import gram, mean_length, overwrite, rows_of, unit
 from parge.techniques.base import Technique
 from parge.techniques.chebyshev import propagate
+from parge.techniques.tall import gram, mean_length, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
 # Tall arrays of float64 that the filter holds for the columns at hand.

@@ -9,8 +9,8 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.refine.base import Refiner, Workspace
-from parge.refine.tall import Matrix, gram, orthonormalise, overwrite, rows_of
 from parge.techniques.base import Technique
+from parge.techniques.tall import Matrix, gram, orthonormalise, overwrite, rows_of
 from parge.typing import FloatArray
 
 Product = Callable[[Matrix], Matrix]

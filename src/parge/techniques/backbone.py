@@ -251,3 +251,16 @@ def _left(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> tuple[NDA
         values[n_single:] = np.maximum(whole - taken, 0.0)[lumps.lump[n_single:]]
     mass[strength == 0] = 0
     return members, mass
+
+
+def place(technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
+    """Return the vectors of own vertices and anchors as training would start from them."""
+    lumps = subgraph.lumps
+    if lumps is None or "reach" not in subgraph.shared:
+        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
+    rows = (subgraph.graph.to_scipy().astype(np.float64) + sp.diags_array(lumps.loops.astype(np.float64))).tocsr()
+    rows.sort_indices()
+    strength = np.asarray(rows.sum(axis=1)).ravel()
+    with threadpool_limits(1, "blas"):
+        tables = _start(technique, subgraph, lumps, rows, strength, rng.integers(2**64, dtype=np.uint64))
+    return np.ascontiguousarray(tables.In[: subgraph.n_answers, : technique.dim])

@@ -64,7 +64,7 @@ class LINE(Technique):
     mode: Mode = "deterministic"
 
     name: ClassVar[str] = "line"
-    refine: ClassVar[str] = "whiten"
+    refine: ClassVar[str] = "settle"
 
     def __post_init__(self) -> None:
         if self.order not in {"both", "first", "second"}:

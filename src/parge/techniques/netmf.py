@@ -80,6 +80,7 @@ class NetMF(Technique):
     """
 
     name: ClassVar[str] = "netmf"
+    refine: ClassVar[str] = "settle"
 
     window: int = 10
     negatives: int = 1

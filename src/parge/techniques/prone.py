@@ -57,6 +57,7 @@ class ProNE(Technique):
     """
 
     name: ClassVar[str] = "prone"
+    refine: ClassVar[str] = "settle"
 
     step: int = 10
     mu: float = 0.2

@@ -12,6 +12,8 @@ for _name, _home in {
     "netmf": "netmf:NetMF",
     "prone": "prone:ProNE",
     "sgc": "sgc:SGC",
+    "closedform": "closedform:ClosedForm",
+    "whitened": "whitened:Whitened",
     "graphsage": "graphsage:GraphSAGE",
 }.items():
     techniques.register_at(_name, f"parge.techniques.{_home}")

@@ -56,6 +56,7 @@ class SGC(Technique):
 
     name: ClassVar[str] = "sgc"
     aligned: ClassVar[bool] = True
+    refine: ClassVar[str] = "settle"
 
     hops: int = 2
     seed: int = 0

@@ -1,0 +1,121 @@
+"""The closed form of skip-gram: DeepWalk's optimum on landmarks, every vertex placed by regression, nothing trained."""
+
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.graph.coarsen import group_vertices
+from parge.graph.graph import Graph
+from parge.graph.lumped import between_lumps, lumped
+from parge.graph.subgraph import Subgraph
+from parge.kernels.padding import padded
+from parge.memory import Footprint
+from parge.techniques.base import (
+    BASE_BYTES,
+    GRAPH_BYTES_PER_EDGE,
+    GRAPH_BYTES_PER_VERTEX,
+    Progress,
+    Technique,
+    silent,
+)
+from parge.techniques.deepwalk import DeepWalk
+from parge.techniques.settings import check_integers
+from parge.typing import FloatArray, IntArray
+
+# Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
+_LANDMARKS, MOST_LUMPS = 9, 4096
+
+
+@dataclass(frozen=True)
+class ClosedForm(Technique):
+    """Vectors of the closed-form backbone (`parge.techniques.backbone`) alone, without any training.
+
+    The matrix that skip-gram with negative sampling factorises is written down for a few hundred to 4,096 landmarks,
+    half of them vertices of high degree and half groups of the others, and decomposed; every other vertex is placed
+    by the chances of meeting each landmark on a walk from it, and borrows from its neighbours where it has few edges.
+
+    In parts around a backbone (``reconcile="backbone"``) the landmarks are those of the whole graph, and all
+    spaces are one by construction; with a rotation every part has landmarks of its own.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector.
+    window, negatives : int
+        Those of `parge.DeepWalk`.
+
+    Examples
+    --------
+    >>> from parge.graph.generate import ring_of_cliques
+    >>> ClosedForm(dim=8).embed(Subgraph.whole(ring_of_cliques(4, 5)), np.random.default_rng(1)).shape
+    (20, 8)
+    """
+
+    name: ClassVar[str] = "closedform"
+    refine: ClassVar[str] = "whiten"
+
+    window: int = 5
+    negatives: int = 5
+
+    def __post_init__(self) -> None:
+        check_integers(self, 1, "dim", "window", "negatives")
+
+    @property
+    def _model(self) -> DeepWalk:
+        """The technique whose optimum this is."""
+        return DeepWalk(dim=self.dim, window=self.window, negatives=self.negatives)
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        """Return one vector per vertex; an isolated vertex has a tiny random one."""
+        from parge.techniques.backbone import place  # compiled code: not needed to plan
+
+        if subgraph.lumps is not None:
+            vectors = place(self._model, subgraph, rng)
+            progress(1.0)
+            return vectors
+        around = self._with_landmarks(subgraph.graph)
+        progress(0.5)
+        vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
+        vectors[around.vertices] = place(self._model, around, rng)
+        progress(1.0)
+        return vectors
+
+    def _with_landmarks(self, graph: Graph) -> Subgraph:
+        """Return the whole graph as one part around landmarks of its own."""
+        n_landmarks = self.backbone_size(graph)
+        anchors = np.sort(np.argsort(-graph.degrees, kind="stable")[: n_landmarks // 2])
+        own = np.setdiff1d(np.arange(graph.n_vertices), anchors)
+        lump = np.empty(graph.n_vertices, np.int64)
+        lump[anchors] = np.arange(anchors.size)
+        lump[own] = anchors.size + group_vertices(graph, own, n_landmarks - anchors.size)
+        n_lumps = int(lump.max(initial=-1)) + 1
+        shared = self.prepare(graph, lump, n_lumps)
+        weights = between_lumps(graph, lump, n_lumps)
+        return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump, weights), shared=shared)
+
+    def backbone_size(self, graph: Graph) -> int:
+        """Return how many landmarks the graph has."""
+        return min(MOST_LUMPS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
+
+    def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone."""
+        from parge.techniques.backbone import prepare
+
+        return prepare(self._model, graph, lump, n_lumps)
+
+    def lumped_footprint(self, n_lumps: int) -> Footprint:
+        """Return the bound of a walk technique that does the same, and trains."""
+        return self._model.lumped_footprint(n_lumps)
+
+    def footprint(self) -> Footprint:
+        """Return the bound: five matrices of the landmarks, both tables and a copy, rows of the graph in float64."""
+        landmarks = 5 * 4 * _LANDMARKS**2
+        blocks = 4 * (3 * 1024 * _LANDMARKS * 90)
+        return Footprint(
+            BASE_BYTES + blocks,
+            GRAPH_BYTES_PER_VERTEX + 80 + landmarks + 4 * (3 * padded(self.dim) + 2 * self.dim),
+            GRAPH_BYTES_PER_EDGE + 150,
+        )
