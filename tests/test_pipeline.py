@@ -125,7 +125,7 @@ def test_plan_refuses_what_it_cannot_mean() -> None:
         plan(capacities=[1])
     with pytest.raises(InputError, match="no preset 'x'; known: best, paper"):
         plan(preset="x")
-    with pytest.raises(InputError, match="no technique 'x'; known: deepwalk"):
+    with pytest.raises(InputError, match="no technique 'x'; known: closedform, deepwalk"):
         parge.embed(GRAPH, plan(technique="x"))
     with pytest.raises(InputError, match="no partitioner 'x'; known"):
         parge.embed(GRAPH, plan(partitioner="x"))

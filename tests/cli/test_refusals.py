@@ -63,7 +63,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "anchors too many": (["--parts", "2", "--anchors", "500"], "500"),
     "anchors above the smallest": (["--capacities", "9,1", "--anchors", "2"], "2 anchors"),
     "anchors over all": (["--parts", "2", "--anchors", "150%"], "150%"),
-    "no such technique": (["--technique", "magic"], "known: deepwalk"),
+    "no such technique": (["--technique", "magic"], "known: closedform"),
     "no such module": (["--technique", "no_such_module:f"], "no_such_module"),
     "no such function": (["--technique", "math:no_such"], "no_such"),
     "param without value": (["--param", "walks"], "key=value"),

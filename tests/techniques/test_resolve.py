@@ -18,7 +18,7 @@ from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, resolve, restore
 from parge.techniques.sgc import SGC
 
-NAMES = ["deepwalk", "graphsage", "hope", "line", "netmf", "node2vec", "prone", "sgc"]
+NAMES = ["closedform", "deepwalk", "graphsage", "hope", "line", "netmf", "node2vec", "prone", "sgc", "whitened"]
 
 MODULE = """
 from parge.techniques.sgc import SGC
@@ -78,7 +78,7 @@ def test_every_name_is_a_technique_of_that_name() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no technique 'deepwalks'; known: deepwalk, graphsage, hope"):
+    with pytest.raises(InputError, match="no technique 'deepwalks'; known: closedform, deepwalk, graphsage, hope"):
         resolve("deepwalks")
 
 
