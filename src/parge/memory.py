@@ -90,6 +90,17 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
 
 
+def return_freed_memory() -> None:
+    """Have every large block go back to the system when it is freed, where the C library can be told so (glibc).
+
+    Left alone it keeps more the larger the blocks it has met were, and a limit counts what is kept.
+    """
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(-3, 1 << 17)  # M_MMAP_THRESHOLD
+
+
 def current_limit() -> int | None:
     """Return the limit that `limit_memory` set."""
     return _limit

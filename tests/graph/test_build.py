@@ -62,7 +62,7 @@ def test_compiled_rows_equal_those_of_scipy(
     monkeypatch.setattr(build, "_SMALL", 0)
     for n_threads, bucket in ((1, 2**16), (3, 2**16), (2, 64)):
         monkeypatch.setattr(arcs, "_MAX_THREADS", n_threads)
-        monkeypatch.setattr(arcs, "_n_cores", lambda: 3)
+        monkeypatch.setattr(arcs, "usable_cores", lambda: 3)
         monkeypatch.setattr(arcs, "_BUCKET_ARCS", bucket)
         fast = build.assemble(source, target, weights, n_vertices=n_vertices)
         assert fast.notices == slow.notices

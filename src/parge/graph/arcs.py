@@ -1,7 +1,6 @@
 """From the edges of a large graph to its sorted rows: compiled, on several threads, in linear time."""
 
 import math
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from parge.kernels import csr
+from parge.rows import usable_cores
+from parge.storage import MEMORY, Storage
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 # Arcs sorted at a time: with their copy 1 MB, about a core's second-level cache. On a graph of 4.0 M vertices and
@@ -60,29 +61,30 @@ class Buckets:
 
 
 def sorted_rows(
-    source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int
+    source: NeighbourArray,
+    target: NeighbourArray,
+    weights: FloatArray | None,
+    n_vertices: int,
+    storage: Storage = MEMORY,
 ) -> tuple[IntArray, NeighbourArray, FloatArray | None]:
     """Return row offsets, neighbours and weights of the undirected graph of these edges.
 
     Arcs are dealt into buckets of neighbouring vertices and each bucket, which fits a cache, is sorted. Threads
     share first the edges, then the buckets; every place is dealt out beforehand in the order of the edges,
     so the result does not depend on how many threads there are.
+
+    With edges and `storage` in files this is an external sort: dealing writes to every bucket in turn, a page of
+    each in use at a time, and sorting reads one bucket after the other.
     """
     edges = Edges(source, target, _NOTHING if weights is None else weights, n_vertices)
-    n_threads = min(_MAX_THREADS, _n_cores())
+    n_threads = min(_MAX_THREADS, usable_cores())
     with ThreadPoolExecutor(n_threads) as pool:
-        buckets = _deal(edges, pool, n_threads)
-        indptr, indices, data = _sort(edges, buckets, pool)
+        buckets = _deal(edges, pool, n_threads, storage)
+        indptr, indices, data = _sort(edges, buckets, pool, storage)
     return indptr, indices, None if weights is None else data
 
 
-def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _deal(edges: Edges, pool: Executor, n_threads: int) -> Buckets:
+def _deal(edges: Edges, pool: Executor, n_threads: int, storage: Storage) -> Buckets:
     """Write both directions of every edge into the bucket of their first vertex."""
     shift, n_edges = edges.bucket_bits, edges.source.size
     n_buckets = (edges.n_vertices >> shift) + 1
@@ -96,8 +98,8 @@ def _deal(edges: Edges, pool: Executor, n_threads: int) -> Buckets:
 
     sizes = np.stack(list(pool.map(count, shares)), axis=1)
     places = np.concatenate([[0], np.cumsum(sizes)])
-    arcs = np.empty(places[-1], np.int64)
-    weights = np.empty(arcs.size if edges.weights.size else 0, np.float32)
+    arcs = storage.zeros(int(places[-1]), np.int64)
+    weights = storage.zeros(arcs.size if edges.weights.size else 0, np.float32)
 
     def write(share: Edges, cursor: IntArray) -> None:
         bits = edges.vertex_bits
@@ -108,13 +110,15 @@ def _deal(edges: Edges, pool: Executor, n_threads: int) -> Buckets:
     return Buckets(arcs, weights, places[::n_threads].copy())
 
 
-def _sort(edges: Edges, buckets: Buckets, pool: Executor) -> tuple[IntArray, NeighbourArray, FloatArray]:
+def _sort(
+    edges: Edges, buckets: Buckets, pool: Executor, storage: Storage
+) -> tuple[IntArray, NeighbourArray, FloatArray]:
     """Sort every bucket and decode it into rows without repeats."""
     shift, bits = edges.bucket_bits, edges.vertex_bits
     n_buckets = buckets.starts.size - 1
-    indptr = np.zeros((n_buckets << shift) + 1, np.int64)
-    indices = np.empty(buckets.arcs.size, edges.source.dtype)
-    data = np.empty(buckets.weights.size, np.float32)
+    indptr = storage.zeros((n_buckets << shift) + 1, np.int64)
+    indices = storage.zeros(buckets.arcs.size, edges.source.dtype)
+    data = storage.zeros(buckets.weights.size, np.float32)
     weighted = bool(edges.weights.size)
 
     def finish(bucket: int) -> int:
@@ -129,15 +133,16 @@ def _sort(edges: Edges, buckets: Buckets, pool: Executor) -> tuple[IntArray, Nei
     kept = list(pool.map(finish, range(n_buckets)))
     np.cumsum(indptr, out=indptr)
     runs = [slice(start, start + size) for start, size in zip(buckets.starts.tolist(), kept, strict=False)]
-    return indptr[: edges.n_vertices + 1].copy(), _joined(indices, runs), _joined(data, runs if weighted else [])
+    rows = indptr[: edges.n_vertices + 1]
+    return rows, _joined(indices, runs, storage), _joined(data, runs if weighted else [], storage)
 
 
-def _joined(array: Any, runs: list[slice]) -> Any:
+def _joined(array: Any, runs: list[slice], storage: Storage) -> Any:
     """Return the runs of an array one after the other; the array itself where they are all of it."""
     total = sum(run.stop - run.start for run in runs)
     if total == array.size:
         return array
-    out = np.empty(total, array.dtype)
+    out = storage.zeros(total, array.dtype)
     for run, end in zip(runs, _ends(runs), strict=True):
         out[end - (run.stop - run.start) : end] = array[run]
     return out

@@ -9,10 +9,14 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_integers, number_strings
 from parge.ids import STRING, as_ids
+from parge.rows import all_finite, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Below this many edges scipy is as fast, and starting the compiled kernels costs more than the work.
 _SMALL = 200_000
+
+# Weights looked at together.
+_BLOCK = 1 << 20
 
 Rows = tuple[IntArray, NeighbourArray, FloatArray | None]
 """Row offsets, neighbours, weights."""
@@ -98,9 +102,9 @@ def check_weights(weights: Any, n_edges: int) -> FloatArray:
 
 def useful_weights(data: FloatArray | None) -> FloatArray | None:
     """Return None where every edge weighs 1; refuse sums that left the range of float32."""
-    if data is None or (data == 1).all():
+    if data is None or all((data[some] == 1).all() for some in row_blocks(data.size, _BLOCK)):
         return None
-    if not np.isfinite(data).all():
+    if not all_finite(data):
         raise InputError("the weights of repeated edges add up to more than 3.4e38; scale the weights down")
     return data
 

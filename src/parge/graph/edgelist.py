@@ -15,10 +15,11 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.faults import has_integer_ids, line_fault
 from parge.graph.files import format_suffix, refuse_larger_than_memory
-from parge.graph.gather import Gatherer, encoded
+from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.graph.layout import Layout, sniff
 from parge.graph.segments import line_number, narrow, read_head, read_segments
+from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray, IntArray
 
 # Bytes looked at together for odd integers: the masks stay in a cache.
@@ -33,27 +34,28 @@ class _NotIntegers(Exception):  # noqa: N818 - not an error: the ids are strings
         self.offset = offset
 
 
-def read_edge_list(path: Path, *, weighted: bool = True) -> Graph:
+def read_edge_list(path: Path, *, weighted: bool = True, storage: Storage = MEMORY) -> Graph:
     """Read a text edge list; docs/formats.md says what is recognised."""
     layout = sniff(read_head(path), path, suffix=format_suffix(path), weighted=weighted)
     if layout is None:
         return Graph.from_edges([], [])
     if not layout.integers:
-        return _doubtful_header(_gather(path, layout).graph(layout.notices), layout.maybe_names)
+        return _doubtful_header(_gather(path, layout, storage).graph(layout.notices), layout.maybe_names)
     try:
-        return _gather(path, layout).graph(layout.notices)
+        return _gather(path, layout, storage).graph(layout.notices)
     except _NotIntegers as found:
         line = line_number(path, found.offset)
         notice = f"ids are read as strings, because line {line:,} has one that is not a plain 64-bit integer"
-        return _gather(path, replace(layout, integers=False)).graph((*layout.notices, notice))
+        return _gather(path, replace(layout, integers=False), storage).graph((*layout.notices, notice))
 
 
-def _gather(path: Path, layout: Layout) -> Gatherer:
+def _gather(path: Path, layout: Layout, storage: Storage) -> Gatherer:
     """Parse segment by segment: as it is, else cleaned; one that still fails is searched for the line at fault."""
-    edges, parser = Gatherer(), _Parser(layout)
+    edges, parser = gatherer(storage), _Parser(layout)
     clean = False
-    for offset, segment in read_segments(path, layout.start):
-        refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
+    for offset, segment in read_segments(path, layout.start, storage.block if isinstance(storage, Files) else None):
+        if storage is MEMORY:
+            refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
         parsed = None if clean or parser.needs_cleaning(segment) else parser.parse(segment)
         if parsed is None:
             parsed = parser.parse(layout.cleaned(bytes(segment)))

@@ -11,28 +11,32 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for
 from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
-from parge.graph.gather import Gatherer, encoded
+from parge.graph.gather import encoded, gatherer
 from parge.graph.graph import Graph
+from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray
 
-# Rows read at a time.
-_BATCH = 2**20
+# Rows read at a time; where memory is short, so many that they are about a block of bytes.
+_BATCH, _ROW_BYTES = 2**20, 32
 
 
-def read_parquet(path: Path, *, weighted: bool = True) -> Graph:
+def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY) -> Graph:
     """Read the edges of a Parquet file: columns by their names, else the first two."""
     import pyarrow.parquet as pq
 
     check_file(path)
     with foreign_errors(path, "Parquet"), pq.ParquetFile(path, page_checksum_verification=True) as file:
         names = file.schema_arrow.names
-        refuse_larger_than_memory(path, 8.0 * file.metadata.num_rows, f"{file.metadata.num_rows:,} edges")
+        if storage is MEMORY:
+            refuse_larger_than_memory(path, 8.0 * file.metadata.num_rows, f"{file.metadata.num_rows:,} edges")
         try:
             columns = asked_for(names, None, None, None)
-            reader = _Reader(names, columns if weighted else Columns(columns.source, columns.target))
+            reader = _Reader(names, columns if weighted else Columns(columns.source, columns.target), storage)
             used = [names[place] for place in reader.columns.used]
-            for batch in file.iter_batches(_BATCH, columns=used):
-                reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
+            size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
+            for group in range(file.num_row_groups):  # one by one: arrow would read ahead over all of them
+                for batch in file.iter_batches(size, row_groups=[group], columns=used):
+                    reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return reader.graph()
@@ -48,12 +52,12 @@ def from_table(table: Any, source: str | None, target: str | None, weight: str |
 class _Reader:
     """Takes runs of rows and remembers how many there were, to say where one is at fault."""
 
-    def __init__(self, names: list[str], columns: Columns) -> None:
+    def __init__(self, names: list[str], columns: Columns, storage: Storage = MEMORY) -> None:
         self.columns = columns
         self._names = [names[place] for place in columns.used]
         ignored = [name for place, name in enumerate(names) if place not in columns.used]
         self._notices = (f"columns ignored: {', '.join(map(repr, ignored))}",) if ignored else ()
-        self._edges = Gatherer()
+        self._edges = gatherer(storage)
         self._n_rows = 0
 
     def add(self, parts: list[Any]) -> None:

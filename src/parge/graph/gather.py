@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import Numbered, number_integers, number_names
+from parge.storage import Files, Storage
 from parge.typing import FloatArray, IdArray
 
 
@@ -26,14 +27,14 @@ class Gatherer:
     def add(self, ends: Any, weights: FloatArray | None = None) -> None:
         """Add edges: a pair of arrow columns of integers, or strings as `encoded` returns them; and their weights."""
         if self._named and isinstance(ends, tuple):
-            ends = _as_names(ends)
+            ends = as_names(ends)
         elif self._ends[0] and not isinstance(ends, tuple):
             # Such as unsigned ids of which only a late one is beyond 64 bits: the order of runs is the weights' order.
-            self._named = [_as_names((pa.array(u), pa.array(v))) for u, v in zip(*self._ends, strict=True)]
+            self._named = [as_names((pa.array(u), pa.array(v))) for u, v in zip(*self._ends, strict=True)]
             self._ends = ([], [])
         if isinstance(ends, tuple):
             for runs, column in zip(self._ends, ends, strict=True):
-                runs.append(_integers(column))
+                runs.append(integers(column))
         else:
             self._named.append(ends)
         if weights is not None:
@@ -57,13 +58,23 @@ class Gatherer:
         return number_integers(*(_joined(runs) for runs in self._ends))
 
 
+def gatherer(storage: Storage) -> Gatherer:
+    """Return what gathers edges into memory, or into files."""
+    if not isinstance(storage, Files):
+        return Gatherer()
+    from parge.graph.external import FileGatherer
+
+    return FileGatherer(storage)
+
+
 def encoded(source: Any, target: Any) -> Any:
     """Return two columns of strings, one after the other, as places in one dictionary."""
     chunks = [*_chunks(source), *_chunks(target)]
     return pc.dictionary_encode(pa.chunked_array(chunks, source.type).combine_chunks())
 
 
-def _as_names(ends: tuple[Any, Any]) -> Any:
+def as_names(ends: tuple[Any, Any]) -> Any:
+    """Return two columns of integers as strings, encoded."""
     source, target = (column.cast(pa.large_string()) for column in ends)
     return encoded(source, target)
 
@@ -72,7 +83,7 @@ def _chunks(column: Any) -> list[Any]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
-def _integers(column: Any) -> IdArray:
+def integers(column: Any) -> IdArray:
     """Return a column as int32 where all of it fits, else int64."""
     array: IdArray = column.to_numpy()
     if array.dtype == np.int32:

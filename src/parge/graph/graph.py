@@ -8,10 +8,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
+from parge.rows import row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.
 MAX_INT32_VERTICES = 2**31 - 1
+
+
+# Offsets looked at together.
+_BLOCK = 1 << 20
+
+
+def _falls(offsets: IntArray) -> bool:
+    return any((np.diff(offsets[block.start : block.stop + 1]) < 0).any() for block in row_blocks(offsets.size, _BLOCK))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +64,7 @@ class Graph:
 
     def __post_init__(self) -> None:
         n_vertices = self.indptr.size - 1
-        if n_vertices < 0 or self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any():
+        if n_vertices < 0 or self.indptr[0] != 0 or _falls(self.indptr):
             raise InputError("indptr must start at 0 and never fall")
         if self.indptr[-1] != self.indices.size:
             raise InputError(f"indptr ends at {self.indptr[-1]}, but there are {self.indices.size} neighbours")

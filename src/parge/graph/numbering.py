@@ -33,9 +33,14 @@ def number_integers(source: IdArray, target: IdArray) -> Numbered:
     if not source.size:
         return source.astype(np.int32), target.astype(np.int32), None, 0
     low, high = min(source.min(), target.min()), int(max(source.max(), target.max()))
-    if low >= 0 and high < _DENSE_FACTOR * 2 * source.size + 1024:
+    if is_dense(low, high, source.size):
         return _number_dense(source, target, high)
     return _number_sparse(source, target)
+
+
+def is_dense(low: int, high: int, n_edges: int) -> bool:
+    """Return whether a table over all ids up to the largest is the way to number them."""
+    return low >= 0 and high < _DENSE_FACTOR * 2 * n_edges + 1024
 
 
 def _number_dense(source: IdArray, target: IdArray, high: int) -> Numbered:

@@ -18,6 +18,7 @@ from parge.graph.files import (
     refuse_larger_than_memory,
 )
 from parge.graph.graph import Graph
+from parge.graph.room import storage_for
 from parge.ids import STRING
 from parge.memory import format_bytes
 
@@ -30,6 +31,9 @@ _READERS = {
     ".graph": ("metis", "read_metis"),
     ".graphml": ("graphml", "read_graphml"),
 }
+
+# Read into files where memory does not hold the graph; the others are read whole.
+_EXTERNAL = {".parquet"}
 
 # Read in place, so that they cannot be compressed once more.
 _SEEKABLE = {".parquet", ".npz", ".mat"}
@@ -58,6 +62,8 @@ def read(
     vertices: int | str | Path | None = None,
     features: str | Path | None = None,
     weighted: bool = True,
+    coordinator_memory: int | str | None = None,
+    scratch: Path | None = None,
 ) -> Graph:
     """Read a graph from a file.
 
@@ -73,6 +79,11 @@ def read(
         Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``.
     weighted : bool
         Whether to read weights where there are some; without them every edge weighs 1.
+    coordinator_memory : size, optional
+        Most memory of this process, such as ``"2GB"``: where the graph is projected not to fit (an edge list or
+        Parquet), its rows are sorted in files and mapped.
+    scratch : path, optional
+        Folder for such files, which have no name and go with the graph; by default the system's temporary one.
 
     Returns
     -------
@@ -81,7 +92,10 @@ def read(
     """
     path = Path(path)
     known = _known_vertices(vertices)
-    graph = _reader(path)(path, weighted=weighted)
+    reader = _reader(path)
+    external = _format(path) in _EXTERNAL or _format(path) not in _READERS
+    in_files = {"storage": storage_for(path, coordinator_memory, scratch)} if external else {}
+    graph = reader(path, weighted=weighted, **in_files)
     if known is not None:
         graph = _with_vertices(graph, known, path)
     elif graph.n_edges == 0:

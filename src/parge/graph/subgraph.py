@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
+from parge.storage import beside
 from parge.typing import FloatArray, IntArray
 
 
@@ -94,9 +95,10 @@ def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) ->
     position = np.full(graph.n_vertices, -1, graph.indices.dtype)
     position[vertices] = np.arange(vertices.size)
     indptr = csr.induced_offsets(graph.indptr, graph.indices, vertices, position)
-    indices = np.empty(indptr[-1], graph.indices.dtype)
+    storage = beside(graph.indices)  # what is cut out of files goes to files
+    indices = storage.zeros(int(indptr[-1]), graph.indices.dtype)
     nothing: FloatArray = np.empty(0, np.float32)
-    weights = None if graph.weights is None else np.empty(indptr[-1], np.float32)
+    weights = None if graph.weights is None else storage.zeros(int(indptr[-1]), np.float32)
     csr.induced_rows(
         graph.indptr,
         graph.indices,
@@ -108,5 +110,6 @@ def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) ->
         nothing if weights is None else weights,
     )
     features = None if graph.features is None else graph.features[vertices]
-    part = Graph(indptr, indices, weights, graph.outside_ids[vertices], features)
+    ids = vertices if graph.ids is None else graph.ids[vertices]
+    part = Graph(indptr, indices, weights, ids, features)
     return Subgraph(part, vertices, own.size, index)

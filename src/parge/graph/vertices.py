@@ -13,7 +13,12 @@ from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.graph.segments import line_number, read_segments, without_comments
 from parge.ids import STRING, parse_ids
+from parge.rows import row_blocks
+from parge.storage import beside
 from parge.typing import IdArray, IntArray
+
+# Rows, or neighbours, looked at together.
+_BLOCK = 1 << 20
 
 
 def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Graph:
@@ -91,14 +96,21 @@ def _check_count(graph: Graph, n_vertices: int) -> None:
 
 def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | None) -> Graph:
     """Return the graph where vertex v is called ``number[v]``; numbers rise with v, so rows stay sorted."""
-    degrees = np.zeros(n_vertices + 1, np.int64)
-    degrees[1 + number] = graph.degrees
+    indptr = beside(graph.indices).zeros(n_vertices + 1, np.int64)
+    for some in row_blocks(graph.n_vertices, _BLOCK):
+        indptr[1 + number[some]] = np.diff(graph.indptr[some.start : some.stop + 1])
+    np.cumsum(indptr, out=indptr)
     same = number.size == 0 or number[-1] == number.size - 1
-    indices = graph.indices if same else number.astype(number_dtype(n_vertices))[graph.indices]
+    indices = graph.indices
+    if not same:
+        renumbered = number.astype(number_dtype(n_vertices))
+        indices = beside(graph.indices).zeros(graph.indices.size, renumbered.dtype)
+        for some in row_blocks(indices.size, _BLOCK):
+            indices[some] = renumbered[graph.indices[some]]
     features = None
     if graph.features is not None and n_vertices == graph.n_vertices:
         features = graph.features
-    return Graph(np.cumsum(degrees), indices, graph.weights, ids, features, graph.notices)
+    return Graph(indptr, indices, graph.weights, ids, features, graph.notices)
 
 
 def _with_string_ids(graph: Graph) -> Graph:

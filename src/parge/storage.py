@@ -1,0 +1,96 @@
+"""Where large arrays are kept: in memory, or in files without a name, which are gone when nobody holds them."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from parge.errors import PargeError
+from parge.memory import format_bytes
+
+
+class Storage(Protocol):
+    """Gives room for flat arrays."""
+
+    def zeros(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Return a new array of zeros."""
+
+    def keep(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the array, kept here."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Arrays as numpy makes them."""
+
+    def zeros(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Return a new array of zeros."""
+        return np.zeros(size, dtype)
+
+    def keep(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the array as it is."""
+        return array
+
+
+@dataclass(frozen=True)
+class Files:
+    """Arrays in memory-mapped files of a folder; the system moves their pages in and out as memory allows.
+
+    A file has lost its name before the array is handed out: it takes room on the disk while the array lives, and
+    no killed process leaves one behind. Its place on the disk is taken beforehand, for a disk that is found full
+    by a mapped page ends the process.
+
+    Parameters
+    ----------
+    folder : path
+        On the disk to be used.
+    block : int
+        Bytes that who fills the files should work on at a time.
+    """
+
+    folder: Path
+    block: int = 1 << 20
+
+    def zeros(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Return a new array of zeros."""
+        n_bytes = int(size) * np.dtype(dtype).itemsize
+        if n_bytes == 0:  # no system maps an empty file
+            return np.zeros(0, dtype)
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=".parge-", dir=self.folder)
+            try:
+                os.posix_fallocate(descriptor, 0, n_bytes)
+                # A path, not a descriptor: `beside` asks the array for it.
+                return np.memmap(Path(name), dtype, mode="r+", shape=(int(size),))
+            finally:
+                Path(name).unlink()
+                os.close(descriptor)
+        except OSError as error:
+            raise PargeError(
+                f"{self.folder} has no room for {format_bytes(n_bytes)} more of the graph: {error.strerror}; "
+                "give --coordinator-memory that holds the graph, or work on another disk"
+            ) from error
+
+    def keep(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy in a file."""
+        found = self.zeros(array.size, array.dtype)
+        found[:] = array
+        return found
+
+
+MEMORY = Memory()
+
+
+def beside(array: NDArray[Any]) -> Storage:
+    """Return where an array of the same kind belongs: in files if that one is in a file of `Files`, else in memory.
+
+    >>> beside(np.zeros(3)) is MEMORY
+    True
+    """
+    if not isinstance(array, np.memmap) or array.mode != "r+":  # what a run folder keeps is mapped to be read alone
+        return MEMORY
+    return MEMORY if array.filename is None else Files(Path(array.filename).parent)
