@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from parge.decompose.capacity import Limits
-from parge.decompose.partition import Problem, partition
+from parge.decompose.partition import STREAMING, Problem, partition
 from parge.decompose.repair import repair
+from parge.decompose.streaming import streamed
 from parge.events import Tell
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
@@ -36,6 +37,16 @@ class Splitter:
         limits may only be kept thanks to the anchors.
         """
         self.tell(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
+        if self.partitioner == STREAMING:
+            return self._home(streamed(self.graph, self.limits, anchors, loosely=loosely), anchors)
+        return self._home(self._split(anchors, loosely), anchors)
+
+    def _home(self, part: PartArray, anchors: IntArray) -> PartArray:
+        """Give every anchor, whose part is -1, a part."""
+        part[anchors] = cut.majority_part(self.graph.indptr, self.graph.indices, part, anchors, self.limits.n_parts)
+        return part
+
+    def _split(self, anchors: IntArray, loosely: bool) -> PartArray:
         is_anchor = np.zeros(self.graph.n_vertices, np.bool_)
         is_anchor[anchors] = True
         rest = np.flatnonzero(~is_anchor)
@@ -49,11 +60,13 @@ class Splitter:
         problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)
         part[rest] = partition(problem, self.partitioner)
-        part[anchors] = cut.majority_part(self.graph.indptr, self.graph.indices, part, anchors, self.limits.n_parts)
         return part
 
     def repaired(self, part: PartArray, anchors: IntArray) -> PartArray:
         """Bring the parts under the room that the anchors leave."""
+        if self.partitioner == STREAMING:
+            self.tell("partitioning once more")
+            return self._home(streamed(self.graph, self.limits, anchors, start=part), anchors)
         load = self.limits.load(self.graph, anchors)
         return repair(self.graph.indptr, self.graph.indices, load.weights, load.room, part)
 
@@ -86,16 +99,24 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
     in_bytes = splitter.limits.budgets is not None  # then how many of these anchors fit is decided later
     part = splitter.split(NO_ANCHORS, loosely=True)
     anchors = _greedy(splitter, part, n_anchors)
-    met: list[tuple[int, IntArray, PartArray]] = []
+    best: State | None = None
     for _ in range(rounds):
         part = splitter.split(anchors, loosely=in_bytes)
-        met.append((splitter.n_lost(part, anchors), anchors, part))
+        best = _better(best, (splitter.n_lost(part, anchors), anchors, part))
         anchors = _greedy(splitter, part, n_anchors)
     if not in_bytes:
         part = splitter.repaired(part, anchors)
-    met.append((splitter.n_lost(part, anchors), anchors, part))
-    _, anchors, part = min(met, key=lambda state: state[0])
+    _, anchors, part = _better(best, (splitter.n_lost(part, anchors), anchors, part))
     return anchors, part
+
+
+State = tuple[int, IntArray, PartArray]
+"""Lost edges, anchors, parts."""
+
+
+def _better(one: State | None, other: State) -> State:
+    """Return the state that loses fewer edges, of two equal ones the first; the other one is let go."""
+    return one if one is not None and one[0] <= other[0] else other
 
 
 def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:

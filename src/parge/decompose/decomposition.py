@@ -12,7 +12,11 @@ from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps, lumped
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
+from parge.rows import row_blocks
 from parge.typing import BoolArray, IntArray, PartArray
+
+# Vertices looked at together.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +88,9 @@ class Decomposition:
     @cached_property
     def sizes(self) -> IntArray:
         """Vertices of each subgraph, |V_i ∪ A|."""
-        own = np.bincount(self.part[~self.is_anchor], minlength=self.n_parts)
+        blocks = row_blocks(self.part.size, _BLOCK)
+        held = sum((np.bincount(self.part[some], minlength=self.n_parts) for some in blocks), np.zeros(self.n_parts))
+        own = held - np.bincount(self.part[self.anchors], minlength=self.n_parts)
         return own.astype(np.int64) + self.anchors.size
 
     @cached_property
@@ -165,5 +171,8 @@ class Decomposition:
         root = component_roots(self.graph.indptr, self.graph.indices)
         loose = np.ones(root.size, np.bool_)
         loose[root[self.anchors]] = False
-        loose = loose[root]
-        return int((loose & (root == np.arange(root.size))).sum()), int(loose.sum())
+        n_components = n_vertices = 0
+        for some in row_blocks(root.size, _BLOCK):
+            n_components += int((loose[some] & (root[some] == np.arange(some.start, some.stop))).sum())
+            n_vertices += int(loose[root[some]].sum())
+        return n_components, n_vertices

@@ -7,22 +7,22 @@ from parge.typing import IntArray, NeighbourArray
 
 
 @kernel
-def component_roots(indptr: IntArray, indices: NeighbourArray) -> IntArray:
+def component_roots(indptr: IntArray, indices: NeighbourArray) -> NeighbourArray:
     """Return for each vertex the smallest vertex of its connected component.
 
     Union-find with path halving; the smaller root wins, so that labels do not depend on the order of edges.
     """
     n = indptr.size - 1
-    parent = np.arange(n)
+    parent = np.arange(n).astype(indices.dtype)
     for u in range(n):
         for j in range(indptr[u], indptr[u + 1]):
-            a, b = u, np.int64(indices[j])
+            a, b = np.int64(u), np.int64(indices[j])
             while parent[a] != a:
                 parent[a] = parent[parent[a]]
-                a = parent[a]
+                a = np.int64(parent[a])
             while parent[b] != b:
                 parent[b] = parent[parent[b]]
-                b = parent[b]
+                b = np.int64(parent[b])
             if a < b:
                 parent[b] = a
             elif b < a:

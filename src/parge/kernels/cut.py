@@ -40,9 +40,9 @@ def count_edges(
 
 
 @kernel
-def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> IntArray:
+def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> NeighbourArray:
     """Return for each vertex how many of its edges lead to another part: h_u of the paper's Algorithm 1."""
-    out = np.zeros(part.size, np.int64)
+    out = np.zeros(part.size, indices.dtype)  # no larger than the number of a vertex
     for u in range(part.size):
         for j in range(indptr[u], indptr[u + 1]):
             out[u] += part[indices[j]] != part[u]
@@ -51,7 +51,7 @@ def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> I
 
 @kernel
 def greedy_cover(
-    indptr: IntArray, indices: NeighbourArray, part: PartArray, degree: IntArray, n_chosen: int
+    indptr: IntArray, indices: NeighbourArray, part: PartArray, degree: NeighbourArray, n_chosen: int
 ) -> IntArray:
     """Choose vertices one by one, each with the most cut edges that no chosen vertex touches yet; in that order.
 
@@ -62,12 +62,12 @@ def greedy_cover(
     n = part.size
     chosen = np.zeros(n, np.bool_)
     order = np.empty(min(n, n_chosen), np.int64)
-    top = 0
+    top = np.int64(0)
     for v in range(n):
-        top = max(top, degree[v])
+        top = max(top, np.int64(degree[v]))
     # Buckets as linked lists; pushed in descending order so that ties pop in ascending order of vertex.
     head = np.full(top + 1, -1, np.int64)
-    following = np.full(n, -1, np.int64)
+    following = np.full(n, -1, indices.dtype)
     for v in range(n - 1, -1, -1):
         following[v] = head[degree[v]]
         head[degree[v]] = v

@@ -1,0 +1,119 @@
+"""Parts in a few passes over the rows of a graph that no partitioner can hold: Fennel, restreamed, limits kept."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from parge.decompose.capacity import Limits
+from parge.decompose.repair import repair
+from parge.graph.graph import Graph
+from parge.kernels import stream
+from parge.rows import forget
+from parge.storage import beside
+from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
+
+# Passes over the rows; each costs little more than to read them (docs/scale.md has what each saves).
+PASSES = 5
+
+# Neighbours read between two times that pages of files are let go.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows that are read in order, and who has to be put where.
+
+    Parameters
+    ----------
+    indptr, indices : CSR rows
+        The graph; may be in files.
+    left_out : (n_vertices,) bool
+        Anchors, which are in every subgraph.
+    room : (n_parts,) int64
+        The most weight of each part.
+    weights : (n_vertices,) int64, or size 0
+        What a vertex weighs; of size 0 where `cost` says it.
+    cost : two floats
+        What a vertex and each of its edges weigh otherwise.
+    """
+
+    indptr: IntArray
+    indices: NeighbourArray
+    left_out: BoolArray
+    room: IntArray
+    weights: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    cost: tuple[float, float] = (1.0, 0.0)
+
+    def split(self, part: PartArray, passes: int = PASSES) -> int:
+        """Put every vertex into a part, in place; return how many had to go where there is no room for them."""
+        n_homeless = 0
+        for _ in range(passes):
+            n_homeless = self._pass(part)
+        return n_homeless
+
+    def _pass(self, part: PartArray) -> int:
+        n_vertices = part.size
+        mean = max(1.0, self.indices.size / max(1, n_vertices))
+        usable, out = np.maximum(self.room, 0), np.flatnonzero(self.left_out)
+        n_arcs = self.indices.size - int((self.indptr[out + 1] - self.indptr[out]).sum())
+        total = n_vertices - out.size + n_arcs / mean
+        shares = np.maximum(usable / max(1, int(usable.sum())) * total, 1e-9)
+        loads, work = np.zeros(usable.size, np.int64), np.zeros(usable.size)
+        n_homeless, first = 0, 0
+        while first < n_vertices:
+            end = int(np.searchsorted(self.indptr, self.indptr[first] + _BLOCK, side="right")) - 1
+            rows = first, min(n_vertices, max(first + 1, end))
+            n_homeless += stream.stream_rows(
+                self.indptr,
+                self.indices,
+                self.left_out,
+                part,
+                rows,
+                self.weights,
+                self.cost,
+                self.room,
+                loads,
+                shares,
+                work,
+                mean,
+            )
+            forget(self.indptr, self.indices)
+            first = rows[1]
+        return n_homeless
+
+
+def streamed(
+    graph: Graph, limits: Limits, anchors: IntArray, *, loosely: bool = False, start: PartArray | None = None
+) -> PartArray:
+    """Return the part of every vertex, -1 of anchors, without ever holding the rows or a copy of them.
+
+    `loosely` splits in proportion to the limits without keeping them; `start` are parts to begin with.
+    """
+    left_out = np.zeros(graph.n_vertices, np.bool_)
+    left_out[anchors] = True
+    room, cost = _room(graph, limits, anchors, left_out, loosely=loosely)
+    part = beside(graph.indices).zeros(graph.n_vertices, np.int32)
+    part[:] = -1 if start is None else start
+    part[anchors] = -1
+    stream_ = Stream(graph.indptr, graph.indices, left_out, room, cost=cost)
+    if stream_.split(part) and not loosely:  # only where vertices weigh differently
+        load = limits.load(graph, anchors)
+        part[:] = repair(graph.indptr, graph.indices, load.weights, load.room, np.maximum(part, 0))
+        part[anchors] = -1
+    return part
+
+
+def _room(
+    graph: Graph, limits: Limits, anchors: IntArray, left_out: BoolArray, *, loosely: bool
+) -> tuple[IntArray, tuple[float, float]]:
+    """Return what the parts have room for beside the anchors, and what a vertex and an edge take of it."""
+    if limits.budgets is None or limits.footprint is None:
+        room, cost = limits.capacities - anchors.size, (1.0, 0.0)
+    else:
+        one = limits.footprint
+        among = stream.edges_among(graph.indptr, graph.indices, left_out, anchors)
+        room, cost = limits.budgets - one.bytes(anchors.size, among), (one.per_vertex, one.per_edge)
+    if not loosely:
+        return room, cost
+    share = np.maximum(room, 1) / np.maximum(room, 1).sum()
+    return np.ceil(share * (graph.n_vertices - anchors.size) * 1.1).astype(np.int64), (1.0, 0.0)
