@@ -62,7 +62,7 @@ class Plan:
     anchor_strategy : str
         alternating, top-cut, random or degree.
     partitioner : str
-        kaminpar, metis or random.
+        kaminpar, kaminpar-compressed, metis, streaming or random.
     reconcile : str
         consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
         techniques: every worker holds the rest of the graph in lumps, within its limit).
@@ -79,6 +79,9 @@ class Plan:
         How many subgraphs are embedded at once.
     seed : int
         Seeds everything: same seed, same bits.
+    coordinator_memory : int or str, optional
+        Most bytes of this process, such as ``"2GB"``; decides the partitioner, where that is kaminpar, by what it is
+        projected to take: kaminpar, kaminpar-compressed, or streaming. (The command line also enforces it.)
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Plan:
     address: str | None = None
     workers: int | None = None
     seed: int = 0
+    coordinator_memory: int | str | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("parts", "capacities", "memory") if getattr(self, name) is not None]
@@ -120,6 +124,12 @@ class Plan:
         for capacity in self.capacities if self.capacities is not None else ():
             _check_whole("capacities", capacity, 0)
         self.budgets()
+        self.coordinator_limit()
+
+    def coordinator_limit(self) -> int | None:
+        """Return the most bytes of the coordinator, if that is limited."""
+        size = self.coordinator_memory
+        return parse_bytes(size) if isinstance(size, str) else size
 
     def budgets(self) -> list[int] | None:
         """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
@@ -170,6 +180,17 @@ class Plan:
 def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     """Return how to decompose this graph under this plan, or refuse before any work is done."""
     plan = plan.resolved
+    limit = plan.coordinator_limit()
+    if limit is None or plan.partitioner != "kaminpar":
+        return _prepare(graph, plan)
+    from parge.decompose.ways import Chosen, choose  # compiled code: not needed to refuse a plan
+
+    choice = choose(graph, limit)
+    decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))
+    return Chosen(decomposer, choice), limits
+
+
+def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     technique: Technique = plan.technique
     if plan.parts is not None and plan.parts > max(1, graph.n_vertices):
         raise InputError(

@@ -18,10 +18,11 @@ import numpy as np
 
 import parge
 from parge.decompose.decomposition import Decomposition
+from parge.decompose.ways import Chosen
 from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
-from parge.memory import Footprint
+from parge.memory import Footprint, peak_bytes
 from parge.plan import Plan, prepare
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.summary import footprint_of, summarise
@@ -50,6 +51,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     retries: list[str] = field(default_factory=list)
     kept: bool = True
+    choice: dict[str, Any] = field(default_factory=dict)
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this very run is there and intact."""
@@ -128,6 +130,7 @@ class Run:
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
         out["retries"] = list(self.retries)
+        out["coordinator"] = {"peak_bytes": peak_bytes(), **self.choice}
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
         return out
@@ -140,14 +143,14 @@ def reproducible(report: dict[str, Any]) -> dict[str, Any]:
     """
     parts_of = [{key: value for key, value in part.items() if key not in _MEASURED} for part in report["parts"]]
     plan = {key: value for key, value in report["plan"].items() if key not in _WHERE}
-    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices", "retries"}}
+    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices", "retries", "coordinator"}}
     return {**kept, "parts": parts_of, "plan": plan}
 
 
 _MEASURED = {"seconds", "peak_bytes"}
 
 # Fields of a plan that say where its work is done, which does not change the result.
-_WHERE = {"engine", "address", "workers"}
+_WHERE = {"engine", "address", "workers", "coordinator_memory"}
 
 
 @contextmanager
@@ -209,7 +212,8 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
         edges=tuple(decomposition.edges.tolist()),
     )
     folder.save_plan(decomposition, facts)
-    return Run(folder, plan, plan.technique, decomposition, facts.run, {"decompose": seconds})
+    choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
+    return Run(folder, plan, plan.technique, decomposition, facts.run, {"decompose": seconds}, choice=choice)
 
 
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:

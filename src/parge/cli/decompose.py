@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.ending import resumable
+from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
@@ -20,6 +20,7 @@ from parge.runs import open_run
 @click.option("--run-dir", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where the run goes.")
 @plan_options
 @click.option("--resume", is_flag=True, help="Write what is missing or damaged of the run that is there.")
+@memory_option
 @json_option
 def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     """Decompose a graph into one folder a subgraph, for machines that share nothing.
@@ -32,9 +33,9 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
       parge reconcile run -o vectors.parquet
     """
     plan = make_plan(options)
-    with resumable(run_dir), run_progress() as listener:
+    with resumable(run_dir), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
-        graph = read_graph(options)
+        graph = read_graph(options, plan, run_dir.parent)
         with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             write_subgraphs(run)
             summary = summarise(run.decomposition, run.technique)

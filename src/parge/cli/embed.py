@@ -31,7 +31,6 @@ def command(
     run_dir: Path | None,
     resume: bool,
     page: Path | None,
-    coordinator_memory: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -54,9 +53,9 @@ def command(
     plan = make_plan(options)
     name = Path(options["graph"]).name
     folder = run_dir or out.with_name(out.name + ".run")
-    with resumable(folder), capped_coordinator(coordinator_memory), run_progress() as listener:
+    with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
-        graph = read_graph(options)
+        graph = read_graph(options, plan, folder.parent)
         check_ids(out, graph.outside_ids)
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
         if page is not None:

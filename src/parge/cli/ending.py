@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -15,7 +16,15 @@ import click
 
 from parge.engine.base import failed_task
 from parge.errors import InputError, PargeError
-from parge.memory import bytes_wanted, format_bytes, limit_memory, parse_bytes, peak_bytes, private_bytes
+from parge.memory import (
+    bytes_wanted,
+    format_bytes,
+    limit_memory,
+    parse_bytes,
+    peak_bytes,
+    private_bytes,
+    return_freed_memory,
+)
 
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
 _ROOM = 64_000_000
@@ -133,13 +142,14 @@ def spare_memory(arguments: list[str]) -> None:
 
 
 @contextmanager
-def capped_coordinator(size: str | None) -> Iterator[None]:
+def capped_coordinator(size: str | int | None) -> Iterator[None]:
     """Have the system refuse this process more private memory than `size` while inside; workers have their own."""
     if size is None:
         yield
         return
-    limit = parse_bytes(size)
-    _rehearse()
+    limit = parse_bytes(size) if isinstance(size, str) else size
+    return_freed_memory()
+    rehearse()
     least = private_bytes() + _ROOM
     if limit < least:
         raise InputError(
@@ -159,7 +169,7 @@ def capped_coordinator(size: str | None) -> Iterator[None]:
         limit_memory(None)
 
 
-def _rehearse() -> None:
+def rehearse() -> None:
     """Run the whole way on a graph of a few vertices, so that every library is loaded and has what it keeps.
 
     Where a limit stops arrow from taking its first buffers it ends the process, and OpenBLAS tries for ever;
@@ -170,7 +180,7 @@ def _rehearse() -> None:
 
     from parge.graph.read import read
     from parge.pipeline import embed_to_file
-    from parge.plan import Plan
+    from parge.plan import Plan, prepare
     from parge.techniques.sgc import SGC
 
     with tempfile.TemporaryDirectory(prefix="parge-") as folder:
@@ -179,6 +189,9 @@ def _rehearse() -> None:
         plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, reconcile="consensus", engine="serial")
         for suffix in ("npy", "parquet"):
             embed_to_file(read(edges), plan, Path(folder) / f"out.{suffix}", run_dir=Path(folder) / suffix)
+        in_files = read(edges, coordinator_memory=1, scratch=Path(folder))
+        decomposer, limits = prepare(in_files, replace(plan, partitioner="streaming"))
+        decomposer.decompose(in_files, limits)
     # numpy and scipy have a BLAS each, which takes its buffer at the first product that is not small.
     square = np.eye(400)
     np.linalg.qr(square @ square)
@@ -189,5 +202,6 @@ def _rehearse() -> None:
 memory_option = click.option(
     "--coordinator-memory",
     metavar="SIZE",
-    help="Have the system refuse this process (not its workers) more memory than this.",
+    help="Have the system refuse this process (not its workers) more memory than this; a graph that would not fit is "
+    "sorted and split in files.",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -103,7 +104,8 @@ def plan_options(function: F) -> F:
             click.option(
                 "--partitioner",
                 metavar="NAME",
-                help="How the rest is split: kaminpar, metis, random.  [default: kaminpar]",
+                help="How the rest is split: kaminpar, kaminpar-compressed, metis, streaming, random.  "
+                "[default: kaminpar]",
             ),
             click.option(
                 "--reconcile",
@@ -150,8 +152,8 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(function)
 
 
-def read_graph(options: dict[str, Any]) -> Graph:
-    """Take the graph options out of `options` and read the graph."""
+def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None) -> Graph:
+    """Take the graph options out of `options` and read the graph: into files of `scratch` if the plan has it so."""
     from parge.graph.read import read
 
     vertices = options.pop("vertices")
@@ -160,6 +162,8 @@ def read_graph(options: dict[str, Any]) -> Graph:
         vertices=int(vertices) if vertices is not None and vertices.isascii() and vertices.isdigit() else vertices,
         features=options.pop("features"),
         weighted=not options.pop("unweighted"),
+        coordinator_memory=None if plan is None else plan.coordinator_memory,
+        scratch=scratch,
     )
 
 
@@ -180,6 +184,6 @@ def make_plan(options: dict[str, Any]) -> Plan:
         settings["dim"] = str(dim)
     technique = resolve(options.pop("technique"), settings)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
-    plan = Plan(technique=technique, **{name: options.pop(name) for name in names})
+    plan = Plan(technique=technique, **{name: options.pop(name) for name in names if name in options})
     plan.resolved  # noqa: B018  a name that nobody has is refused here, before a graph is read
     return plan

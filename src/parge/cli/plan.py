@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
 from parge.plan import prepare
 from parge.report.hints import hints
@@ -13,6 +14,7 @@ from parge.report.hints import hints
 @click.command("plan")
 @graph_options
 @plan_options
+@memory_option
 @json_option
 def command(as_json: bool, **options: Any) -> None:
     """Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
@@ -24,9 +26,9 @@ def command(as_json: bool, **options: Any) -> None:
       parge plan edges.parquet --memory 2GB,2GB,8GB --technique hope
     """
     plan = make_plan(options)
-    with show.steps("plan") as tell:
+    with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
         tell("reading the graph")
-        graph = read_graph(options)
+        graph = read_graph(options, plan)
         decomposer, limits = prepare(graph, plan)
         decomposition = decomposer.decompose(graph, limits, tell=tell)
         from parge.report.summary import summarise  # compiled code: not needed to refuse a plan

@@ -1,0 +1,204 @@
+"""The streaming partitioner: its plain twin, its limits, and the whole way under a quarter of the graph's bytes."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from tests.decompose.test_decompose import feasible
+
+from parge.decompose import ways
+from parge.decompose.base import AnchorDecomposer
+from parge.decompose.capacity import Limits
+from parge.decompose.partition import COMPRESSED, STREAMING
+from parge.decompose.streaming import Stream, streamed
+from parge.errors import InfeasibleError
+from parge.graph.generate import planted
+from parge.graph.graph import Graph
+from parge.kernels.cut import count_edges
+from parge.memory import Footprint
+from parge.plan import Plan, prepare
+from parge.testing.decomposer import DecomposerContract, check_decomposition
+from parge.typing import PartArray
+
+
+def plain_pass(stream: Stream, part: list[int]) -> None:
+    """One pass as the formula has it, vertex by vertex."""
+    n, n_parts = len(part), stream.room.size
+    rows = [stream.indices[stream.indptr[v] : stream.indptr[v + 1]].tolist() for v in range(n)]
+    mean = max(1.0, sum(map(len, rows)) / max(1, n))
+    work_of = [1 + len(row) / mean for row in rows]
+    total = sum(work_of[v] for v in range(n) if not stream.left_out[v])
+    usable = [max(0, int(room)) for room in stream.room]
+    loads, work = [0] * n_parts, [0.0] * n_parts
+    for v in range(n):
+        if stream.left_out[v]:
+            continue
+        anchors = sum(bool(stream.left_out[u]) for u in rows[v])
+        weight = math.ceil(stream.cost[0] + stream.cost[1] * (anchors + (len(rows[v]) - anchors) / 2))
+        scores = []
+        for p in range(n_parts):
+            if loads[p] + weight > stream.room[p]:
+                continue
+            share = max(usable[p] / max(1, sum(usable)) * total, 1e-9)
+            full = max(work[p] / share, loads[p] / max(1, usable[p]))
+            votes = sum(part[u] == p for u in rows[v] if not stream.left_out[u])
+            scores.append((votes - 0.75 * mean * math.sqrt(full) - (1e12 if full > 1.1 else 0), -p))
+        best = -max(scores)[1] if scores else int(np.argmax(stream.room - np.array(loads)))
+        part[v] = best
+        loads[best] += weight
+        work[best] += work_of[v]
+
+
+@settings(deadline=None, max_examples=60)
+@given(feasible())
+def test_the_kernel_is_its_plain_twin_and_keeps_limits(case: tuple[Graph, Limits, int]) -> None:
+    graph, limits, n_anchors = case
+    left_out = np.zeros(graph.n_vertices, np.bool_)
+    left_out[:n_anchors] = True
+    stream = Stream(graph.indptr, graph.indices, left_out, limits.capacities - n_anchors)
+    part = np.full(graph.n_vertices, -1, np.int32)
+    twin = part.tolist()
+    for _ in range(3):
+        assert stream.split(part, passes=1) == 0, "with unit weights there is room for all"
+        plain_pass(stream, twin)
+        assert part.tolist() == twin
+        assert (np.bincount(part[~left_out], minlength=limits.n_parts) <= stream.room).all()
+
+
+def test_weights_in_bytes_are_those_of_the_limits() -> None:
+    graph = planted(600, 3_000, seed=1).graph
+    limits = Limits.of_bytes([90_000, 40_000, 70_000], Footprint(1_000, 100, 15))
+    anchors = np.arange(0, 600, 60)
+    part, load = streamed(graph, limits, anchors), limits.load(graph, anchors)
+    assert (part[anchors] == -1).all()
+    loads = np.bincount(np.maximum(part, 0), load.weights, minlength=3)
+    assert (loads <= load.room).all()
+
+
+class TestContract(DecomposerContract):
+    decomposer = staticmethod(lambda n_anchors: AnchorDecomposer(n_anchors, partitioner=STREAMING))
+
+
+class TestCompressed(DecomposerContract):
+    decomposer = staticmethod(lambda n_anchors: AnchorDecomposer(n_anchors, partitioner=COMPRESSED))
+
+
+def test_compressed_keeps_the_laws_on_a_real_size() -> None:
+    graph, limits = planted(800, 4_000, seed=3).graph, Limits.of_vertices([200, 300, 500])
+    check_decomposition(graph, limits, AnchorDecomposer(60, partitioner=COMPRESSED).decompose(graph, limits))
+
+
+def lost(graph: Graph, part: PartArray, n_parts: int) -> float:
+    nobody = np.zeros(graph.n_vertices, np.bool_)
+    return float(np.triu(count_edges(graph.indptr, graph.indices, part, nobody, n_parts)[0], 1).sum() / graph.n_edges)
+
+
+def test_the_stream_finds_communities_and_passes_help() -> None:
+    graph = planted(4_000, 40_000, seed=5).graph
+    limits = Limits.of_vertices([700, 700, 1_400, 1_400])
+    room, nobody = limits.capacities, np.zeros(graph.n_vertices, np.bool_)
+    cuts = []
+    for passes in (1, 5):
+        part = np.full(graph.n_vertices, -1, np.int32)
+        Stream(graph.indptr, graph.indices, nobody, room).split(part, passes)
+        cuts.append(lost(graph, part, 4))
+    by_chance = 1 - ((room / room.sum()) ** 2).sum()
+    assert cuts[1] < cuts[0] < 0.9 * by_chance
+
+
+def test_the_first_way_that_fits_is_chosen_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "private_bytes", lambda: 10**6)
+    graph = planted(3_000, 30_000, seed=2).graph
+    projected = ways.choose(graph, 10**9).projected
+    assert list(projected) == ["kaminpar", COMPRESSED, STREAMING]
+    assert sorted(projected.values(), reverse=True) == list(projected.values())
+    for name, size in projected.items():
+        assert ways.choose(graph, 10**6 + size).partitioner == name
+    least = projected[STREAMING]
+    with pytest.raises(InfeasibleError, match=f"--coordinator-memory {-(-(10**6 + least) // 10**6)}MB"):
+        ways.choose(graph, 10**6 + least - 1)
+    decomposer, limits = prepare(graph, Plan(parts=3, coordinator_memory=10**6 + least))
+    assert any("chosen: streaming" in notice for notice in decomposer.decompose(graph, limits).notices)
+
+
+def test_a_partitioner_that_was_asked_for_is_not_overruled() -> None:
+    graph = planted(300, 1_000, seed=2).graph
+    decomposer, _ = prepare(graph, Plan(parts=3, partitioner="metis", coordinator_memory="900GB"))
+    assert isinstance(decomposer, AnchorDecomposer)
+    assert decomposer.partitioner == "metis"
+
+
+# The whole way of the coordinator in a process that the system refuses more private memory than that.
+CAPPED = """
+import sys
+from pathlib import Path
+import numpy as np
+from parge.cli.ending import rehearse
+from parge.graph.read import read
+from parge.memory import limit_memory, private_bytes, return_freed_memory
+from parge.plan import Plan, prepare
+from parge.storage import MEMORY, beside
+
+path, room, in_files = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "files"
+return_freed_memory()
+rehearse()
+limit = private_bytes() + room
+limit_memory(limit)
+graph = read(path, coordinator_memory=limit if in_files else None, scratch=path.parent)
+assert (beside(graph.indices) is MEMORY) != in_files
+strategy = "alternating" if graph.weights is None else "random"  # one split, for time
+plan = Plan(capacities=[12_000, 15_000, 25_000], anchors=1_000, anchor_strategy=strategy, coordinator_memory=limit)
+decomposer, limits = prepare(graph, plan)
+assert decomposer.choice.partitioner == "streaming", decomposer.choice
+found = decomposer.decompose(graph, limits)
+edges = [found.subgraph(i).n_edges for i in range(3)]
+assert edges == found.edges.tolist()
+np.savez(path.with_suffix(".npz"), part=found.part, anchors=found.anchors, edges=found.edges, n_lost=found.n_lost)
+"""
+
+
+@pytest.mark.parametrize("names", ["integers", "strings, weighted"])
+def test_the_coordinator_keeps_under_a_quarter_of_the_graph(tmp_path: Path, names: str) -> None:
+    n, m = 40_000, 4_000_000
+    source, target = np.random.default_rng(4).integers(0, n, (2, m), dtype=np.int32)
+    columns = [pa.array(ends) for ends in (source, target)]
+    size = 8 * n + 2 * 4 * m
+    if names != "integers":
+        dictionary = pa.array([f"vertex-{v:06d}" for v in range(n)])
+        columns = [pa.DictionaryArray.from_arrays(column, dictionary).cast(pa.string()) for column in columns]
+        columns.append(pa.array(np.full(m, 2.5, np.float32)))
+        size += 2 * 4 * m
+    path = tmp_path / "g.parquet"
+    pq.write_table(pa.table(columns, ["source", "target", "weight"][: len(columns)]), path, row_group_size=2**17)
+
+    def run(where: str) -> "subprocess.CompletedProcess[str]":
+        line = [sys.executable, "-c", CAPPED, str(path), str(size // 4), where]
+        small = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.run(line, env={**os.environ, **small}, capture_output=True, text=True, check=False)
+
+    done = run("files")
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = np.load(path.with_suffix(".npz"))
+    part, anchors = found["part"], found["anchors"]
+    is_anchor = np.zeros(n, np.bool_)
+    is_anchor[anchors] = True
+    sizes = np.bincount(part[~is_anchor], minlength=3) + anchors.size
+    assert (sizes <= [12_000, 15_000, 25_000]).all()
+    keys = np.unique(np.minimum(source, target).astype(np.int64) * n + np.maximum(source, target))
+    u, v = keys // n, keys % n
+    u, v = u[u != v], v[u != v]
+    cut = ~is_anchor[u] & ~is_anchor[v] & (part[u] != part[v])
+    assert cut.sum() == found["n_lost"]
+    inside = [((part[u] == i) | is_anchor[u]) & ((part[v] == i) | is_anchor[v]) for i in range(3)]
+    assert [int(edges.sum()) for edges in inside] == found["edges"].tolist()
+    if names == "integers":
+        refused = run("memory")
+        assert refused.returncode != 0
+        assert "Memory" in refused.stderr
