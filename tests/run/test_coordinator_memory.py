@@ -51,7 +51,7 @@ def test_embedding_under_the_limit_gives_the_same_file(place: Path, cap: int) ->
 def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int) -> None:
     script = (
         "import sys, numpy as np, parge.pipeline; from parge.cli.main import run\n"
-        "parge.pipeline.scratch_matrix = lambda path, shape: np.ones(shape, np.float32)\n"
+        "parge.pipeline.scratch_matrix = lambda path, shape, dtype=np.float32: np.ones(shape, dtype)\n"
         f"sys.exit(run(['reconcile', 'run', '-o', 'y.npy', '--coordinator-memory', '{cap}MB']))\n"
     )
     done = subprocess.run(
