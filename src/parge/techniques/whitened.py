@@ -60,7 +60,7 @@ class Whitened(Technique):
     refine: ClassVar[str] = "settle"
 
     rounds: int = 40
-    tolerance: float = 0.002
+    tolerance: float = 0.0005
     seed: int = 0
 
     def __post_init__(self) -> None:
