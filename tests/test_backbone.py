@@ -1,7 +1,9 @@
 """The backbone: lumped subgraphs within their limits, one space before training, same bits on every way."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +14,14 @@ from hypothesis import strategies as st
 import parge
 from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
-from parge.graph.generate import planted, tree
+from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps, lumped
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
-from parge.plan import prepare
+from parge.plan import decompose, prepare
 from parge.seeds import stream
 from parge.techniques import backbone
 from parge.testing.graphs import graphs
@@ -215,3 +217,24 @@ def test_edges_that_nobody_sees_are_counted() -> None:
 def test_nothing_is_said_of_rotations_where_nothing_is_rotated() -> None:
     found = parge.embed(GRAPH, plan(anchors=0))
     assert not [warning for warning in found.report["warnings"] if "rotation" in warning]
+
+
+def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp_path: Path) -> None:
+    def decided(graph: parge.Graph = GRAPH, **fields: Any) -> str:
+        found = decompose(graph, replace(plan(**fields), reconcile=None))
+        assert (found[1].surroundings is not None) == (found[0].reconcile == "backbone")
+        return str(found[0].reconcile)
+
+    assert decided() == "backbone"
+    assert decided(parts=None, capacities=[380] * 4) == "consensus"  # feasible for rotations alone
+    assert decided(ring_of_cliques(6, 10)) == "consensus"  # too small to be lumped
+    assert decided(parts=1) == "consensus"
+    assert decided(technique="hope") == "consensus"
+    assert decided(technique="sgc") == "none"
+    with pytest.raises(InfeasibleError):
+        decided(parts=None, capacities=[100] * 4)
+    # A run that auto decided is taken up as it was decided.
+    auto = replace(plan(), reconcile="auto")
+    first = parge.embed(GRAPH, auto, run_dir=tmp_path / "run")
+    again = parge.embed(GRAPH, auto, run_dir=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(first.vectors, again.vectors)

@@ -70,7 +70,7 @@ def test_report_has_the_contract_s_keys() -> None:
     assert {"vertices", "edges", "dim", "anchors", "lost_edges", "parts", "seconds"} <= set(report)
     wanted = {"vertices", "capacity", "edges", "projected_bytes", "peak_bytes", "seconds"}
     assert all(wanted <= set(part) for part in report["parts"])
-    assert set(report["seconds"]) == {"decompose", "embed", "reconcile", "refine", "total"}
+    assert {"decompose", "embed", "reconcile", "refine", "total"} <= set(report["seconds"])
     assert [part["capacity"] for part in report["parts"]] == [150, 150, 200]
     assert all(part["vertices"] <= part["capacity"] for part in report["parts"])
 

@@ -10,6 +10,7 @@ from parge.decompose.capacity import Limits, anchor_count, check_feasible, check
 from parge.engine.base import Engine
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
+from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.memory import parse_bytes
 from parge.reconcile.registry import reconcilers
@@ -19,6 +20,7 @@ from parge.techniques.resolve import resolve
 
 if TYPE_CHECKING:
     from parge.decompose.base import Decomposer
+    from parge.decompose.decomposition import Decomposition
 
 # What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
 PRESETS: dict[str, dict[str, str]] = {
@@ -26,7 +28,7 @@ PRESETS: dict[str, dict[str, str]] = {
         "anchors": "auto",
         "anchor_strategy": "alternating",
         "partitioner": "kaminpar",
-        "reconcile": "consensus",
+        "reconcile": "auto",
         "refine": "auto",
     },
     "paper": {
@@ -65,7 +67,8 @@ class Plan:
         kaminpar, kaminpar-compressed, metis, streaming or random.
     reconcile : str
         consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
-        techniques: every worker holds the rest of the graph in lumps, within its limit).
+        techniques: every worker holds the rest of the graph in lumps, within its limit). auto is backbone where the
+        technique knows one and the limits have room for it, none where spaces agree by construction, else consensus.
     refine : str
         The pass over the whole graph after the merge: whiten, settle, propagate, subspace or none; auto is the
         technique's own, and none for a single part, which has nothing to mend.
@@ -157,16 +160,23 @@ class Plan:
             return replace(self, memory=self.make_engine().worker_memory()).resolved
         decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
         technique = resolve(self.technique)
-        if technique.aligned and self.reconcile is None:
+        if technique.aligned and self.reconcile in (None, "auto"):
             decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
+        elif decided.get("reconcile", self.reconcile) == "auto" and (self.n_parts == 1 or not technique.has_backbone):
+            decided["reconcile"] = "consensus"
         if decided.get("refine", self.refine) == "auto":
             decided["refine"] = technique.refine if self.n_parts > 1 else "none"
         plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
         refiners.get(str(plan.refine))().check(technique)
         if plan.reconcile == "backbone":
             _check_backbone(plan, technique)
-        reconcilers.check(str(plan.reconcile))
+        if plan.reconcile != "auto":
+            reconcilers.check(str(plan.reconcile))
         return plan
+
+    def reconciled_by(self, reconciler: str) -> "Plan":
+        """The same plan with another reconciler, every field decided."""
+        return replace(self, reconcile=reconciler).resolved
 
     def make_engine(self) -> Engine:
         """Return the engine that runs the subgraphs."""
@@ -177,8 +187,44 @@ class Plan:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
 
 
+def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> tuple[Plan, "Decomposition"]:
+    """Return the plan with every field decided for this graph, and the graph decomposed accordingly."""
+    last = InfeasibleError("no plan was tried")
+    for candidate in candidates(graph, plan):
+        try:
+            decomposer, limits = prepare(graph, candidate)
+            return candidate, decomposer.decompose(graph, limits, tell=tell)
+        except InfeasibleError as error:
+            last = error
+    raise last
+
+
+def candidates(graph: Graph, plan: Plan) -> list[Plan]:
+    """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
+
+    A graph under four vertices a dimension is not lumped: its backbone would be most of it.
+    """
+    plan = plan.resolved
+    if plan.reconcile != "auto":
+        return [plan]
+    has_room = plan.technique.backbone_size(graph) >= 2 * plan.technique.dim
+    return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
+
+
+def check(graph: Graph, plan: Plan) -> None:
+    """Raise where a plan cannot be kept, as far as that can be told without work."""
+    *first, last = candidates(graph, plan)
+    for candidate in first:
+        try:
+            prepare(graph, candidate)
+        except InfeasibleError:
+            continue
+        return
+    prepare(graph, last)
+
+
 def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
-    """Return how to decompose this graph under this plan, or refuse before any work is done."""
+    """Return how to decompose this graph under a plan that leaves nothing open, or refuse before any work is done."""
     plan = plan.resolved
     limit = plan.coordinator_limit()
     if limit is None or plan.partitioner != "kaminpar":
@@ -225,7 +271,7 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
 
 
 def _check_backbone(plan: Plan, technique: Technique) -> None:
-    if type(technique).prepare is Technique.prepare:
+    if not technique.has_backbone:
         raise InputError(
             f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
             "not: use consensus"

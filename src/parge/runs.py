@@ -6,7 +6,7 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
-from parge.plan import Plan, prepare
+from parge.plan import Plan, candidates, check, decompose
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.summary import footprint_of, summarise
 from parge.run import parts
@@ -168,7 +168,7 @@ def open_run(
     folder = RunFolder(Path(run_dir))
     _refuse_another(folder, resume)
     if not folder.exists:
-        prepare(graph, plan)  # a plan that cannot be kept leaves no folder behind
+        check(graph, plan)  # a plan that cannot be kept leaves no folder behind
     with folder.locked():
         _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
         yield _take_up(graph, plan, folder, listener) if folder.exists else _begin(graph, plan, folder, listener)
@@ -195,11 +195,9 @@ def _refuse_another(folder: RunFolder, resume: bool) -> None:
 
 
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
-    plan = plan.resolved
     begun = time.perf_counter()
     listener(Step("decompose"))
-    decomposer, limits = prepare(graph, plan)
-    decomposition = decomposer.decompose(graph, limits, tell=lambda step: listener(Step("decompose", step)))
+    plan, decomposition = decompose(graph, plan, tell=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     facts = PlanFacts(
@@ -216,14 +214,20 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     return Run(folder, plan, plan.technique, decomposition, facts.run, {"decompose": seconds}, choice=choice)
 
 
+def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
+    """Return the plan with what it left open as the run that is taken up decided it."""
+    found = candidates(graph, plan)
+    return next((candidate for candidate in found if candidate.reconcile == kept.get("reconcile")), found[0])
+
+
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
-    planned = folder.plan_facts().settings
+    kept = folder.plan_facts().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
-        plan = replace(plan, memory=planned.get("memory"))
-    plan = plan.resolved
+        plan = replace(plan, memory=kept.get("memory"))
+    plan = _as_decided(graph, plan, kept)
     settings = _settings(graph, plan)
-    check_same(planned, settings, folder.path)
+    check_same(kept, settings, folder.path)
     decomposition, facts = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)

@@ -21,7 +21,7 @@ from parge.evaluate.recovery import no_edge_leaves
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
 from parge.pipeline import embed
-from parge.plan import Plan, prepare
+from parge.plan import Plan, decompose
 from parge.techniques.adapt import adapt
 
 # Workers of `bound` where nobody says how many.
@@ -164,8 +164,7 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
 
 def _bounds_in_parts(graph: Graph, plan: Plan, **settings: Any) -> Bounds:
     """Embed in parts as planned, and bound the result; anchors and sizes are those of the decomposition."""
-    decomposer, limits = prepare(graph, plan)
-    decomposition = decomposer.decompose(graph, limits)  # the very one that embed makes: same plan, same answer
+    plan, decomposition = decompose(graph, plan)  # the very one that embed makes: same plan, same answer
     with run_progress() as listener:
         embedding = embed(graph, plan, listener=listener)
     return bounds(

@@ -111,7 +111,8 @@ def plan_options(function: F) -> F:
                 "--reconcile",
                 metavar="NAME",
                 help="How the spaces become one: consensus, orthogonal, linear, mlp, none; or backbone, for walk "
-                "techniques: one space before the workers begin.  [default: consensus]",
+                "techniques: one space before the workers begin; auto: backbone where there is room, else consensus.  "
+                "[default: auto]",
             ),
             click.option(
                 "--refine",

@@ -7,7 +7,7 @@ import click
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
-from parge.plan import prepare
+from parge.plan import decompose
 from parge.report.hints import hints
 
 
@@ -29,8 +29,7 @@ def command(as_json: bool, **options: Any) -> None:
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
         tell("reading the graph")
         graph = read_graph(options, plan)
-        decomposer, limits = prepare(graph, plan)
-        decomposition = decomposer.decompose(graph, limits, tell=tell)
+        plan, decomposition = decompose(graph, plan, tell=tell)
         from parge.report.summary import summarise  # compiled code: not needed to refuse a plan
 
         summary = summarise(decomposition, plan.resolved.technique)

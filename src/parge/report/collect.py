@@ -165,10 +165,10 @@ def _check_same_run(run: Run, embedding: Embedding) -> None:
         "vertices": (len(embedding), decomposition.graph.n_vertices),
         "dimensions": (embedding.dim, run.shape[1]),
         "edges": (told.get("edges"), decomposition.graph.n_edges),
-        "anchors": (told.get("anchors"), decomposition.anchors.size),
         "parts": (len(told["parts"]) if isinstance(told.get("parts"), list) else None, decomposition.n_parts),
         "as seed": (plan.get("seed") if isinstance(plan, dict) else None, run.plan.seed),
         "as technique": (told.get("technique"), run.technique.name),
+        "anchors": (told.get("anchors"), decomposition.anchors.size),
     }
     for name, (has, expected) in pairs.items():
         if has is not None and has != expected:

@@ -52,6 +52,11 @@ class Technique(ABC):
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
 
+    @property
+    def has_backbone(self) -> bool:
+        """Whether the technique prepares a backbone and embeds lumped subgraphs."""
+        return type(self).prepare is not Technique.prepare
+
     def backbone_size(self, graph: Graph) -> int:
         """Return how many lumps a graph is best seen as by every worker; 0 where the technique knows no backbone."""
         del graph
