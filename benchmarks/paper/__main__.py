@@ -30,13 +30,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="of Tables 1-3 on the paper's own data [default: 5]")
-    parser.add_argument(
-        "--fewer-seeds",
-        type=int,
-        default=1,
-        help="of Figures 3-5, and of data in the place of the paper's [default: 1]",
-    )
+    parser.add_argument("--seeds", type=int, default=5, help="of every cell [default: 5]")
     parser.add_argument("--quick", action="store_true", help="one seed on small generated graphs, in a new folder")
     parser.add_argument("--only", choices=EXPERIMENTS, help="one experiment; by default all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the data sets")
@@ -50,7 +44,7 @@ def main() -> None:
     if not given.tables_only:
         for name in [given.only] if given.only else EXPERIMENTS:
             for data in _data(name, given.data, quick=given.quick):
-                seeds = 1 if given.quick else given.fewer_seeds if data.note or name == "parallelism" else given.seeds
+                seeds = 1 if given.quick else given.seeds
                 extra = {"alone": partial(locked, given.lock)} if name == "parallelism" else {}
                 getattr(experiments, name)(data, settings, seeds, out, tell, **extra)
     if given.quick:
