@@ -44,7 +44,8 @@ def named_graph(n_vertices: int = 240, *, seed: int = 3) -> Graph:
 
 
 def plan(**fields: Any) -> parge.Plan:
-    return parge.Plan(**{"technique": TECHNIQUE, "parts": 3, "engine": "serial", "seed": 5, **fields})
+    told = {"technique": TECHNIQUE, "parts": 3, "reconcile": "consensus", "engine": "serial", "seed": 5}
+    return parge.Plan(**{**told, **fields})
 
 
 def keep_run(graph: Graph, folder: Path, **fields: Any) -> Path:

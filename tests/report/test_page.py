@@ -112,6 +112,17 @@ def test_the_embedding_is_drawn_where_it_was_refined(graph: Graph, kept: Path, t
     assert flat != data_of(refined)["projections"][0]["views"]["after"]
 
 
+def test_spaces_that_are_one_are_drawn_once(graph: Graph, tmp_path: Path) -> None:
+    folder = keep_run(graph, tmp_path / "run", reconcile="backbone")
+    page = write_report(folder, tmp_path / "one.html")
+    assert data_of(page)["views"] == ["together"]
+    assert "One space from the start" in page.read_text()
+    assert "Watch them move" not in page.read_text()
+    refined = parge.embed(graph, plan(reconcile="backbone"))
+    page = write_report(folder, tmp_path / "two.html", embedding=refined)
+    assert data_of(page)["views"] == ["together", "written"]
+
+
 def test_one_part_has_one_picture_and_no_reconciling(tmp_path: Path) -> None:
     page = write_report(keep_run(named_graph(60), tmp_path / "run", parts=1), tmp_path / "one.html")
     assert data_of(page)["views"] == ["after"]

@@ -184,14 +184,15 @@ def _shown(value: Any) -> str:
 
 def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
     ids = run.decomposition.graph.outside_ids
-    vectors = {"before": sample.before, "after": sample.after}
+    is_one = run.decomposition.n_parts > 1 and not _differs(sample.before, sample.after)
+    vectors = {"together": sample.after} if is_one else {"before": sample.before, "after": sample.after}
     if embedding is not None:
         written = embedding.rows(ids[sample.vertices])[sample.place]
         if _differs(written[~sample.is_copy], sample.after[~sample.is_copy]):
             vectors["written"] = written
     if run.decomposition.n_parts == 1:
         vectors = {"after": vectors.get("written", sample.after)}
-    titles = {"before": "Before", "after": "After", "written": "As written"}
+    titles = {"before": "Before", "after": "After", "together": "As embedded", "written": "As written"}
     own = ~sample.is_copy
     views = [MapView(key, titles[key], same_part_share(rows[own], sample.part[own])) for key, rows in vectors.items()]
     return Atlas(

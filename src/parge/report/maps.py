@@ -17,8 +17,12 @@ _ROUNDS = 6
 _CAPTIONS = {
     "before": "local vectors, stacked as they came",
     "after": "mapped into one space",
+    "together": "local vectors, which are in one space already",
     "written": "as the file has them, after the finishing pass",
 }
+
+
+_WATCH = "Watch them move"
 
 
 def panels(atlas: Atlas) -> Markup:
@@ -33,7 +37,8 @@ def _panel(atlas: Atlas, number: int, view: MapView, *, by: str) -> Markup:
     projection = atlas.projections[0]
     plane = projection.views[number]
     caption = [tag("b", view.title if by == "part" else f"{view.title}, by label"), " "]
-    caption.append(tag("span", _CAPTIONS[view.key] if len(atlas.views) > 1 else "coloured by " + by))
+    told = len(atlas.views) > 1 or view.key == "together"
+    caption.append(tag("span", _CAPTIONS[view.key] if told else "coloured by " + by))
     if projection.explained:
         shown = f"{projection.name}, {projection.explained[number]:.0%} of the variance"
         caption.append(tag("small", shown, data_projection=projection.name))
@@ -117,7 +122,7 @@ def controls(atlas: Atlas) -> Markup:
     """Return what switches views and colours; hidden until the script that they need is there."""
     keys = [(view.key, f"{view.title} alone") for view in atlas.views]
     several = len(atlas.views) > 1
-    show = [("all", "Side by side"), *keys, ("watch", "Watch them meet")] if several else []
+    show = [("all", "Side by side"), *keys, ("watch", _WATCH)] if several else []
     by = [("part", "part"), ("label", "label")] if atlas.labels is not None else []
     maps = [(str(i), projection.name) for i, projection in enumerate(atlas.projections)]
     joins = tag("label", tag("input", type="checkbox", id="links", checked=True), "join the copies of an anchor")
@@ -154,7 +159,7 @@ def watch_panel(atlas: Atlas) -> Markup | None:
         "figure",
         tag(
             "figcaption",
-            tag("b", "Watch them meet"),
+            tag("b", _WATCH),
             " ",
             tag("span", "the way between the two pictures is drawn straight"),
         ),
