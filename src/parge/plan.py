@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
 from parge.engine.base import Engine
@@ -187,13 +187,21 @@ class Plan:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
 
 
-def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> tuple[Plan, "Decomposition"]:
-    """Return the plan with every field decided for this graph, and the graph decomposed accordingly."""
+class Decomposed(NamedTuple):
+    """A plan with every field decided for a graph, the graph decomposed accordingly, and by whom."""
+
+    plan: Plan
+    decomposition: "Decomposition"
+    decomposer: "Decomposer"
+
+
+def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> Decomposed:
+    """Decide what a plan leaves open, and decompose the graph; raise where no way keeps the limits."""
     last = InfeasibleError("no plan was tried")
     for candidate in candidates(graph, plan):
         try:
             decomposer, limits = prepare(graph, candidate)
-            return candidate, decomposer.decompose(graph, limits, tell=tell)
+            return Decomposed(candidate, decomposer.decompose(graph, limits, tell=tell), decomposer)
         except InfeasibleError as error:
             last = error
     raise last
@@ -207,8 +215,18 @@ def candidates(graph: Graph, plan: Plan) -> list[Plan]:
     plan = plan.resolved
     if plan.reconcile != "auto":
         return [plan]
-    has_room = plan.technique.backbone_size(graph) >= 2 * plan.technique.dim
+    has_room = plan.technique.backbone_size(graph) >= 2 * plan.technique.dim and _fits_coordinator(graph, plan)
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
+
+
+def _fits_coordinator(graph: Graph, plan: Plan) -> bool:
+    """Return whether the graph can be decomposed in the coordinator's memory; out of core it is not lumped."""
+    limit = plan.coordinator_limit()
+    if limit is None:
+        return True
+    from parge.decompose.ways import choose  # compiled code: not needed to refuse a plan
+
+    return choose(graph, limit).partitioner == "kaminpar"
 
 
 def check(graph: Graph, plan: Plan) -> None:

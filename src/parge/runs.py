@@ -197,7 +197,7 @@ def _refuse_another(folder: RunFolder, resume: bool) -> None:
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     begun = time.perf_counter()
     listener(Step("decompose"))
-    plan, decomposition = decompose(graph, plan, tell=lambda step: listener(Step("decompose", step)))
+    plan, decomposition, decomposer = decompose(graph, plan, tell=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     facts = PlanFacts(
@@ -215,9 +215,11 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
 
 
 def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
-    """Return the plan with what it left open as the run that is taken up decided it."""
-    found = candidates(graph, plan)
-    return next((candidate for candidate in found if candidate.reconcile == kept.get("reconcile")), found[0])
+    """Return the plan with what it left open as the run that is taken up decided it, whatever would be now."""
+    plan, decided = plan.resolved, kept.get("reconcile")
+    if plan.reconcile == "auto" and decided in ("backbone", "consensus"):
+        return plan.reconciled_by(str(decided))
+    return candidates(graph, plan)[0]
 
 
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:

@@ -164,7 +164,7 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
 
 def _bounds_in_parts(graph: Graph, plan: Plan, **settings: Any) -> Bounds:
     """Embed in parts as planned, and bound the result; anchors and sizes are those of the decomposition."""
-    plan, decomposition = decompose(graph, plan)  # the very one that embed makes: same plan, same answer
+    plan, decomposition, _ = decompose(graph, plan)  # the very one that embed makes: same plan, same answer
     with run_progress() as listener:
         embedding = embed(graph, plan, listener=listener)
     return bounds(

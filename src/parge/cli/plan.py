@@ -29,7 +29,7 @@ def command(as_json: bool, **options: Any) -> None:
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
         tell("reading the graph")
         graph = read_graph(options, plan)
-        plan, decomposition = decompose(graph, plan, tell=tell)
+        plan, decomposition, _ = decompose(graph, plan, tell=tell)
         from parge.report.summary import summarise  # compiled code: not needed to refuse a plan
 
         summary = summarise(decomposition, plan.resolved.technique)

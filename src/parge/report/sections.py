@@ -119,9 +119,9 @@ def _map(findings: Findings) -> Section:
     elif atlas.views[0].key == "together":
         title = "One space from the start"
         words = (
-            "Every worker embeds its subgraph in a space that all of them share, so nothing has to be turned: the copies "
-            f"of an anchor lie on each other. Drawn are {few}, the same in every picture; {n_anchors} anchors are drawn "
-            "once a subgraph, as rings. The farthest few stand at the edge."
+            "Every worker embeds its subgraph in a space that all of them share, so nothing has to be turned: the "
+            f"copies of an anchor lie on each other. Drawn are {few}, the same in every picture; {n_anchors} anchors "
+            "are drawn once a subgraph, as rings. The farthest few stand at the edge."
         )
     else:
         title = "Many spaces, then one"
