@@ -184,7 +184,7 @@ def _shown(value: Any) -> str:
 
 def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
     ids = run.decomposition.graph.outside_ids
-    is_one = run.decomposition.n_parts > 1 and not _differs(sample.before, sample.after)
+    is_one = run.decomposition.n_parts > 1 and (run.plan.reconcile == "backbone" or run.technique.aligned)
     vectors = {"together": sample.after} if is_one else {"before": sample.before, "after": sample.after}
     if embedding is not None:
         written = embedding.rows(ids[sample.vertices])[sample.place]

@@ -114,15 +114,15 @@ def _map(findings: Findings) -> Section:
     n_copies = int(atlas.sample.is_copy.sum())
     n_anchors = n_copies // max(1, len(findings.parts))
     few = f"{len(atlas.names):,} of {findings.report['vertices']:,} vertices"
-    if len(atlas.views) == 1:
-        title, words = "The embedding", f"{few}, drawn in the plane of most variance."
-    elif atlas.views[0].key == "together":
+    if atlas.views[0].key == "together":
         title = "One space from the start"
         words = (
             "Every worker embeds its subgraph in a space that all of them share, so nothing has to be turned: the "
             f"copies of an anchor lie on each other. Drawn are {few}, the same in every picture; {n_anchors} anchors "
             "are drawn once a subgraph, as rings. The farthest few stand at the edge."
         )
+    elif len(atlas.views) == 1:
+        title, words = "The embedding", f"{few}, drawn in the plane of most variance."
     else:
         title = "Many spaces, then one"
         words = (
