@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import parge
+from parge.evaluate.labels import Labels
 from parge.graph.generate import planted
 from parge.techniques.resolve import describe, resolve, restore
 
@@ -110,3 +111,36 @@ def test_a_technique_of_ones_own_is_described_by_where_its_class_is(
     assert described == {"technique": "a_class_of_mine:Mine", "settings": {"dim": 8, "hops": 2, "seed": 0, "extra": 2}}
     assert restore(described) == mine
     assert describe(resolve(mine, {"extra": [1]})) is None  # no file carries that
+
+
+LARGER = planted(900, 6000, communities=4, mixing=0.2, seed=3)
+
+
+def micro_f1(technique: object, reconcile: str) -> tuple[float, parge.Embedding]:
+    """Return how well the labels are told from vectors in 4 parts."""
+    plan = parge.Plan(technique=technique, parts=4, anchors="10%", reconcile=reconcile, engine="serial", seed=1)
+    embedding = parge.embed(LARGER.graph, plan)
+    vertices = np.repeat(np.arange(900), np.diff(LARGER.labels.indptr))
+    labels = Labels.from_pairs(vertices, LARGER.labels.labels.astype(np.int64))
+    return parge.evaluate.classify(embedding, labels, repeats=5, seed=1).micro_f1.mean, embedding
+
+
+@pytest.mark.parametrize("kind", ["scikit-network", "function", "strangers"])
+def test_reconciling_is_no_worse_than_leaving_the_spaces_alone(kind: str) -> None:
+    if kind == "scikit-network":
+        technique: object = pytest.importorskip("sknetwork.embedding").Spectral(6)
+    else:
+        technique = {"function": propagated, "strangers": strangers}[kind]
+    (mapped, embedding), (alone, apart) = (micro_f1(technique, how) for how in ("consensus", "none"))
+    found = embedding.report["reconcile"]
+    assert mapped >= alone - 0.01, (mapped, alone)
+    if kind == "strangers":  # nothing to rotate: held-out anchors say so, and the spaces stay
+        assert found["gave_way"]
+        np.testing.assert_array_equal(embedding.vectors, apart.vectors)
+        assert any("left as they are" in warning for warning in embedding.report["warnings"])
+    else:
+        assert found["helped"]["held_out"] <= found["helped"]["before"]
+
+
+def strangers(csr, rng):  # type: ignore[no-untyped-def]
+    return rng.normal(size=(csr.shape[0], 6))

@@ -124,6 +124,14 @@ def show_report(report: dict[str, Any], path: Path) -> None:
         f"[bold]{report['vertices']:,}[/bold] vectors of {report['dim']} numbers: [bold]{escape(str(path))}[/bold]\n"
         f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}; {stages}"
     )
+    helped = report["reconcile"].get("helped")
+    if helped and report["reconcile"]["reconciler"] not in ("none", "backbone"):
+        out.print(
+            f"{report['reconcile']['reconciler']}: anchors off by {helped['before']:.0%} as computed, "
+            f"{helped['after']:.0%} as mapped, {helped['held_out']:.0%} where the map had not seen them"
+        )
+    if report.get("expected"):
+        out.print(escape(str(report["expected"]["words"])))
 
 
 def print_json(value: dict[str, Any]) -> None:

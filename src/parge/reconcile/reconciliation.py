@@ -4,10 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from parge.reconcile.base import Map, Reconciler
+from parge.reconcile.identity import Identity
 from parge.reconcile.registry import resolve
 from parge.reconcile.residuals import Residual, few_anchors, hardly_met, residuals
 from parge.typing import FloatArray
+
+# Reconcilers that give way where held-out anchors say that they do harm; the paper's own does what the paper did.
+_GIVE_WAY = {"consensus", "linear", "mlp"}
+
+# Held-out anchors must be nearer by this factor for the maps to stand: unrelated spaces gain as much by chance.
+_NEARER = 0.9
 
 
 @dataclass(frozen=True)
@@ -24,24 +33,65 @@ class Reconciliation:
         One a subgraph.
     warnings : tuple of str
         What a user should know before trusting the result.
+    gave_way : bool
+        Whether the spaces were left as they are, because anchors that were held out lie nearer so.
     """
 
     name: str
     maps: tuple[Map, ...]
     residuals: tuple[Residual, ...]
     warnings: tuple[str, ...] = ()
+    gave_way: bool = False
+
+    @property
+    def helped(self) -> dict[str, float] | None:
+        """How far anchors are off on average: as computed, as mapped, and as mapped without having been seen."""
+        seen = [r for r in self.residuals if r.held_out is not None]
+        if not seen:
+            return None
+        return {name: float(np.mean([getattr(r, name) for r in seen])) for name in ("before", "after", "held_out")}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name and the residuals as plain values."""
-        return {"reconciler": self.name, "residuals": [residual.to_json() for residual in self.residuals]}
+        """Return the name, the residuals and what the maps were good for, as plain values."""
+        return {
+            "reconciler": self.name,
+            "residuals": [residual.to_json() for residual in self.residuals],
+            "helped": self.helped,
+            "gave_way": self.gave_way,
+        }
 
 
 def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Reconciliation:
-    """Map the spaces of all subgraphs into one, given each one's anchor rows in the same order of anchors."""
+    """Map the spaces of all subgraphs into one, given each one's anchor rows in the same order of anchors.
+
+    Held-out anchors decide between the maps and none: where they lie farther off as mapped than as computed, the spaces
+    are left as they are, so that reconciling is no worse than not reconciling.
+    """
     chosen = resolve(reconciler)
     maps = chosen.maps(anchors)
     found = residuals(maps, anchors, reconciler=chosen)
-    warnings: tuple[str | None, ...] = ()
-    if len(anchors) > 1 and chosen.name not in {"none", "backbone"}:
-        warnings = (few_anchors(*anchors[0].shape), hardly_met(found))
-    return Reconciliation(chosen.name, maps, found, tuple(warning for warning in warnings if warning is not None))
+    if len(anchors) < 2 or chosen.name in {"none", "backbone"}:
+        return Reconciliation(chosen.name, maps, found)
+    few = few_anchors(*anchors[0].shape)
+    if chosen.name in _GIVE_WAY and (off := _harm(found)) is not None:
+        plain, apart = Identity(), hardly_met(found)
+        found = residuals(plain.maps(anchors), anchors, reconciler=plain)
+        left = (
+            f"{chosen.name} would take anchors that it has not seen from {off[0]:.0%} off to {off[1]:.0%}: the spaces "
+            "were left as they are"
+        )
+        return Reconciliation(chosen.name, plain.maps(anchors), found, _given(few, left, apart), gave_way=True)
+    return Reconciliation(chosen.name, maps, found, _given(few, hardly_met(found)))
+
+
+def _harm(found: Sequence[Residual]) -> tuple[float, float] | None:
+    """Return how far anchors are off as computed and as mapped unseen, where the maps are no gain."""
+    pairs = [(r.before, r.held_out) for r in found if r.held_out is not None]
+    if not pairs:
+        return None
+    before, unseen = (float(np.mean(side)) for side in zip(*pairs, strict=True))
+    return (before, unseen) if unseen > _NEARER * before else None
+
+
+def _given(*warnings: str | None) -> tuple[str, ...]:
+    return tuple(warning for warning in warnings if warning is not None)
