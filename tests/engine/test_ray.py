@@ -5,7 +5,9 @@ import json
 import os
 import secrets
 import signal
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,10 @@ from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
 from parge.errors import InputError, PargeError
 from parge.events import Event, Part
 from parge.graph.generate import planted
+from parge.graph.subgraph import Subgraph
+from parge.techniques.base import silent
 from parge.testing.engine import EngineContract, leave_pid_and_sleep
+from parge.typing import FloatArray
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'parge[ray]'")
@@ -130,26 +135,43 @@ def test_memory_auto_is_what_the_nodes_have(tmp_path: Path, capsys: pytest.Captu
     assert budgets == sorted((size - ATTENDANT_BYTES for size in MEMORY.values()), reverse=True)
 
 
+@dataclass(frozen=True)
+class WaitingToBeKilled(parge.DeepWalk):
+    """DeepWalk that gets no further than its beginning, the first time it is at subgraph 0."""
+
+    folder: str = ""
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
+        mark = Path(self.folder) / "begun"
+        if subgraph.index == 0 and not mark.exists():
+            mark.touch()
+            progress(0.5)
+            time.sleep(300)
+        return super().embed(subgraph, rng, progress=progress)
+
+
 @needs_ray
 def test_a_node_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(cluster: Any, tmp_path: Path) -> None:
     graph = planted(800, 4000, seed=3).graph
-    plan = {"technique": parge.DeepWalk(dim=16, walks=40), "parts": 2, "reconcile": "backbone", "seed": 5}
-    expected = parge.embed(graph, parge.Plan(**plan, engine="serial"))
-    largest = int(np.argmax([part["projected_bytes"] for part in expected.report["parts"]]))
+    plan = {"capacities": [600, 500], "reconcile": "backbone", "seed": 5}
+    technique = {"dim": 16, "walks": 2}
+    expected = parge.embed(graph, parge.Plan(parge.DeepWalk(**technique), **plan, engine="serial"))
+    waiting = WaitingToBeKilled(**technique, folder=str(tmp_path))
     (victim,) = (node for node in cluster.worker_nodes if node._ray_params.node_name == "small")
-    killed = []
+    shares: list[float] = []
 
     def kill(event: Event) -> None:
-        """Kill the node that has the least memory, and so gets the largest subgraph, while it is at work on that."""
-        if not killed and isinstance(event, Part) and event.index == largest and 0 < event.share < 1:
-            killed.append(event.share)
-            cluster.remove_node(victim, allow_graceful=False)
+        """Kill the node with the least memory: it has got the first subgraph, the largest."""
+        if isinstance(event, Part) and event.index == 0:
+            if event.share == 0.5 and 0.5 not in shares:
+                cluster.remove_node(victim, allow_graceful=False)
+            shares.append(event.share)
 
-    found = parge.embed(graph, parge.Plan(**plan, engine="ray"), run_dir=tmp_path / "run", listener=kill)
-    assert killed
+    found = parge.embed(graph, parge.Plan(waiting, **plan, engine="ray"), run_dir=tmp_path / "run", listener=kill)
+    assert 0.5 in shares
     assert found.vectors.tobytes() == expected.vectors.tobytes()
     (words,) = found.report["retries"]
-    assert f"the worker of subgraph {largest} on small was lost" in words
+    assert words.startswith("the worker of subgraph 0 on small was lost")
 
 
 def test_without_ray_one_line_says_how_to_install_it(

@@ -147,12 +147,14 @@ def test_a_host_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(tmp_p
     graph = planted(800, 4000, seed=3).graph
     parge.write(graph, tmp_path / "graph.txt")
     memory = [size - ATTENDANT_BYTES for size in MEMORY.values() if size]
-    plan = parge.Plan(technique=parge.DeepWalk(dim=16, walks=80), memory=memory, seed=5, engine="serial")
+    plan = parge.Plan(technique=parge.DeepWalk(dim=16, walks=300), memory=memory, seed=5, engine="serial")
     parge.embed(parge.read(tmp_path / "graph.txt"), plan).save(tmp_path / "expected.npy")
     with _hosts() as (folder, hosts):
         inside = hosts["head"].at(folder)
         shutil.copy(tmp_path / "graph.txt", inside)
-        line = f"embed {folder}/graph.txt -o {folder}/found.npy --dim 16 --param walks=80 --memory auto --seed 5 --json"
+        line = (
+            f"embed {folder}/graph.txt -o {folder}/found.npy --dim 16 --param walks=300 --memory auto --seed 5 --json"
+        )
         where = f"--engine ray --address {HEAD} --run-dir {folder}/run"
         driver = hosts["head"].start(*PARGE, *line.split(), *where.split())
         _wait_until_at_work(inside / "run", driver)

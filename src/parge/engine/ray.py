@@ -30,7 +30,7 @@ from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.errors import InputError, PargeError
 from parge.memory import format_bytes
 
-# Ray's own process beside each task, which hands files over and looks after ours: 90 MB were measured.
+# Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
 ATTENDANT_BYTES = 100_000_000
 
 _POLL_SECONDS = 0.05  # how often a worker is looked at, on its node
@@ -40,8 +40,16 @@ _GREETING_SECONDS = 60.0  # a node that does not answer for that long is not use
 _CANCEL_SECONDS = 10.0  # time for a worker to end its process and remove its files
 _CONNECT_SECONDS = 5.0
 
-# A node that has just lost the worker of a task gets it again only after this: time to be found dead.
+# Ray reports nothing home, and says nothing that we do not say ourselves.
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+# A node that has lost the worker of a task gets it again only after this. One that Ray itself calls gone is in the
+# list of nodes until it has missed its heartbeats, half a minute later.
 _SHUN_SECONDS = 2.0
+_SHUN_GONE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,8 @@ class Ray(Engine):
 @contextmanager
 def _joined(address: str | None) -> Iterator[Any]:
     """Yield Ray, connected; a connection that the caller has made is used and left alone."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)  # before the import: Ray's compiled part looks once
     import ray
 
     if ray.is_initialized():
@@ -122,8 +132,6 @@ def _joined(address: str | None) -> Iterator[Any]:
     _check_address(address or os.environ.get("RAY_ADDRESS"))
     # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is told by us.
     logging.getLogger("ray").setLevel(logging.ERROR)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     with _own_signals():
         try:
             ray.init(
@@ -131,7 +139,7 @@ def _joined(address: str | None) -> Iterator[Any]:
             )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             ray.shutdown()
-            raise PargeError(f"the Ray cluster {address or ''} could not be joined: {_first_line(error)}") from error
+            raise PargeError(_why_not_joined(address or os.environ.get("RAY_ADDRESS", ""), error)) from error
         ray._private.worker._worker_logs_enabled = False  # the only switch for what the cluster prints here
     try:
         yield ray
@@ -165,6 +173,22 @@ def _check_address(address: str | None) -> None:
         raise InputError(
             f"no Ray cluster answers at {address} ({error}); start one there by: ray start --head --port {port}"
         ) from error
+
+
+def _why_not_joined(address: str, error: BaseException) -> str:
+    """Return in one line why a cluster could not be joined, and what to do, as far as Ray's words tell."""
+    what, said = f"the Ray cluster {address}".rstrip(), f"{error} {error.__cause__}"
+    if "AuthToken" in said or "AuthenticationError" in said:
+        return (
+            f"{what} asks for its token: set RAY_AUTH_MODE=token here, and copy ~/.ray/auth_token from the machine "
+            "where the cluster was started"
+        )
+    if "No node info found" in said:
+        return (
+            f"{what} does not know this machine: join it first by ray start --address={address} (with --num-cpus=0 "
+            "nothing is embedded here)"
+        )
+    return f"{what} could not be joined: {_first_line(error)}"
 
 
 def _first_line(error: BaseException) -> str:
@@ -432,12 +456,14 @@ class _Schedule:
         why = f"the worker of {task.label} on {sent.node.name} was lost ({_reason(self.ray, error)})"
         self.lost[task.key] = why
         if begun < most:
-            self._begin_again(sent, f"{why}; attempt {begun + 1} of {most}")
+            gone = isinstance(error, _gone(self.ray))
+            words = f"{why}; attempt {begun + 1} of {most}"
+            self._begin_again(sent, words, _SHUN_GONE_SECONDS if gone else _SHUN_SECONDS)
             return None
         return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
 
-    def _begin_again(self, sent: _Sent, words: str) -> None:
-        self.shunned[sent.task.key, sent.node.id] = time.monotonic() + _SHUN_SECONDS
+    def _begin_again(self, sent: _Sent, words: str, shun: float = _SHUN_SECONDS) -> None:
+        self.shunned[sent.task.key, sent.node.id] = time.monotonic() + shun
         sent.task.on_retry(words)
 
     def _there_is(self) -> str:
@@ -484,6 +510,10 @@ def _fits_any(task: Task, nodes: Sequence[Node]) -> bool:
     return any(_needs(task) <= node.memory for node in nodes)
 
 
+def _gone(ray: Any) -> tuple[type[BaseException], ...]:
+    return (ray.exceptions.NodeDiedError, ray.exceptions.TaskUnschedulableError)
+
+
 def _reason(ray: Any, error: BaseException) -> str:
     """Return in a few words why Ray says that a worker is gone."""
     known = ray.exceptions
@@ -491,6 +521,8 @@ def _reason(ray: Any, error: BaseException) -> str:
         return "Ray ended it because the node was short of memory"
     if isinstance(error, known.WorkerCrashedError):
         return "its process died, or its node did"
+    if isinstance(error, _gone(ray)):
+        return "its node is gone"
     if isinstance(error, known.ObjectLostError):
         return "what it answered was lost with its node"
     if isinstance(error, known.RayTaskError):
