@@ -9,7 +9,7 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 
-.PHONY: bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg clean
+.PHONY: bench-quality bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -76,6 +76,10 @@ bench-pip: $(BIN)/.installed
 # DeepWalk in 8 parts against the whole graph, rotated and around a backbone, refined and not.
 bench-backbone: $(BIN)/.installed
 	$(BIN)/python benchmarks/backbone_keeps_quality.py
+
+# Parts against the whole graph: techniques, methods, 1 to 32 parts; hours, but it goes on where it stopped.
+bench-quality: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.quality_against_whole_graph --seeds $(SEEDS) $(if $(ONLY),--graphs $(ONLY))
 
 # The paper's tables and figures: over an hour, but it goes on where it stopped; QUICK=1 tries it in two minutes.
 bench-paper: $(BIN)/.installed

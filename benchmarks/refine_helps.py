@@ -23,7 +23,12 @@ import parge
 from parge.graph.generate import planted, tree, write_labels
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-PASSES = {"deepwalk": "whiten", "hope": "subspace"}
+PASSES = {
+    "deepwalk": ("whiten",),
+    "hope": ("subspace",),
+    "netmf": ("propagate", "whiten", "settle"),
+    "prone": ("propagate", "whiten", "settle"),
+}
 
 
 def graphs(folder: Path, names: list[str]) -> Iterator[tuple[str, parge.Graph, Path]]:
@@ -46,7 +51,7 @@ def graphs(folder: Path, names: list[str]) -> Iterator[tuple[str, parge.Graph, P
 def scores(graph: parge.Graph, labels: Path, technique: str, seed: int) -> dict[str, float]:
     found = {}
     for parts in (1, 8):
-        for refine in ("none", PASSES[technique]):
+        for refine in ("none", *PASSES[technique]):
             begun = time.process_time()
             plan = parge.Plan(technique=technique, parts=parts, refine=refine, engine="serial", seed=seed)
             embedding = parge.embed(graph, plan)
@@ -63,12 +68,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", action="append", default=[], help="A graph; repeatable.")
-    parser.add_argument("--technique", action="append", choices=list(PASSES), help="Repeatable; all by default.")
+    parser.add_argument(
+        "--technique", action="append", choices=list(PASSES), help="Repeatable; deepwalk and hope by default."
+    )
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         for name, graph, labels in graphs(Path(folder), options.only):
-            for technique in options.technique or PASSES:
+            for technique in options.technique or ("deepwalk", "hope"):
                 runs = [scores(graph, labels, technique, seed) for seed in range(1, options.seeds + 1)]
                 row = {key: [float(np.mean(v)), float(np.std(v))] for key in runs[0] if (v := [r[key] for r in runs])}
                 rows.append({"graph": name, "technique": technique, "seeds": options.seeds, **row})

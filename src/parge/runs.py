@@ -25,6 +25,7 @@ from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
 from parge.plan import Plan, candidates, check, decompose
 from parge.reconcile.reconciliation import Reconciliation
+from parge.report.expected import expected_loss
 from parge.report.summary import footprint_of, summarise
 from parge.run import parts
 from parge.run.arrays import DamagedError
@@ -133,6 +134,7 @@ class Run:
         out["coordinator"] = {"peak_bytes": peak_bytes(), **self.choice}
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
+        out["expected"] = expected_loss(out)
         return out
 
 

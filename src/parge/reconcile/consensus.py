@@ -13,8 +13,9 @@ from parge.reconcile.procrustes import choose_pivot, rotation
 from parge.reconcile.products import Products, products
 from parge.typing import FloatArray
 
-# Relative gain of a round under which the rounds stop; 1e-12 changed residuals by 1e-6 and took twice as long.
-_TOLERANCE = 1e-7
+# Relative gain of a round under which the rounds stop. On vectors of ProNE in 8 parts (a tree, a planted graph) 1e-7
+# took 60 rounds and this 10 and 6, with residuals of .8414 and .8418, .4460 and .4465.
+_TOLERANCE = 1e-4
 _MOST_ROUNDS = 60
 
 

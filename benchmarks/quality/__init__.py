@@ -1,0 +1,1 @@
+"""How good parts are beside the whole graph: cells, tables and the plot of docs/quality.md."""

@@ -1,0 +1,57 @@
+"""What is compared: techniques, ways to compute them in parts, and the pass that both sides get."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import parge
+from parge.techniques.resolve import resolve
+
+TECHNIQUES = ("deepwalk", "node2vec", "line", "hope", "netmf", "prone", "sgc", "closedform", "whitened")
+TITLES = {
+    "deepwalk": "DeepWalk",
+    "node2vec": "node2vec",
+    "line": "LINE",
+    "hope": "HOPE",
+    "netmf": "NetMF",
+    "prone": "ProNE",
+    "sgc": "SGC",
+    "closedform": "closed form",
+    "whitened": "whitened",
+}
+
+# Techniques whose best method is a backbone; of the others it is the rotation, or nothing where spaces agree.
+AROUND_A_BACKBONE = ("deepwalk", "node2vec", "closedform")
+# node2vec at p = q = 1 is DeepWalk, bit for bit.
+SETTINGS: dict[str, dict[str, Any]] = {"node2vec": {"p": 0.5, "q": 2.0}}
+METHODS = ("centralised", "NoRecon", "paper", "rotation", "ours")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides a cell but its seed."""
+
+    dim: int = 128
+    repeats: int = 3
+    holdout: float = 0.5
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def plan(method: str, technique: str, n_parts: int, seed: int, settings: Settings, **how: Any) -> parge.Plan:
+    """Return how a technique is computed by a method, without a refine pass."""
+    rows: dict[str, dict[str, Any]] = {
+        "centralised": {"parts": 1},
+        "NoRecon": {"preset": "paper", "parts": n_parts, "reconcile": "none"},
+        "paper": {"preset": "paper", "parts": n_parts},
+        "rotation": {"parts": n_parts, "reconcile": "consensus"},
+        "ours": {"parts": n_parts},
+    }
+    what = resolve(technique, {"dim": settings.dim, **SETTINGS.get(technique, {})})
+    return parge.Plan(technique=what, seed=seed, refine="none", **rows[method], **{"engine": "serial", **how})
+
+
+def is_ours(technique: str, method: str) -> bool:
+    """Return whether a method is what `ours` does for this technique anyway."""
+    return method == "rotation" and technique not in AROUND_A_BACKBONE and not resolve(technique).aligned
