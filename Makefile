@@ -9,7 +9,7 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 
-.PHONY: bench-quality bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg clean
+.PHONY: bench-quality bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -69,6 +69,10 @@ $(VENV)-pbg/.installed:
 	$(PYTHON) -m venv $(VENV)-pbg
 	-$(VENV)-pbg/bin/python -m pip install --quiet torch==2.13.0 torchbiggraph==1.0.0 'setuptools<81'
 	touch $@
+
+# Planted graphs of 0.1 to 34.5 M edges: two hours of one core, but it goes on where it stopped.
+bench-scale: $(BIN)/.installed
+	$(BIN)/python benchmarks/scales_with_edges.py
 
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py

@@ -107,10 +107,15 @@ def _answer(target: str, arguments: str, answer: str, *imports: str) -> None:
     Path(answer).write_text(json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "value": value}))
 
 
+def labels_of(path: Path) -> Path:
+    """Return where the labels of a planted graph are, an array with one number a vertex."""
+    return path.with_suffix(".labels.npy")
+
+
 def planted_file(workdir: Path, n_vertices: int, n_edges: int, *, seed: int = 1) -> Path:
     """Return the edge list of a planted graph, made in a child unless an earlier run has left it in `workdir`."""
     path = workdir / f"planted-{n_vertices}-{n_edges}-{seed}.txt"
-    if not path.exists():
+    if not path.exists() or not labels_of(path).exists():
         workdir.mkdir(parents=True, exist_ok=True)
         made = measure_call("harness:write_planted", path=str(path), n_vertices=n_vertices, n_edges=n_edges, seed=seed)
         print(f"generated in {made.seconds:.0f} s, peak {gigabytes(made.peak_bytes)}: {path}", file=sys.stderr)
@@ -125,7 +130,9 @@ def write_planted(path: str, n_vertices: int, n_edges: int, seed: int) -> None:
 
     from parge.graph.generate import planted
 
-    graph = planted(n_vertices, n_edges, seed=seed).graph
+    made = planted(n_vertices, n_edges, seed=seed)
+    graph = made.graph
+    np.save(labels_of(Path(path)), made.labels.labels[made.labels.indptr[:-1]])
     plain = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     unfinished = Path(f"{path}.unfinished")
     schema = pa.schema([("source", pa.int32()), ("target", pa.int32())])
