@@ -149,9 +149,10 @@ def main() -> None:
         lines.append([name, f"{found['seconds']:.1f}", f"{found['bytes'] / 1e6:.0f} MB", f"{found['cut']:.3f}"])
     print("\n" + markdown_table(["splitting", "s of a core", "beside the rows", "cut"], lines))
 
-    told = measured("the whole way", "capped", n_vertices=n, room=max(size // 4, LEAST)).value
+    room = max(size // 4, LEAST)
+    told = measured("the whole way", "capped", n_vertices=n, room=room).value
     print(
-        f"\nwithin {max(size // 4, LEAST) / 1e6:.0f} MB beyond the {told['libraries'] / 1e6:.0f} MB of the libraries (RLIMIT_DATA): "
+        f"\nwithin {room / 1e6:.0f} MB beyond the {told['libraries'] / 1e6:.0f} MB of the libraries (RLIMIT_DATA): "
         f"{told['chosen']}\nsort {told['sort']:.0f} s, decompose {told['decompose']:.0f} s, cut out subgraphs "
         f"{told['cut out']:.0f} s of a core; lost edges {told['lost_edges']:.1%}"
     )

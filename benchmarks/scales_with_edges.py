@@ -18,6 +18,7 @@ import math
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,9 @@ def measure(workdir: Path, millions: float, arguments: argparse.Namespace) -> di
         shutil.rmtree(run, ignore_errors=True)
     plan = {"reconcile": arguments.reconcile, "refine": arguments.refine}
     first = steps("decompose", lambda: measure_call("scales_with_edges:decompose", run=str(run), **common, **plan))
-    workers = [steps(f"worker {i}", lambda i=i: _embed_part(run / "parts" / f"{i:03d}")) for i in range(8)]
+    with ThreadPoolExecutor(arguments.at_once) as pool:
+        names = [(f"worker {i}", run / "parts" / f"{i:03d}") for i in range(len(PROPORTIONS))]
+        workers = list(pool.map(lambda item: steps(item[0], lambda: _embed_part(item[1])), names))
     last = steps("finish", lambda: measure_call("scales_with_edges:finish", run=str(run), out=str(out)))
     refine = last["value"]["refined"]
     labels = str(labels_of(path))
@@ -361,6 +364,7 @@ def main() -> None:
     parser.add_argument("--reconcile", help="instead of the plan's own")
     parser.add_argument("--refine", help="instead of the technique's own")
     parser.add_argument("--whole-up-to", type=float, default=EDGES[-1], help="millions of edges embedded at once, too")
+    parser.add_argument("--at-once", type=int, default=1, help="workers embedded at a time")
     parser.add_argument("--workdir", type=Path, default=Path(tempfile.gettempdir()) / "parge-benchmarks")
     arguments = parser.parse_args()
     sizes = [float(text) for text in arguments.edges.split(",")]

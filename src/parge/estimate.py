@@ -205,7 +205,8 @@ def edges_among(question: Question, anchors: float, known: dict[str, float]) -> 
     Anchors are hubs. Where degrees follow a power law of exponent 2.5, the top share s of the vertices has s^(1/3) of
     all ends, so s^(2/3) of the edges have both ends there; the benchmark finds a little less.
     """
-    return known["anchor_edges"] * question.edges * (anchors / question.vertices) ** (2 / 3)
+    share: float = (anchors / question.vertices) ** (2 / 3)
+    return known["anchor_edges"] * question.edges * share
 
 
 def _anchors(question: Question, technique: Technique, known: dict[str, float]) -> float:
@@ -241,12 +242,15 @@ def _walk_share(technique: Technique) -> float:
     return share
 
 
-def _embed_seconds(technique: Technique, known: dict[str, float]) -> float:
-    name = f"embed_{technique.name}"
-    if name not in known:
-        measured = ", ".join(sorted(key.removeprefix("embed_") for key in known if key.startswith("embed_")))
+def _embed_seconds(question: Question, technique: Technique) -> float:
+    """Return the seconds of all workers: so much a vertex, or an edge, whichever the work grows with."""
+    known = constants()
+    found = known.get(f"embed_{technique.name}")
+    if found is None:
+        measured = ", ".join(sorted(name.removeprefix("embed_") for name in known if name.startswith("embed_")))
         raise InputError(f"nobody has measured {technique.name} at size; estimates are for {measured}")
-    return known[name] * _walk_share(technique)
+    count = question.edges if found.unit.startswith("seconds an edge") else question.vertices
+    return found.value * count * _walk_share(technique)
 
 
 def _stages(
@@ -264,11 +268,11 @@ def _stages(
     return (
         Stage("read", 1, known[read] * m, memory, how="in memory" if in_memory else "sorted in files"),
         Stage("decompose", 1, known[split] * m, memory, how="KaMinPar" if in_memory else "streaming partitioner"),
-        Stage("send parts", 1, known["write_parts"] * (own_edges * workers), network=folders),
+        Stage("send parts", 1, known["write_parts"] * m, network=folders),
         Stage(
             "embed",
             workers,
-            _embed_seconds(technique, known) * n / workers,
+            _embed_seconds(question, technique) / workers,
             one.fixed + one.per_vertex * own_vertices + one.per_edge * own_edges,
             how=technique.name,
         ),
@@ -290,7 +294,7 @@ def _breaks(question: Question, technique: Technique, known: dict[str, float]) -
             serial,
             DAY,
             duration,
-            "workers read and sort a slice of the file each, and stream it against shared counts of the parts (buffered "
+            "workers read and sort a slice of the file each and stream it against shared counts of the parts (buffered "
             "restreaming); the coordinator adds counts",
         ),
         (

@@ -41,6 +41,20 @@ def _apply(function: F, options: list[Callable[[F], F]]) -> F:
     return function
 
 
+def all_of(options: list[Callable[[F], F]]) -> Callable[[F], F]:
+    """Return several options as one decorator."""
+    return lambda function: _apply(function, options)
+
+
+def only_graph(given: tuple[str, ...]) -> str:
+    """Return the one GRAPH of a command that takes several words for something else."""
+    if not given:
+        raise click.UsageError("Missing argument 'GRAPH'.")
+    if len(given) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({given[1]})")
+    return given[0]
+
+
 def graph_options(function: F) -> F:
     """Add the GRAPH argument and what belongs to reading it."""
     return _apply(

@@ -6,17 +6,34 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
+from parge.cli.estimate import show_estimate
+from parge.cli.options import (
+    all_of,
+    json_option,
+    make_plan,
+    only_graph,
+    plan_options,
+    read_graph,
+    reading_options,
+)
 from parge.plan import decompose
 from parge.report.hints import hints
 
 
 @click.command("plan")
-@graph_options
+@click.argument("graph", nargs=-1, metavar="GRAPH")
+@all_of(reading_options())
 @plan_options
 @memory_option
+@click.option(
+    "--estimate",
+    "as_estimate",
+    is_flag=True,
+    help="No graph but its size, as KEY=VALUE: vertices, edges, and if you like workers, memory, coordinator, disk, "
+    "dim, technique, price_core_hour, price_gb. Prints time, memory, network and price of every stage.",
+)
 @json_option
-def command(as_json: bool, **options: Any) -> None:
+def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     """Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
 
     \b
@@ -24,7 +41,12 @@ def command(as_json: bool, **options: Any) -> None:
       parge plan edges.txt.gz --parts 8
       parge plan edges.txt.gz --capacities 4000,4000,6000 --dim 64
       parge plan edges.parquet --memory 2GB,2GB,8GB --technique hope
+      parge plan --estimate vertices=2e9 edges=1e12 memory=64GB price_core_hour=0.04
     """
+    if as_estimate:
+        show_estimate(options, as_json=as_json)
+        return
+    options["graph"] = only_graph(options["graph"])
     plan = make_plan(options)
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
         tell("reading the graph")
