@@ -149,7 +149,7 @@ class Decomposition:
         """Cut out subgraph i."""
         if self.surroundings is not None:
             around = self.surroundings
-            halo = halo_of(self, i, int(around.halos[i]))
+            halo = halo_of(self, i)
             return lumped(self.graph, self.own(i), self.anchors, halo, around.lump, self._between, index=i)
         return induce(self.graph, self.own(i), self.anchors, index=i)
 

@@ -46,9 +46,11 @@ class LumpDecomposer(Decomposer):
         lump, n_lumps = _lumps(plain, self.n_groups, self.parts.partitioner, self.parts.seed)
         weights = between_lumps(graph, lump, n_lumps)
         tell("choosing halos")
-        halos = np.array([self._halo(plain, limits, lump, n_lumps, i) for i in range(plain.n_parts)], np.int64)
+        wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
+        nearest = [near(plain, i)[:wanted].copy() for i in range(plain.n_parts)]
+        halos = np.array([_halo(plain, limits, lump, n_lumps, i, nearest[i].size) for i in range(plain.n_parts)])
         while True:
-            surroundings = Surroundings.measured(plain, lump, weights, halos)
+            surroundings = Surroundings.measured(plain, lump, weights, halos, nearest)
             found = replace(
                 plain, capacities=limits.capacities, budgets=None, footprint=None, surroundings=surroundings
             )
@@ -69,12 +71,12 @@ class LumpDecomposer(Decomposer):
         # Twice an edge: the linear bound counts an edge between parts half at each end, and here each end holds it.
         return Limits.of_bytes(limits.budgets, Footprint(int(fixed), one.per_vertex, 2 * one.per_edge))
 
-    def _halo(self, plain: Decomposition, limits: Limits, lump: IntArray, n_lumps: int, i: int) -> int:
-        """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign lumps."""
-        n_foreign = n_lumps - plain.anchors.size - np.unique(lump[plain.own(i)]).size
-        room = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
-        wanted = int(NEAR_SHARE * plain.graph.n_vertices) - plain.anchors.size
-        return max(0, min(room, wanted, near(plain, i).size))
+
+def _halo(plain: Decomposition, limits: Limits, lump: IntArray, n_lumps: int, i: int, wanted: int) -> int:
+    """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign lumps."""
+    n_foreign = n_lumps - plain.anchors.size - np.unique(lump[plain.own(i)]).size
+    room = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
+    return max(0, min(room, wanted))
 
 
 def _lumps(plain: Decomposition, n_groups: int, partitioner: str, seed: int) -> tuple[IntArray, int]:

@@ -26,28 +26,34 @@ class Surroundings:
         How many foreign vertices each subgraph holds one by one.
     edges : (n_parts,) int64
         Edges of each lumped subgraph.
+    nearest : list of int64 arrays, optional
+        The foreign vertices that may be in each halo, nearest first, as `near` finds them; found again where a
+        decomposition was read from a file.
     """
 
     lump: IntArray
     n_lumps: int
     halos: IntArray
     edges: IntArray
+    nearest: list[IntArray] | None = None
 
     @staticmethod
-    def measured(decomposition: "Decomposition", lump: IntArray, weights: Any, halos: IntArray) -> "Surroundings":
+    def measured(
+        decomposition: "Decomposition", lump: IntArray, weights: Any, halos: IntArray, nearest: list[IntArray]
+    ) -> "Surroundings":
         """Return the surroundings, their edges counted; `weights` are those between lumps."""
         edges = [
             lumped(
                 decomposition.graph,
                 decomposition.own(i),
                 decomposition.anchors,
-                halo_of(decomposition, i, int(halos[i])),
+                np.sort(nearest[i][: halos[i]]),
                 lump,
                 weights,
             ).n_edges
             for i in range(decomposition.n_parts)
         ]
-        return Surroundings(lump, weights.shape[0], halos, np.array(edges, np.int64))
+        return Surroundings(lump, weights.shape[0], halos, np.array(edges, np.int64), nearest)
 
 
 def near(decomposition: "Decomposition", i: int) -> IntArray:
@@ -59,13 +65,16 @@ def near(decomposition: "Decomposition", i: int) -> IntArray:
 
     count = marked_neighbours(graph.indptr, graph.indices, inside)
     count[inside | decomposition.is_anchor] = 0
-    order = np.argsort(-count, kind="stable")
-    return order[: int((count > 0).sum())]
+    found = np.flatnonzero(count)
+    return found[np.argsort(-count[found], kind="stable")]
 
 
-def halo_of(decomposition: "Decomposition", i: int, size: int) -> IntArray:
+def halo_of(decomposition: "Decomposition", i: int) -> IntArray:
     """Return the halo of part i, ascending: its nearest foreign vertices."""
-    return np.sort(near(decomposition, i)[:size])
+    around = decomposition.surroundings
+    assert around is not None
+    nearest = near(decomposition, i) if around.nearest is None else around.nearest[i]
+    return np.sort(nearest[: around.halos[i]])
 
 
 def unseen_edges(decomposition: "Decomposition") -> int:
@@ -74,7 +83,7 @@ def unseen_edges(decomposition: "Decomposition") -> int:
     assert around is not None
     near_part = np.zeros((graph.n_vertices, decomposition.n_parts), np.bool_)
     for i in range(decomposition.n_parts):
-        near_part[halo_of(decomposition, i, int(around.halos[i])), i] = True
+        near_part[halo_of(decomposition, i), i] = True
     unseen = 0
     for first in range(0, graph.n_vertices, _ROWS):
         u = np.repeat(np.arange(graph.n_vertices)[first : first + _ROWS], graph.degrees[first : first + _ROWS])
