@@ -3,13 +3,13 @@
     python benchmarks/scales_with_edges.py                       0.1 to 34.5 M edges: two hours of one core
     python benchmarks/scales_with_edges.py --edges 0.1,0.35,1    quickly
 
-Planted graphs of mean degree 17 (4.0 M vertices : 34.5 M edges), eight uneven workers, 3:3:4:4:5:5:6:6, 10 % of the
-vertices as anchors, DeepWalk of 128 dimensions, 10 walks of 40 a vertex, window 5. Every step is a process of its own
-on one core: the coordinator reads, decomposes and writes the part folders; `parge embed-part` embeds each, one after
-the other; the coordinator reconciles, merges, refines and writes. Beside it the same technique and the same pass on the
+Planted graphs of mean degree 17 (4.0 M vertices : 34.5 M edges), eight uneven workers, 3:3:4:4:5:5:6:6, each with
+room for a tenth of the vertices beside its own, DeepWalk of 128 dimensions, 10 walks of 40 a vertex, window 5. Every
+step is a process of its own: the coordinator reads, decomposes and writes the part folders; `parge embed-part` embeds
+each; the coordinator reconciles, merges, refines and writes. Beside it the same technique and the same pass on the
 whole graph, in one process. Times are seconds of a core (imports included), which other work on the machine lengthens
-little. Micro-F1 is of predicting the planted community (20 of them, drawn by their number, at most
-10,000 of their vertices, half of them to train on). Steps that an earlier run has done are not done again.
+little. Micro-F1 is of predicting the planted community (20 of them, drawn by their number, at most 10,000 of their
+vertices, half of them to train on). Steps that an earlier run has done are not done again.
 """
 
 import argparse
@@ -153,9 +153,7 @@ def _technique() -> Any:
 def _plan(n_vertices: int, reconcile: str | None, refine: str | None) -> Any:
     from parge.plan import Plan
 
-    anchors = None if reconcile == "backbone" else f"{ANCHOR_SHARE:.0%}"
-    limits = capacities(n_vertices)
-    return Plan(technique=_technique(), capacities=limits, anchors=anchors, reconcile=reconcile, refine=refine)
+    return Plan(technique=_technique(), capacities=capacities(n_vertices), reconcile=reconcile, refine=refine)
 
 
 class Steps:

@@ -238,3 +238,11 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
     first = parge.embed(GRAPH, auto, run_dir=tmp_path / "run")
     again = parge.embed(GRAPH, auto, run_dir=tmp_path / "run", resume=True)
     np.testing.assert_array_equal(first.vectors, again.vectors)
+
+
+def test_more_anchors_than_a_backbone_can_hold_are_refused_or_reconciled_otherwise() -> None:
+    with pytest.raises(InfeasibleError, match="anchors were asked for; a backbone"):
+        prepare(GRAPH, plan(anchors="99%"))
+    decided, found, _ = decompose(GRAPH, plan(anchors="99%", reconcile="auto"))
+    assert decided.reconcile == "consensus"
+    assert found.anchors.size == round(0.99 * GRAPH.n_vertices)

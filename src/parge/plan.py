@@ -316,6 +316,11 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
         n_anchors = anchor_count(
             plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
         )
+        if n_anchors > 2 * n_lumps:  # the backbone is a dense matrix over anchors and groups
+            raise InfeasibleError(
+                f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_lumps:,} vertices in all: "
+                f"ask for at most {2 * n_lumps:,} anchors, for auto, or use --reconcile consensus"
+            )
     n_groups = max(n_parts, n_lumps - n_lumps // 2)
     footprint = technique.lumped_footprint(n_groups + n_anchors)
     if limits is None:
