@@ -20,6 +20,7 @@ from parge.engine import registry
 from parge.engine.base import Engine, Progress, Task
 from parge.engine.failures import WorkerError
 from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
+from parge.engine.serial import Serial
 from parge.errors import InputError, PargeError
 from parge.events import Event, Part
 from parge.graph.generate import planted
@@ -191,6 +192,26 @@ def test_an_address_and_memory_auto_are_for_clusters() -> None:
         _ = parge.Plan(memory="auto").resolved
     with pytest.raises(InputError, match="--memory auto asks a cluster"):
         _ = parge.Plan(memory=["auto"], engine="serial").resolved
+
+
+def test_a_resumed_run_keeps_the_memory_that_auto_found_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [[400_000_000, 300_000_000], [400_000_000]]
+
+    class Changing(Serial):
+        def worker_memory(self) -> list[int]:
+            return found.pop(0)
+
+    monkeypatch.setitem(registry.engines._known, "changing", lambda **_settings: Changing())
+    graph = planted(60, 200, seed=1).graph
+
+    def embedded(resume: bool) -> parge.Embedding:
+        plan = parge.Plan(parge.SGC(dim=2), memory="auto", engine="changing")
+        return parge.embed(graph, plan, run_dir=tmp_path / "run", resume=resume)
+
+    first, again = embedded(False), embedded(True)
+    assert len(again.report["parts"]) == 2
+    assert again.vectors.tobytes() == first.vectors.tobytes()
+    assert again.report["plan"]["memory"] == [400_000_000, 300_000_000]
 
 
 @needs_ray

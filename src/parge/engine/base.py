@@ -28,7 +28,8 @@ class Task:
     function : callable
         A module-level function, or one that cloudpickle can carry.
     argument : object
-        Small and picklable; large data is named by a path.
+        Small and picklable; large data is named by a path, and goes along to machines that do not see it where
+        the argument is `parge.engine.parcel.Portable`.
     projected_bytes : int
         Memory the task needs at most; an engine starts it only where that is free.
     limit_bytes : int, optional
