@@ -264,11 +264,11 @@ def _stages(
     vectors = 4.0 * technique.dim * n
     folders = workers * (_FOLDER[0] * own_vertices + _FOLDER[1] * own_edges)
     memory = known["coordinator_memory"] * m if in_memory else known["stream_memory"] * n
-    read, split = ("read", "decompose") if in_memory else ("sort", "stream")
+    read, split, cut = ("read", "decompose", "write_parts") if in_memory else ("sort", "stream", "cut_out")
     return (
         Stage("read", 1, known[read] * m, memory, how="in memory" if in_memory else "sorted in files"),
         Stage("decompose", 1, known[split] * m, memory, how="KaMinPar" if in_memory else "streaming partitioner"),
-        Stage("send parts", 1, known["write_parts"] * m, network=folders),
+        Stage("send parts", 1, known[cut] * m, network=folders),
         Stage(
             "embed",
             workers,
@@ -286,7 +286,7 @@ def _stages(
 def _breaks(question: Question, technique: Technique, known: dict[str, float]) -> tuple[Break, ...]:
     """Return what grows with the graph against what is there, the first to break first."""
     n, m, one = question.vertices, question.edges, technique.footprint()
-    serial = (known["sort"] + known["stream"] + known["write_parts"]) * m
+    serial = (known["sort"] + known["stream"] + known["cut_out"]) * m
     tenth = one.per_vertex * 0.1 * n + one.per_edge * edges_among(question, 0.1 * n, known)
     candidates = [
         (

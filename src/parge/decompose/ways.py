@@ -20,10 +20,10 @@ _AN_EDGE = {"kaminpar": 30, COMPRESSED: 20}
 
 # Numbers that choosing anchors and splitting keep of every vertex: 64 bits each around KaMinPar; the stream is
 # written to do with few.
-_A_VERTEX = {"kaminpar": 100, COMPRESSED: 100, STREAMING: 14}
+_A_VERTEX = {"kaminpar": 100, COMPRESSED: 100, STREAMING: 13}
 
 # Blocks of rows in flight.
-_FIXED = 4_000_000
+_FIXED = 3_000_000
 
 
 @dataclass(frozen=True)
