@@ -25,10 +25,9 @@ import parge
 from parge.plan import prepare
 
 COUNTS = (1, 2, 4, 8)
-PLANTED = (1_000_000, 3_000_000)
 
-# Where an epoch takes a minute the number of epochs is found on a smaller graph of the same kind.
-SMALLER = (100_000, 300_000)
+# The planted graph has three edges a vertex. Where an epoch takes a minute, the number of epochs is found on a smaller.
+PLANTED, SMALLER = 1_000_000, 100_000
 LARGE_EDGES = 2_000_000
 
 OWN, ALONE, OURS = "PBG, its own partitions (communicate)", "PBG, METIS parts, no communication", "parge, --preset best"
@@ -60,9 +59,7 @@ def name(n: int, variant: str) -> str:
 def epochs(python: str) -> Callable[[parge.Graph], Cell]:
     """Return how the number of epochs is found: by the MRR of held-out edges."""
     settle = comparison.epochs_by_mrr(python, **TUNED)
-    return lambda graph: settle(
-        graph if graph.n_edges < LARGE_EDGES else comparison.planted_case(*SMALLER, "links").graph
-    )
+    return lambda graph: settle(graph if graph.n_edges < LARGE_EDGES else planted_case(SMALLER, "links").graph)
 
 
 def apart(python: str, n: int) -> Run:
@@ -77,7 +74,10 @@ def apart(python: str, n: int) -> Run:
         for i in range(n):
             mine = np.flatnonzero(part == i)
             subgraph = parge.Graph.from_scipy(whole[mine][:, mine])
-            vectors[mine], cost = comparison.train_pbg(python, subgraph, seed, epochs=epochs, **TUNED)
+            found, cost = comparison.train_pbg(python, subgraph, seed, epochs=epochs, **TUNED)
+            if found is None:
+                return None, cost
+            vectors[mine] = found
             costs.append(cost)
         return vectors, {
             "seconds": sum(cost["seconds"] for cost in costs),
@@ -90,6 +90,11 @@ def apart(python: str, n: int) -> Run:
     return run
 
 
+def planted_case(n_vertices: int, task: str) -> Case:
+    """Return the planted graph of so many vertices."""
+    return comparison.planted_case(n_vertices, 3 * n_vertices, task, large=True)
+
+
 def cases(given: Any) -> list[Case]:
     """Return youtube-groups and the planted graph, for both tasks; small generated ones for a trial."""
     if given.quick:
@@ -99,7 +104,7 @@ def cases(given: Any) -> list[Case]:
         if not given.only or f"youtube-groups-{task}" in given.only:
             found.append(comparison.shared_case("youtube-groups", task, given.data, large=True))
         if not given.only or f"planted-{task}" in given.only:
-            found.append(comparison.planted_case(*PLANTED, task, large=True))
+            found.append(planted_case(given.planted_vertices, task))
     return [case for case in found if case is not None]
 
 
@@ -155,7 +160,7 @@ def _costs(cells: list[Cell], one: list[Cell]) -> list[str]:
 
 
 def main() -> None:
-    given = comparison.arguments(__doc__, "pbg")
+    given = comparison.arguments(__doc__, "pbg", planted_vertices=PLANTED)
     rows = methods(given.pbg)
     if not given.tables_only:
         wanted = comparison.chosen(rows, given.methods)

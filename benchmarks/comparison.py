@@ -332,8 +332,8 @@ def quality(cell: Cell, by: str = "cosine") -> float | None:
     return float(cell["micro_f1"] if "micro_f1" in cell else cell[by]["roc_auc"])
 
 
-def arguments(description: str | None, folder: str) -> argparse.Namespace:
-    """Read the options that both comparisons have."""
+def arguments(description: str | None, folder: str, **numbers: int) -> argparse.Namespace:
+    """Read the options that both comparisons have, and further numbers with their defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--fewer-seeds", type=int, default=1, help="of large graphs [default: 1]")
@@ -346,6 +346,8 @@ def arguments(description: str | None, folder: str) -> argparse.Namespace:
     parser.add_argument("--core", type=int, help="the core to measure on [default: where the process may run]")
     parser.add_argument("--pbg", default=str(ROOT / ".venv-pbg" / "bin" / "python"), help="Python that has PBG")
     parser.add_argument("--tables-only", action="store_true", help="compute nothing, write the tables anew")
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default, help=f"[default: {default:,}]")
     given = parser.parse_args()
     new = Path(tempfile.mkdtemp(prefix=f"parge-{folder}-")) if given.quick else harness.RESULTS / folder
     given.out = given.out or new
