@@ -66,7 +66,9 @@ def apart(python: str, n: int) -> Run:
     """Return how n PBGs embed a graph that know nothing of each other."""
 
     def run(graph: parge.Graph, seed: int, *, epochs: int, **_: Any) -> tuple[Vectors, Cell]:
-        decomposer, limits = prepare(graph, parge.Plan(parts=n, anchors=0, partitioner="metis", seed=seed))
+        decomposer, limits = prepare(
+            graph, parge.Plan(parts=n, anchors=0, partitioner="metis", reconcile="none", seed=seed)
+        )
         part = decomposer.decompose(graph, limits).part
         whole = graph.to_scipy()
         vectors = np.zeros((graph.n_vertices, comparison.DIM), np.float32)
