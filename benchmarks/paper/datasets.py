@@ -119,14 +119,14 @@ def local(name: str, folder: Path) -> Data | None:
     return None
 
 
-# Where a data set is not at hand, a generated graph of its mean degree: a tenth of its vertices, or a hundredth of the
-# two that only Figures 3-5 use, so that every cell can have its five seeds in an hour.
+# Where a data set is not at hand, a generated graph of its mean degree with a tenth of its vertices (Flickr), a
+# fiftieth (Youtube), a hundredth (LiveJournal) or half of that (Wikipedia), so that every cell has five seeds.
 SIZES = {
     "BlogCatalog": (10_312, 333_983),
     "Flickr": (8_051, 589_988),
     "Arxiv": (18_772, 198_050),
-    "Youtube": (49_596, 193_675),
-    "Wikipedia": (17_915, 254_500),
+    "Youtube": (9_919, 38_735),
+    "Wikipedia": (8_957, 127_250),
     "LiveJournal": (39_980, 346_812),
 }
 
