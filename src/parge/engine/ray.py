@@ -28,7 +28,7 @@ from parge.engine.child import Child
 from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.errors import InputError, PargeError
-from parge.memory import format_bytes
+from parge.memory import current_limit, format_bytes, limit_memory
 
 # Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
 ATTENDANT_BYTES = 100_000_000
@@ -36,7 +36,9 @@ ATTENDANT_BYTES = 100_000_000
 _POLL_SECONDS = 0.05  # how often a worker is looked at, on its node
 _WAIT_SECONDS = 0.25  # how long to wait for news of any of them, here
 _NODES_SECONDS = 1.0  # how often to ask who is in the cluster
-_GREETING_SECONDS = 60.0  # a node that does not answer for that long is not used
+# A node that does not answer for that long is not used; as long again four times where none does (on a machine with
+# twenty programs at work, the first worker of Ray took 90 s to start).
+_GREETING_SECONDS = 60.0
 _CANCEL_SECONDS = 10.0  # time for a worker to end its process and remove its files
 _CONNECT_SECONDS = 5.0
 
@@ -132,6 +134,15 @@ def _joined(address: str | None) -> Iterator[Any]:
     _check_address(address or os.environ.get("RAY_ADDRESS"))
     # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is told by us.
     logging.getLogger("ray").setLevel(logging.ERROR)
+    with _uncapped():
+        _connect(ray, address)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
     with _own_signals():
         try:
             ray.init(
@@ -140,11 +151,24 @@ def _joined(address: str | None) -> Iterator[Any]:
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             ray.shutdown()
             raise PargeError(_why_not_joined(address or os.environ.get("RAY_ADDRESS", ""), error)) from error
-        ray._private.worker._worker_logs_enabled = False  # the only switch for what the cluster prints here
+    ray._private.worker._worker_logs_enabled = False  # the only switch for what the cluster prints here
+
+
+@contextmanager
+def _uncapped() -> Iterator[None]:
+    """Lift our own limit of memory meanwhile: Ray reserves far more than it uses, and a cluster of ours inherits it.
+
+    (Under a limit of 1 GB, ray.init did not come back.) While subgraphs are away, we hold little more than before.
+    """
+    limit = current_limit()
+    if limit is None:
+        yield
+        return
+    limit_memory(None)
     try:
-        yield ray
+        yield
     finally:
-        ray.shutdown()
+        limit_memory(limit)
 
 
 @contextmanager
@@ -236,6 +260,14 @@ class _Nodes:
     def usable_now(self) -> list[Node]:
         """Return the nodes that tasks may go to, after all of them have answered; refuse other versions of parge."""
         found = self.usable(patience=_GREETING_SECONDS)
+        silent = [node.name for node in self.alive.values() if node.id not in self.version]
+        if silent and not self.version:
+            found = self.usable(patience=4 * _GREETING_SECONDS)
+        if silent and not self.version:
+            raise PargeError(
+                f"no worker of Ray starts on {', '.join(silent)}: none answered for {5 * _GREETING_SECONDS:.0f} s; the "
+                "logs of Ray there may tell why"
+            )
         others = [
             f"{node.name} has {self.version[node.id] or 'none'}"
             for node in self.alive.values()
