@@ -61,4 +61,4 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
     show.say(summary.warnings, style="yellow", label="warning")
-    show.say(hints(plan.resolved.technique), style="dim", label="hint")
+    show.say(hints(plan.resolved.technique, graph), style="dim", label="hint")

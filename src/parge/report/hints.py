@@ -1,5 +1,6 @@
 """Hints: what measurements say about a choice, for people; no part of any result."""
 
+from parge.graph.graph import Graph
 from parge.techniques.base import Technique
 
 # Of `benchmarks/faster_than_gensim.py --only spectral`: whole graphs, default settings.
@@ -8,7 +9,23 @@ _WALKS_AGAINST_PRONE = (
     "higher on one, the same on one, lower on one: --technique prone is worth a try (numbers in docs/kernel.md)"
 )
 
+# Of `benchmarks/quality_against_whole_graph.py`, 8 parts, each with its own pass (docs/quality.md).
+_WITH_FEATURES = (
+    "this graph has features, which walks do not see: on cora --technique sgc --refine none kept micro-F1 .827 of its "
+    ".833 in 8 parts, deepwalk had .807 (one seed; numbers in docs/quality.md)"
+)
+_SPARSE = (
+    "on the sparse graphs measured (cora, a tree; mean degree 4 and 3) --technique closedform had micro-F1 .796 and "
+    ".853 in 8 parts, deepwalk .807 and .850, in less time (one seed; numbers in docs/quality.md)"
+)
+_SPARSE_DEGREE = 6.0
 
-def hints(technique: Technique) -> tuple[str, ...]:
-    """Return what may be better than this technique; a rule of thumb that looks at no label and no graph."""
-    return (_WALKS_AGAINST_PRONE,) if technique.name in {"deepwalk", "node2vec"} else ()
+
+def hints(technique: Technique, graph: Graph) -> tuple[str, ...]:
+    """Return what may be better than this technique for such a graph; a rule of thumb that looks at no label."""
+    if technique.name not in {"deepwalk", "node2vec"}:
+        return ()
+    if graph.features is not None:
+        return (_WITH_FEATURES,)
+    mean_degree = 2 * graph.n_edges / max(1, graph.n_vertices)
+    return (_WALKS_AGAINST_PRONE, *((_SPARSE,) if mean_degree < _SPARSE_DEGREE else ()))

@@ -1,0 +1,17 @@
+"""Hints follow the graph at hand: features, few edges, neither."""
+
+import numpy as np
+
+import parge
+from parge.graph.generate import planted, tree
+from parge.report.hints import hints
+
+
+def test_hints_follow_the_graph() -> None:
+    dense, sparse = planted(300, 3000, seed=1).graph, tree(300, seed=1).graph
+    walks = parge.DeepWalk()
+    assert not any("closedform" in hint for hint in hints(walks, dense))
+    assert any("--technique closedform" in hint for hint in hints(walks, sparse))
+    featured = dense.with_features(np.ones((300, 4)))
+    assert "--technique sgc --refine none" in hints(walks, featured)[0]
+    assert hints(parge.SGC(), featured) == ()
