@@ -212,11 +212,19 @@ def candidates(graph: Graph, plan: Plan) -> list[Plan]:
 
     A graph under four vertices a dimension is not lumped: its backbone would be most of it.
     """
-    plan = plan.resolved
+    plan = refined_for(graph, plan).resolved
     if plan.reconcile != "auto":
         return [plan]
     has_room = plan.technique.backbone_size(graph) >= 2 * plan.technique.dim and _fits_coordinator(graph, plan)
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
+
+
+def refined_for(graph: Graph, plan: Plan) -> Plan:
+    """Return the plan with ``refine="auto"`` as the technique means it for this graph."""
+    asked = PRESETS[plan.preset]["refine"] if plan.refine is None else plan.refine
+    if asked != "auto" or plan.n_parts == 1:
+        return plan
+    return replace(plan, refine=plan.resolved.technique.refine_for(graph))
 
 
 def _fits_coordinator(graph: Graph, plan: Plan) -> bool:

@@ -23,7 +23,7 @@ from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
-from parge.plan import Plan, candidates, check, decompose
+from parge.plan import Plan, candidates, check, decompose, refined_for
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.expected import expected_loss
 from parge.report.summary import footprint_of, summarise
@@ -218,7 +218,7 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
 
 def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
     """Return the plan with what it left open as the run that is taken up decided it, whatever would be now."""
-    plan, decided = plan.resolved, kept.get("reconcile")
+    plan, decided = refined_for(graph, plan).resolved, kept.get("reconcile")
     if plan.reconcile == "auto" and decided in ("backbone", "consensus"):
         return plan.reconciled_by(str(decided))
     return candidates(graph, plan)[0]

@@ -1,5 +1,6 @@
 """Laws of the passes over the whole graph: same bits for any threads and budget, finite, blind to rotations."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,13 @@ def test_no_edges_leave_the_vectors_alone() -> None:
     for name in PASSES:
         np.testing.assert_array_equal(refined(name, empty, vectors), vectors)
     assert np.isfinite(refined("whiten", star(1), some_vectors(star(1), 3))).all()
+
+
+def test_features_that_a_pass_would_forget_are_left_alone() -> None:
+    plain = planted(60, 200, communities=3, seed=1).graph
+    dressed = plain.with_features(np.eye(60, 8, dtype=np.float32))
+    plan = parge.Plan(technique=parge.SGC(dim=8), parts=2, engine="serial")
+    assert parge.embed(plain, plan).report["refine"]["name"] == "settle"
+    assert parge.embed(dressed, plan).report["refine"]["name"] == "none"
+    asked = replace(plan, refine="whiten")
+    assert parge.embed(dressed, asked).report["refine"]["name"] == "whiten"

@@ -52,6 +52,11 @@ class Technique(ABC):
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
 
+    def refine_for(self, graph: Graph) -> str:
+        """Return the pass that ``refine="auto"`` means for this graph."""
+        del graph
+        return self.refine
+
     @property
     def has_backbone(self) -> bool:
         """Whether the technique prepares a backbone and embeds lumped subgraphs."""
