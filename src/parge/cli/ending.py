@@ -169,6 +169,18 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
         limit_memory(None)
 
 
+def _named_edges(folder: Path) -> Path:
+    """Write a few weighted edges between names as Parquet; return the file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    places = [u for u in range(40) for _ in range(3)]
+    ends = [[f"vertex {u}" for u in places], [f"vertex {(7 * u + i + 1) % 40}" for i, u in enumerate(places)]]
+    path = folder / "named.parquet"
+    pq.write_table(pa.table([*ends, pa.array([2.5] * len(places), pa.float32())], ["source", "target", "weight"]), path)
+    return path
+
+
 def rehearse() -> None:
     """Run the whole way on a graph of a few vertices, so that every library is loaded and has what it keeps.
 
@@ -189,9 +201,12 @@ def rehearse() -> None:
         plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, reconcile="consensus", engine="serial")
         for suffix in ("npy", "parquet"):
             embed_to_file(read(edges), plan, Path(folder) / f"out.{suffix}", run_dir=Path(folder) / suffix)
-        in_files = read(edges, coordinator_memory=1, scratch=Path(folder))
-        decomposer, limits = prepare(in_files, replace(plan, partitioner="streaming"))
-        decomposer.decompose(in_files, limits)
+        for graph in (edges, _named_edges(Path(folder))):
+            in_files = read(graph, coordinator_memory=1, scratch=Path(folder))
+            decomposer, limits = prepare(in_files, replace(plan, partitioner="streaming"))
+            found = decomposer.decompose(in_files, limits)
+            found.subgraph(0)
+            _ = found.n_lost
     # numpy and scipy have a BLAS each, which takes its buffer at the first product that is not small.
     square = np.eye(400)
     np.linalg.qr(square @ square)
