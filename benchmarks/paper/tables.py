@@ -40,10 +40,15 @@ def printed(value: float | None) -> str:
     return "" if value is None else re.sub(r"^0\.", ".", f"{value:g}")
 
 
+def is_substitute(data: dict[str, Any]) -> bool:
+    """Return whether a graph is in the place of the paper's; a note alone may be about its labels."""
+    return bool(data["note"]) and data["name"] != data["stands_for"]
+
+
 def heading(results: Results) -> str:
     """Return what a table is about: data, where it stands for other data, seeds."""
     data, settings = results.dataset, results.settings
-    name = data["stands_for"] if not data["note"] else f"{data['name']} in the place of {data['stands_for']}"
+    name = data["stands_for"] if not is_substitute(data) else f"{data['name']} in the place of {data['stands_for']}"
     size = f"{data['vertices']:,} vertices, {data['edges']:,} edges"
     facts = [size, f"d = {settings['dim']}"]
     if results.experiment != "parallelism":
@@ -77,7 +82,7 @@ def _header(*columns: str, paper: Results | None = None) -> list[str]:
     """Return the headings of every technique's columns, the last of them the paper's, on its own data."""
     if paper is not None:
         data = paper.dataset
-        columns = (*columns, f"paper ({data['stands_for']})" if data["note"] else "paper")
+        columns = (*columns, f"paper ({data['stands_for']})" if is_substitute(data) else "paper")
     return ["", *(f"{TITLES[technique]} {column}" for technique in TECHNIQUES for column in columns)]
 
 
