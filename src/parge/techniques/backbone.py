@@ -125,17 +125,22 @@ def train(
     technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
-    lumps = subgraph.lumps
-    if lumps is None or "reach" not in subgraph.shared:
-        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
-    rows = (subgraph.graph.to_scipy().astype(np.float64) + sp.diags_array(lumps.loops.astype(np.float64))).tocsr()
-    rows.sort_indices()
-    strength = np.asarray(rows.sum(axis=1)).ravel()
+    lumps, rows, strength = _opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
         tables = _start(technique, subgraph, lumps, rows, strength, seed)
     _train_own(technique, subgraph, lumps, rows, strength, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_answers], technique.dim, technique.learning_rate)
+
+
+def _opened(subgraph: Subgraph) -> tuple[Lumps, Any, NDArray[Any]]:
+    """Return the lumps of a subgraph, its rows with what lies inside of each lump, and the sums of the rows."""
+    lumps = subgraph.lumps
+    if lumps is None or "reach" not in subgraph.shared:
+        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
+    rows = (subgraph.graph.to_scipy().astype(np.float64) + sp.diags_array(lumps.loops.astype(np.float64))).tocsr()
+    rows.sort_indices()
+    return lumps, rows, np.asarray(rows.sum(axis=1)).ravel()
 
 
 def _start(
@@ -255,12 +260,7 @@ def _left(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> tuple[NDA
 
 def place(technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
     """Return the vectors of own vertices and anchors as training would start from them."""
-    lumps = subgraph.lumps
-    if lumps is None or "reach" not in subgraph.shared:
-        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
-    rows = (subgraph.graph.to_scipy().astype(np.float64) + sp.diags_array(lumps.loops.astype(np.float64))).tocsr()
-    rows.sort_indices()
-    strength = np.asarray(rows.sum(axis=1)).ravel()
+    lumps, rows, strength = _opened(subgraph)
     with threadpool_limits(1, "blas"):
         tables = _start(technique, subgraph, lumps, rows, strength, rng.integers(2**64, dtype=np.uint64))
     return np.ascontiguousarray(tables.In[: subgraph.n_answers, : technique.dim])
