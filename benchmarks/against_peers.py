@@ -24,12 +24,13 @@ from benchmarks.paper.tables import MISSING, mean_sd
 CASES = (
     ("blogcatalog", "labels", False),
     ("youtube-groups", "labels", True),
+    ("cora", "labels", False),
     ("cora", "links", False),
     ("ca-AstroPh", "links", False),
     ("ego-Twitter", "links", True),
 )
 PARTS = 8
-TECHNIQUES = ("deepwalk", "closedform", "whitened", "prone", "netmf", "hope")
+TECHNIQUES = ("deepwalk", "closedform", "whitened", "spectral", "prone", "netmf", "hope")
 
 # Techniques whose pass after the merge could do as much for the whole graph.
 WHITENED = ("deepwalk", "closedform")
@@ -168,7 +169,7 @@ def main() -> None:
             comparison.warm_up(TECHNIQUES)
         bench = Bench(given.out, given.lock, given.core)
         bench.fill_all(list(cases(given)), wanted, given.seeds, given.fewer_seeds)
-    order = [name for name, _, _ in CASES]
+    order = [f"{name}-{task}" for name, task, _ in CASES]
     paths = sorted(
         given.out.glob("*.json"), key=lambda path: [path.name.startswith(name) for name in order], reverse=True
     )

@@ -27,6 +27,7 @@ _PUBLIC = {
     "Plan": "parge.plan",
     "ProNE": "parge.techniques.prone",
     "SGC": "parge.techniques.sgc",
+    "Spectral": "parge.techniques.spectral_embedding",
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
     "align": "parge.align",
@@ -49,6 +50,7 @@ __all__ = [
     "Node2Vec",
     "Plan",
     "ProNE",
+    "Spectral",
     "Technique",
     "Whitened",
     "__version__",
@@ -97,4 +99,5 @@ if TYPE_CHECKING:
     from parge.techniques.node2vec import Node2Vec as Node2Vec
     from parge.techniques.prone import ProNE as ProNE
     from parge.techniques.sgc import SGC as SGC
+    from parge.techniques.spectral_embedding import Spectral as Spectral
     from parge.techniques.whitened import Whitened as Whitened

@@ -38,6 +38,16 @@ class TestHOPE(TechniqueContract):
         return parge.HOPE(dim=16)
 
 
+class TestSpectral(TechniqueContract):
+    memory_scale = 0.3
+
+    def technique(self) -> Technique:
+        return parge.Spectral(dim=32)
+
+    def quick(self) -> Technique:
+        return parge.Spectral(dim=16)
+
+
 class TestNetMF(TechniqueContract):
     memory_scale = 0.25  # its time is quadratic in the vertices
 
@@ -91,6 +101,7 @@ CONTRACTS = {
         TestNode2Vec,
         TestLINE,
         TestHOPE,
+        TestSpectral,
         TestNetMF,
         TestProNE,
         TestSGC,

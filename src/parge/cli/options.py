@@ -90,8 +90,8 @@ def plan_options(function: F) -> F:
                 "--technique",
                 default="deepwalk",
                 show_default=True,
-                help="A name (deepwalk, node2vec, line, hope, netmf, prone, sgc, closedform, whitened, graphsage), or "
-                "your own as module:function.",
+                help="A name (deepwalk, node2vec, line, hope, spectral, netmf, prone, sgc, closedform, whitened, "
+                "graphsage), or your own as module:function.",
             ),
             click.option("--dim", type=click.IntRange(1, 65_536), help="Dimensions of the vectors.  [default: 128]"),
             click.option(

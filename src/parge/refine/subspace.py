@@ -30,7 +30,11 @@ _GROWTH, _MOST_DEGREE = 1e6, 8
 
 @runtime_checkable
 class Factorisation(Protocol):
-    """A technique whose vectors are eigenvectors of a matrix that a graph's products reach, such as HOPE."""
+    """A technique whose vectors are eigenvectors of a matrix that a graph's products reach, such as HOPE.
+
+    Where its rank of eigenvalues is by value, its product is of a matrix without negative ones: the largest in
+    magnitude are found.
+    """
 
     def products(
         self, graph: Graph, multiply: Product, rng: np.random.Generator
@@ -39,6 +43,9 @@ class Factorisation(Protocol):
 
     def scales(self, strength: Matrix) -> tuple[Matrix, ...]:
         """Return what eigenvectors are multiplied by, for each of the blocks of columns side by side."""
+
+    def finish(self, graph: Graph, vectors: FloatArray) -> None:
+        """Do to the scaled eigenvectors, in place, what the technique does last."""
 
     @property
     def n_pairs(self) -> int:
@@ -72,8 +79,8 @@ class Subspace(Refiner):
         """Refuse techniques that factorise no matrix that the graph's products reach."""
         if not isinstance(technique, Factorisation):
             raise InputError(
-                f"the refine pass subspace is for techniques that factorise a matrix of the graph, such as hope; "
-                f"{technique.name or type(technique).__name__} is none: use whiten, propagate or none"
+                f"the refine pass subspace is for techniques that factorise a matrix of the graph, such as hope or "
+                f"spectral; {technique.name or type(technique).__name__} is none: use whiten, propagate or none"
             )
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
@@ -107,6 +114,7 @@ class Subspace(Refiner):
             turn[:, i * best.size : (i + 1) * best.size] = rotation[:, best] * scale
         rows = rows_of(basis)
         overwrite(vectors, lambda where: rows(where) @ turn)
+        technique.finish(graph, vectors)
         return {"steps": done}
 
 

@@ -111,6 +111,9 @@ class HOPE(Technique):
         target = np.sign(strength) * source
         return {"source": (source,), "target": (target,), "both": (source, target)}[self.half]
 
+    def finish(self, graph: Graph, vectors: FloatArray) -> None:
+        """Leave the vectors alone: their lengths mean something."""
+
     def footprint(self) -> Footprint:
         """Return the bound: the basis of the eigenvectors, the vectors, the graph and its matrix."""
         return eigen_footprint(self.n_pairs, self.dim)
