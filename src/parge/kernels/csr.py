@@ -156,3 +156,31 @@ def induced_rows(
                     if weights.size:
                         out_weights[end] = weights[j]
                     end += 1
+
+
+@kernel
+def with_loops(
+    indptr: IntArray, indices: NeighbourArray, weights: FloatArray, loops: FloatArray
+) -> tuple[IntArray, NeighbourArray, FloatArray]:
+    """Return sorted rows with an entry for every positive loop, still sorted."""
+    n_loops = 0
+    for v in range(loops.size):
+        n_loops += loops[v] > 0
+    out_indptr = np.zeros(indptr.size, np.int64)
+    out_indices = np.empty(indices.size + n_loops, indices.dtype)
+    out_weights = np.empty(indices.size + n_loops, np.float32)
+    end = 0
+    for v in range(loops.size):
+        is_open = loops[v] > 0
+        for j in range(indptr[v], indptr[v + 1]):
+            if is_open and indices[j] > v:
+                out_indices[end], out_weights[end] = v, loops[v]
+                end += 1
+                is_open = False
+            out_indices[end], out_weights[end] = indices[j], weights[j]
+            end += 1
+        if is_open:
+            out_indices[end], out_weights[end] = v, loops[v]
+            end += 1
+        out_indptr[v + 1] = end
+    return out_indptr, out_indices, out_weights

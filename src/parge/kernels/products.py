@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
 from parge.typing import FloatArray, IntArray, NeighbourArray
+
+_TINY = float(np.finfo(float).tiny)
 
 
 @kernel
@@ -31,3 +34,31 @@ def sum_neighbours(
             else:
                 for c in range(out.shape[1]):
                     out[i, c] += row[c]
+
+
+@kernel
+def mix_neighbours(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    strength: NDArray[np.float64],
+    some: IntArray,
+    share: FloatArray,
+    columns: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write some rows of `columns` into `out`, moved by a share of the way to the mean of their neighbours' rows.
+
+    `strength` are the sums of the weights.
+    """
+    mean = np.empty(columns.shape[1], np.float32)
+    for i in range(some.size):
+        v = some[i]
+        scale = 1.0 / max(strength[v], _TINY)
+        mean[:] = 0
+        for j in range(indptr[v], indptr[v + 1]):
+            row, weight = columns[indices[j]], np.float32(scale * weights[j])
+            for c in range(mean.size):
+                mean[c] += weight * row[c]
+        for c in range(mean.size):
+            out[v, c] = columns[v, c] + share[i] * (mean[c] - columns[v, c])

@@ -50,6 +50,8 @@ def train_walks(
     contexts = np.zeros(2 * window + MOST_TILE, np.int64)
     g = np.empty((contexts.size, MOST_TARGETS), np.float32)
     for w in range(walks.shape[0]):
+        if walks[w].min() >= n_free:
+            continue  # nothing of it learns, and a walk draws from a stream of its own
         draw_walk(noise, walks[w], keys[w], window, width, reach, targets)
         for i in range(length):
             rows[i] = np.int64(walks[w, i]) * width

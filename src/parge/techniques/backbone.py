@@ -15,7 +15,7 @@ A vertex v whose steps lead to lumps with probability P_v has q_v = P_v R, R = w
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,14 +26,15 @@ from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.kernels import skipgram, skipgram_ir, streams, walks
+from parge.kernels import csr, products, skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
+from parge.rows import forget
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
-from parge.typing import FloatArray, IntArray
+from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -52,8 +53,9 @@ BORROWING_ROUNDS = 3
 WALK_SHARE = 0.1
 RATE_SHARE = 0.2
 
-# Rows that are placed at a time.
+# Rows that are placed at a time; columns that are mixed at a time, all of a copy that is held of a table.
 _ROWS = 1024
+_COLUMNS = 32
 
 # Oversampling and power steps of the decomposition.
 _EXTRA, _POWERS = 16, 2
@@ -121,57 +123,76 @@ def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, Flo
     return basis @ U[:, :k], S[:k], Vt[:k].T
 
 
+class Rows(NamedTuple):
+    """Rows of a lumped subgraph, with what lies inside of each lump, and their sums."""
+
+    indptr: IntArray
+    indices: NeighbourArray
+    weights: FloatArray
+    strength: NDArray[np.float64]
+
+    def matrix(self) -> Any:
+        """Return the rows as a sparse matrix, float32."""
+        n = self.strength.size
+        offsets = self.indptr.astype(np.int32) if self.indices.size < 2**31 else self.indptr
+        return sp.csr_matrix((self.weights, self.indices, offsets), shape=(n, n), copy=False)
+
+
 def train(
     technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
-    lumps, rows, strength = _opened(subgraph)
+    lumps, rows = _opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
-        tables = _start(technique, subgraph, lumps, rows, strength, seed)
-    _train_own(technique, subgraph, lumps, rows, strength, tables, seed, progress, p, q)
+        tables = _start(technique, subgraph, lumps, rows, seed)
+    walkable = walks.Rows(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
+    strength = rows.strength
+    del rows  # walks read shares, and the weights are as large
+    _train_own(technique, subgraph, lumps, walkable, strength, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_answers], technique.dim, technique.learning_rate)
 
 
-def _opened(subgraph: Subgraph) -> tuple[Lumps, Any, NDArray[Any]]:
-    """Return the lumps of a subgraph, its rows with what lies inside of each lump, and the sums of the rows."""
-    lumps = subgraph.lumps
+def _opened(subgraph: Subgraph) -> tuple[Lumps, Rows]:
+    """Return the lumps of a subgraph, and its rows; pages of its own are let go of."""
+    lumps, graph = subgraph.lumps, subgraph.graph
     if lumps is None or "reach" not in subgraph.shared:
         raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
-    rows = (subgraph.graph.to_scipy().astype(np.float64) + sp.diags_array(lumps.loops.astype(np.float64))).tocsr()
-    rows.sort_indices()
-    return lumps, rows, np.asarray(rows.sum(axis=1)).ravel()
+    weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
+    indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, lumps.loops)
+    forget(graph.indices, weights)
+    return lumps, Rows(indptr, indices, together, walks.strengths(indptr, together))
 
 
-def _start(
-    technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Any, strength: NDArray[Any], seed: Any
-) -> Tables:
+def _start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows, seed: Any) -> Tables:
     """Place every vertex: lumps and anchors where the backbone has them, the others by regression on it."""
     shared, n, dim = subgraph.shared, subgraph.n_vertices, technique.dim
     o, a = subgraph.n_own, lumps.n_anchors
     single = np.concatenate([np.arange(o), np.arange(o + a, o + a + lumps.n_halo)])
-    frozen_rows = np.setdiff1d(np.arange(n), single)
+    frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + lumps.n_halo, n)])
     # One row more than vertices: see Tables.
     tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
     width = shared["in"].shape[1]
     tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
     tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
-    steps = _steps_to_lumps(rows, lumps.lump, shared["mass"].size)
+    edges, members = rows.matrix(), _members(lumps.lump, shared["mass"].size)
     for first in range(0, single.size, _ROWS):
         some = single[first : first + _ROWS]
-        _place(technique, shared, steps[some], strength[some], some, tables)
-    _borrow(rows, strength, single, tables)
-    lone = single[strength[single] == 0]
+        steps = edges[some].astype(np.float64) @ members
+        _place(technique, shared, steps, rows.strength[some], some, tables)
+    del edges, members
+    forget(shared["reach"])
+    _borrow(rows, single, tables)
+    lone = single[rows.strength[single] == 0]
     fresh = skipgram.new_table(lone.size, dim)
     streams.fill_uniform(seed, 1.0 / dim, dim, fresh)
     tables.In[lone], tables.Out[lone] = fresh, 0
     return tables
 
 
-def _steps_to_lumps(rows: Any, lump: IntArray, n_lumps: int) -> Any:
-    """Return the weight from each vertex to each lump."""
-    member = sp.csr_matrix((np.ones(lump.size), lump, np.arange(lump.size + 1)), shape=(lump.size, n_lumps))
-    return (rows @ member).tocsr()
+def _members(lump: IntArray, n_lumps: int) -> Any:
+    """Return which vertex is in which lump, as a matrix of ones."""
+    return sp.csr_matrix((np.ones(lump.size), lump, np.arange(lump.size + 1)), shape=(lump.size, n_lumps))
 
 
 def _place(
@@ -191,21 +212,21 @@ def _place(
     tables.In[some, :width] = _logs(met, k * shared["mass"].astype(np.float64) / total) @ shared["to_in"]
 
 
-def _borrow(rows: Any, strength: NDArray[Any], single: IntArray, tables: Tables) -> None:
+def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
     """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
-    weight = (BORROWED_EDGES / (BORROWED_EDGES + strength[single])).astype(np.float32)[:, None]
-    scale = 1.0 / np.maximum(strength[single], np.finfo(float).tiny)
-    mean = (sp.diags_array(scale) @ rows[single]).astype(np.float32).tocsr()
-    for _ in range(BORROWING_ROUNDS):
-        for table in (tables.In, tables.Out):
-            table[single] += weight * (mean @ table[: mean.shape[1]] - table[single])
+    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[single])).astype(np.float32)
+    for table in (tables.In, tables.Out):
+        for first in range(0, table.shape[1], _COLUMNS):
+            out = table[: rows.strength.size, first : first + _COLUMNS]
+            for _ in range(BORROWING_ROUNDS):
+                products.mix_neighbours(*rows, single, weight, out.copy(), out)
 
 
 def _train_own(
     technique: SkipGramWalks,
     subgraph: Subgraph,
     lumps: Lumps,
-    rows: Any,
+    walkable: walks.Rows,
     strength: NDArray[Any],
     tables: Tables,
     seed: Any,
@@ -220,8 +241,6 @@ def _train_own(
     if not total or not subgraph.n_own:
         return
     dtype = subgraph.graph.indices.dtype
-    indptr = rows.indptr.astype(np.int64)
-    walkable = walks.Rows(indptr, rows.indices.astype(dtype), walks.row_shares(indptr, rows.data.astype(np.float32)))
     noise, starts = alias_table(mass, dtype), alias_table(members, dtype)
 
     def draw(firsts: range) -> Drawn:
@@ -260,7 +279,7 @@ def _left(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> tuple[NDA
 
 def place(technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
     """Return the vectors of own vertices and anchors as training would start from them."""
-    lumps, rows, strength = _opened(subgraph)
+    lumps, rows = _opened(subgraph)
     with threadpool_limits(1, "blas"):
-        tables = _start(technique, subgraph, lumps, rows, strength, rng.integers(2**64, dtype=np.uint64))
+        tables = _start(technique, subgraph, lumps, rows, rng.integers(2**64, dtype=np.uint64))
     return np.ascontiguousarray(tables.In[: subgraph.n_answers, : technique.dim])

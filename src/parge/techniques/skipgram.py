@@ -11,6 +11,7 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
+from parge.rows import all_finite
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
@@ -142,7 +143,7 @@ def falling_rates(rate: float, done: int, count: int, total: int) -> FloatArray:
 
 def trained_vectors(table: FloatArray, dim: int, rate: float) -> FloatArray:
     """Return the table without its padding (itself where it has none), or raise where training diverged."""
-    if not np.isfinite(table).all():
+    if not all_finite(table):
         raise TechniqueError(
             f"training diverged at learning_rate={rate:g}: vectors grew beyond float32; lower the learning rate "
             "(the default is 0.05)"

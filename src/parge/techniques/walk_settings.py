@@ -95,10 +95,10 @@ class SkipGramWalks(Technique):
         return prepare(self, graph, lump, n_lumps)
 
     def lumped_footprint(self, n_lumps: int) -> Footprint:
-        """Return the bound: that of a graph, its rows in double precision, the backbone and rows being placed."""
+        """Return the bound: that of a graph, its rows again with their loops, 32 columns being mixed, the backbone."""
         plain = self.footprint()
         backbone = 4 * (2 * n_lumps**2 + 4 * n_lumps * self.dim + 4096 * n_lumps)
-        return Footprint(plain.fixed + backbone, plain.per_vertex + 64, plain.per_edge + 112)
+        return Footprint(plain.fixed + backbone, plain.per_vertex + 64 + 4 * 32, plain.per_edge + 24)
 
     def _train(
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0

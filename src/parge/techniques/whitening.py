@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parge.graph.adjacency import Adjacency
-from parge.rows import row_blocks, rows_at_once
+from parge.rows import forget, row_blocks, rows_at_once
 from parge.techniques.base import Progress, silent
 from parge.techniques.tall import Matrix, gram, overwrite, rows_of, unit
 from parge.typing import FloatArray
@@ -54,11 +54,22 @@ def _propagate(A: Adjacency, vectors: FloatArray, moved: FloatArray, columns: Se
     """Write ``D~^-1 (A + I) X`` into `moved`, some columns at a time: they alone must be in memory."""
     weight = (1.0 / (1.0 + A.sum())).astype(np.float32)[:, None]
     for some in columns:
-        X = np.ascontiguousarray(vectors[:, some])
+        X = _columns(vectors, some)
         summed = A @ X
         summed += X
         summed *= weight
-        moved[:, some] = summed
+        for where in row_blocks(len(moved), rows_at_once(moved.shape[1])):
+            moved[where, some] = summed[where]
+            forget(moved)
+
+
+def _columns(matrix: FloatArray, some: slice) -> FloatArray:
+    """Return a copy of some columns; of a mapped file, no more than a block of rows is in memory beside it."""
+    found = np.empty((len(matrix), matrix[:0, some].shape[1]), np.float32)
+    for where in row_blocks(len(matrix), rows_at_once(matrix.shape[1])):
+        found[where] = matrix[where, some]
+        forget(matrix)
+    return found
 
 
 def _whiten(vectors: FloatArray, moved: FloatArray) -> float:
