@@ -1,4 +1,4 @@
-"""Claim: a quarter of the mean degree over 2 is a fair regularisation of `parge.Spectral`, for labels and for links.
+"""Claim: an eighth of the mean degree is a fair regularisation of `parge.Spectral`, for labels and for links.
 
 From the project's root, a few minutes::
 

@@ -33,12 +33,11 @@ _SHORTEST = 1e-5
 class Spectral(Technique):
     """Unit rows of ``V Λ``, the leading eigenvectors of ``L = D~^-1/2 A D~^-1/2``, scaled by their eigenvalues.
 
-    ``D~ = D + τ I`` adds the same to every degree. Without it, branches that hang on few edges have the first
-    eigenvectors to themselves; with it small sets have small eigenvalues. Qin and Rohe, "Regularized spectral
-    clustering under the degree-corrected stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1;
-    Zhang and Rohe, "Understanding regularized spectral clustering via graph conductance" (NeurIPS 2018) for why. They
-    do not scale by eigenvalues, and take the mean degree for τ. Here it is a share of what the mean degree has over 2,
-    a tree's: a forest consists of such branches, and is not regularised.
+    ``D~ = D + τ I`` adds a share of the mean degree to every degree. Without it a graph of many components has as many
+    eigenvalues 1, and chance decides which of their eigenvectors are taken; branches that hang on one edge come next.
+    With it small sets have small eigenvalues. Qin and Rohe, "Regularized spectral clustering under the degree-corrected
+    stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1; Zhang and Rohe, "Understanding
+    regularized spectral clustering via graph conductance" (NeurIPS 2018) for why. They do not scale by eigenvalues.
 
     Eigenvectors are taken by value: those of negative eigenvalues tell apart what is linked. The first one, nearly
     constant, stays: with it pairs of vertices of many neighbours are closer than others, as their links are likelier.
@@ -50,7 +49,8 @@ class Spectral(Technique):
         Length of a vector. A subgraph of fewer vertices, or of fewer positive eigenvalues, has that many columns, then
         zeros.
     regularisation : float
-        τ, as a share of the mean degree over 2.
+        τ, as a share of the mean degree. An eighth is the best of five shares on generated graphs, labels and links
+        together (`benchmarks/regularisation_matters.py`).
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Spectral(Technique):
     name: ClassVar[str] = "spectral"
     refine: ClassVar[str] = "subspace"
 
-    regularisation: float = 0.25
+    regularisation: float = 0.125
 
     def __post_init__(self) -> None:
         check_integers(self, 1, "dim")
@@ -123,11 +123,6 @@ class Spectral(Technique):
     def _normalised(self, graph: Graph, multiply: Product) -> Product:
         """Return the product by L."""
         degrees = multiply(np.ones((graph.n_vertices, 1)))
-        raised = degrees + self._tau(graph, degrees)
+        raised = degrees + self.regularisation * degrees.mean() if graph.n_edges else degrees
         root = 1.0 / np.sqrt(np.where(raised > 0, raised, 1.0))
         return lambda columns: root * multiply(root * columns)
-
-    def _tau(self, graph: Graph, degrees: Matrix) -> float:
-        """Return what is added to every degree, in the unit of the edges' weights."""
-        n, m = graph.n_vertices, graph.n_edges
-        return self.regularisation * float(degrees.mean()) * (1 - n / m) if m > n else 0.0
