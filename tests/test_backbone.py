@@ -16,7 +16,7 @@ from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps, lumped
+from parge.graph.lumped import lumped, lumped_edges
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
@@ -47,8 +47,7 @@ def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int)
     lump[rest] += anchors.size
     own = rest[part[rest] == 0]
     halo = rest[(part[rest] != 0) & (rng.random(rest.size) < 0.3)]
-    m = int(lump.max(initial=-1)) + 1
-    found = lumped(graph, own, anchors, halo, lump, between_lumps(graph, lump, m))
+    found = lumped(graph, own, anchors, halo, lump)
     assert found.lumps is not None
     # Every vertex by its name here: itself, or its lump.
     label = np.empty(n, np.int64)
@@ -61,6 +60,7 @@ def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int)
         found.graph.to_scipy().toarray() + np.diag(found.lumps.loops), expected, rtol=1e-5, atol=1e-5
     )
     assert found.n_answers == own.size + anchors.size
+    assert found.n_edges == lumped_edges(graph, own, anchors, halo, lump)
 
 
 @pytest.mark.parametrize("dim", [8, 48, 128])

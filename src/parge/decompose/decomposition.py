@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from parge.decompose.surroundings import Surroundings, halo_of, unseen_edges
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps, lumped
+from parge.graph.lumped import lumped
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
 from parge.rows import row_blocks
@@ -150,14 +149,8 @@ class Decomposition:
         if self.surroundings is not None:
             around = self.surroundings
             halo = halo_of(self, i)
-            return lumped(self.graph, self.own(i), self.anchors, halo, around.lump, self._between, index=i)
+            return lumped(self.graph, self.own(i), self.anchors, halo, around.lump, index=i)
         return induce(self.graph, self.own(i), self.anchors, index=i)
-
-    @cached_property
-    def _between(self) -> Any:
-        """Weights between lumps."""
-        assert self.surroundings is not None
-        return between_lumps(self.graph, self.surroundings.lump, self.surroundings.n_lumps)
 
     @cached_property
     def unanchored(self) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from parge.decompose.partition import Problem, partition
 from parge.decompose.surroundings import Surroundings, near
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import induce
 from parge.memory import Footprint
 from parge.typing import IntArray
@@ -44,13 +43,12 @@ class LumpDecomposer(Decomposer):
         plain = self.parts.decompose(graph, self._room(limits), tell=tell)
         tell(f"forming {self.n_groups:,} lumps")
         lump, n_lumps = _lumps(plain, self.n_groups, self.parts.partitioner, self.parts.seed)
-        weights = between_lumps(graph, lump, n_lumps)
         tell("choosing halos")
         wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
         nearest = [near(plain, i)[:wanted].copy() for i in range(plain.n_parts)]
         halos = np.array([_halo(plain, limits, lump, n_lumps, i, nearest[i].size) for i in range(plain.n_parts)])
         while True:
-            surroundings = Surroundings.measured(plain, lump, weights, halos, nearest)
+            surroundings = Surroundings.measured(plain, lump, n_lumps, halos, nearest)
             found = replace(
                 plain, capacities=limits.capacities, budgets=None, footprint=None, surroundings=surroundings
             )

@@ -1,11 +1,11 @@
 """What a subgraph holds of the rest of the graph, where it holds it lumped."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parge.graph.lumped import lumped
+from parge.graph.lumped import lumped_edges
 from parge.typing import IntArray
 
 if TYPE_CHECKING:
@@ -39,21 +39,15 @@ class Surroundings:
 
     @staticmethod
     def measured(
-        decomposition: "Decomposition", lump: IntArray, weights: Any, halos: IntArray, nearest: list[IntArray]
+        decomposition: "Decomposition", lump: IntArray, n_lumps: int, halos: IntArray, nearest: list[IntArray]
     ) -> "Surroundings":
-        """Return the surroundings, their edges counted; `weights` are those between lumps."""
+        """Return the surroundings, their edges counted."""
+        graph, anchors = decomposition.graph, decomposition.anchors
         edges = [
-            lumped(
-                decomposition.graph,
-                decomposition.own(i),
-                decomposition.anchors,
-                np.sort(nearest[i][: halos[i]]),
-                lump,
-                weights,
-            ).n_edges
+            lumped_edges(graph, decomposition.own(i), anchors, np.sort(nearest[i][: halos[i]]), lump)
             for i in range(decomposition.n_parts)
         ]
-        return Surroundings(lump, weights.shape[0], halos, np.array(edges, np.int64), nearest)
+        return Surroundings(lump, n_lumps, halos, np.array(edges, np.int64), nearest)
 
 
 def near(decomposition: "Decomposition", i: int) -> IntArray:

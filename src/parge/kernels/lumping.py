@@ -9,7 +9,7 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 
 @kernel
 def merged_size(indptr: IntArray, rows: IntArray, offsets: IntArray, n_labels: int) -> int:
-    """Return at least as many entries as `merge_rows` writes."""
+    """Return at least as many entries as `merge_rows` or `quotient_rows` writes."""
     size = 0
     for g in range(offsets.size - 1):
         degrees = 0
@@ -20,6 +20,63 @@ def merged_size(indptr: IntArray, rows: IntArray, offsets: IntArray, n_labels: i
 
 
 @kernel
+def quotient_size(
+    indptr: IntArray, indices: NeighbourArray, rows: IntArray, offsets: IntArray, label: NeighbourArray
+) -> int:
+    """Return how many entries `quotient_rows` writes."""
+    last = np.full(offsets.size - 1, -1, label.dtype)
+    size = 0
+    for g in range(offsets.size - 1):
+        last[g] = g
+        for i in range(offsets[g], offsets[g + 1]):
+            for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                c = label[indices[j]]
+                if last[c] != g:
+                    last[c] = g
+                    size += 1
+    return size
+
+
+@kernel
+def quotient_rows(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    rows: IntArray,
+    offsets: IntArray,
+    label: NeighbourArray,
+    out_indptr: IntArray,
+    out_indices: NeighbourArray,
+    out_weights: FloatArray,
+    loops: FloatArray,
+) -> None:
+    """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
+
+    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` stands for
+    ones.
+    """
+    total = np.zeros(offsets.size - 1, np.float64)
+    size = 0
+    for g in range(offsets.size - 1):
+        first = size
+        for i in range(offsets[g], offsets[g + 1]):
+            for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                c = label[indices[j]]
+                if total[c] == 0.0 and c != g:  # weights are positive
+                    out_indices[size] = c
+                    size += 1
+                total[c] += 1.0 if weights.size == 0 else weights[j]
+        out_indices[first:size].sort()
+        for k in range(first, size):
+            c = out_indices[k]
+            out_weights[k] = total[c]
+            total[c] = 0.0
+        loops[g] = total[g]
+        total[g] = 0.0
+        out_indptr[g + 1] = size
+
+
+@kernel
 def merge_rows(
     indptr: IntArray,
     indices: NeighbourArray,
@@ -27,27 +84,22 @@ def merge_rows(
     rows: IntArray,
     offsets: IntArray,
     label: IntArray,
-    n_labels: int,
     out_indptr: IntArray,
     out_indices: IntArray,
     out_data: NDArray[np.float64],
 ) -> None:
-    """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to every label, ascending.
+    """Write for each group of vertices, rows[offsets[g]:offsets[g+1]], its weight to every group, itself included.
 
-    A neighbour whose label is negative is left out. An empty `weights` stands for ones.
+    `label` is the group of every vertex; entries ascend. An empty `weights` stands for ones.
     """
-    total = np.zeros(n_labels, np.float64)
-    met = np.zeros(n_labels, np.bool_)
+    total = np.zeros(offsets.size - 1, np.float64)
     size = 0
     for g in range(offsets.size - 1):
         first = size
         for i in range(offsets[g], offsets[g + 1]):
             for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 c = label[indices[j]]
-                if c < 0:
-                    continue
-                if not met[c]:
-                    met[c] = True
+                if total[c] == 0.0:  # weights are positive
                     out_indices[size] = c
                     size += 1
                 total[c] += 1.0 if weights.size == 0 else weights[j]
@@ -55,5 +107,5 @@ def merge_rows(
         for k in range(first, size):
             c = out_indices[k]
             out_data[k] = total[c]
-            total[c], met[c] = 0.0, False
+            total[c] = 0.0
         out_indptr[g + 1] = size

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from parge.graph.coarsen import group_vertices
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps, lumped
+from parge.graph.lumped import lumped
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
@@ -93,8 +93,7 @@ class ClosedForm(Technique):
         lump[own] = anchors.size + group_vertices(graph, own, n_landmarks - anchors.size)
         n_lumps = int(lump.max(initial=-1)) + 1
         shared = self.prepare(graph, lump, n_lumps)
-        weights = between_lumps(graph, lump, n_lumps)
-        return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump, weights), shared=shared)
+        return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump), shared=shared)
 
     def backbone_size(self, graph: Graph) -> int:
         """Return how many landmarks the graph has."""
