@@ -54,8 +54,11 @@ WALK_SHARE = 0.1
 RATE_SHARE = 0.2
 
 # Rows that are placed at a time; columns that are mixed at a time, all of a copy that is held of a table.
-_ROWS = 1024
+_ROWS = 256
 _COLUMNS = 32
+
+# The least positive float32, nearly.
+_TINY = float(np.finfo(np.float32).tiny)
 
 # Oversampling and power steps of the decomposition.
 _EXTRA, _POWERS = 16, 2
@@ -200,16 +203,26 @@ def _place(
 ) -> None:
     """Write the start of some vertices, from the probabilities of meeting each lump on a walk from them."""
     k, width = technique.negatives, shared["in"].shape[1]
-    total = max(float(shared["mass"].sum()), float(np.finfo(np.float32).tiny))
+    total = max(float(shared["mass"].sum()), _TINY)
     scale = 1.0 / np.maximum(strength, np.finfo(float).tiny)
     met = np.asarray((sp.diags_array(scale) @ steps).astype(np.float32) @ shared["reach"])
+    np.maximum(met, _TINY, out=met)
+    met = np.log(met, out=met)
     # Out_v is how often v is met from lump c: by reversibility q_v(c) d_v / d_c, against v's own noise.
-    back = 1.0 / np.maximum(shared["degree"], np.finfo(np.float32).tiny)
     own_noise = k * np.maximum(strength, np.finfo(float).tiny) ** NOISE_POWER / total
-    from_lumps: FloatArray = met * back.astype(np.float32)
-    from_lumps *= (strength / own_noise).astype(np.float32)[:, None]
-    tables.Out[some, :width] = _logs(from_lumps, np.ones(from_lumps.shape[1])) @ shared["to_out"]
-    tables.In[some, :width] = _logs(met, k * shared["mass"].astype(np.float64) / total) @ shared["to_in"]
+    from_lumps = met - _log(shared["degree"], np.inf)
+    from_lumps += _log(strength / own_noise, -np.inf)[:, None]
+    met -= _log(k * shared["mass"].astype(np.float64) / total, np.inf)
+    for table, logs, to in ((tables.Out, from_lumps, shared["to_out"]), (tables.In, met, shared["to_in"])):
+        np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
+        table[some, :width] = logs @ to
+
+
+def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
+    """Return logarithms, float32; those of zeros as given, which has the entry count as the floor."""
+    logs = np.full(values.size, of_zero, np.float64)
+    np.log(values, where=values > 0, out=logs)
+    return logs.astype(np.float32)
 
 
 def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
