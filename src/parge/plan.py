@@ -307,7 +307,12 @@ def _check_backbone(plan: Plan, technique: Technique) -> None:
 
 
 def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["Decomposer", Limits]:
-    """Return how to decompose into lumped subgraphs: half of the lumps are anchors, half groups of vertices."""
+    """Return how to decompose into lumped subgraphs: a third of the lumps are anchors, the rest groups.
+
+    Anchors take from every worker the room for a halo of its own. With half, a quarter and an eighth of 2,000 lumps
+    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250 lumps)
+    99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
+    """
     n_parts, n_lumps = plan.n_parts, technique.backbone_size(graph)
     limits = _limits(plan, technique, graph)
     if limits is not None:  # every worker holds all lumps: no more than the slack has room for
@@ -319,7 +324,7 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
             f"room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
         )
     asked = plan.anchors not in (None, "auto")
-    n_anchors = n_lumps // 2
+    n_anchors = n_lumps // 3
     if asked:
         n_anchors = anchor_count(
             plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
@@ -329,7 +334,7 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
                 f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_lumps:,} vertices in all: "
                 f"ask for at most {2 * n_lumps:,} anchors, for auto, or use --reconcile consensus"
             )
-    n_groups = max(n_parts, n_lumps - n_lumps // 2)
+    n_groups = max(n_parts, n_lumps - n_lumps // 3)
     footprint = technique.lumped_footprint(n_groups + n_anchors)
     if limits is None:
         near = max(n_anchors, int(0.1 * graph.n_vertices))

@@ -62,3 +62,28 @@ def mix_neighbours(
                 mean[c] += weight * row[c]
         for c in range(mean.size):
             out[v, c] = columns[v, c] + share[i] * (mean[c] - columns[v, c])
+
+
+@kernel
+def mean_neighbours(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    strength: NDArray[np.float64],
+    some: IntArray,
+    row_of: IntArray,
+    source: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write into `out`, for some vertices, the mean over their neighbours u of row ``row_of[u]`` of `source`.
+
+    `strength` are the sums of the weights; a vertex without edges gets zeros.
+    """
+    for i in range(some.size):
+        v = some[i]
+        scale = 1.0 / max(strength[v], _TINY)
+        out[i, :] = 0
+        for j in range(indptr[v], indptr[v + 1]):
+            row, weight = source[row_of[indices[j]]], np.float32(scale * weights[j])
+            for c in range(out.shape[1]):
+                out[i, c] += weight * row[c]

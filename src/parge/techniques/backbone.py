@@ -10,55 +10,38 @@ With the transition matrix P of the lumped graph, window W and k negatives drawn
     Q = Σ_r w_r P^r,  w_r = (W - r + 1) / (W (W + 1) / 2),   log max(Q / (k p), floor) ≈ U S V^T,
     In = U S^1/2,  Out = V S^1/2.
 
-A vertex v whose steps lead to lumps with probability P_v has q_v = P_v R, R = w_1 I + w_2 P + ... + w_W P^(W-1), and
-``In_v = log max(q_v / (k p), floor) V S^-1/2``; Out_v likewise.
+To place their own vertices (`parge.techniques.placing`), workers get R = w_1 I + w_2 P + ... + w_W P^(W-1), for which
+Q = P R, and R' = w_2 I + w_3 P + ...
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.kernels import csr, products, skipgram, skipgram_ir, streams, walks
+from parge.kernels import skipgram_ir, streams, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
-from parge.rows import forget
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
+from parge.techniques.placing import logarithms, opened, start, step_shares
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
-from parge.typing import FloatArray, IntArray, NeighbourArray
+from parge.typing import FloatArray, IntArray
 
 Arrays = Mapping[str, NDArray[Any]]
-
-# Entries below this count as this: skip-gram never learns how unlikely an unlikely pair is.
-FLOOR = 0.01
-
-# A vertex with few edges is placed by few numbers, so it borrows from its neighbours: their mean has the weight of so
-# many edges beside its own. Chosen on planted graphs and trees: there the start alone scored .95 to .97 of centralised
-# DeepWalk without, and .98 to 1.01 with it; on dense graphs it changes little.
-BORROWED_EDGES = 4.0
-BORROWING_ROUNDS = 3
 
 # Of the technique's walks and its rate: the start has done most of the work. In 8 parts on two planted graphs and a
 # tree, one seed each, shares of 0, .05, .1, .2 and .4 scored within .002 of each other, .1 never more than .001 under
 # the best.
 WALK_SHARE = 0.1
 RATE_SHARE = 0.2
-
-# Rows that are placed at a time; columns that are mixed at a time, all of a copy that is held of a table.
-_ROWS = 256
-_COLUMNS = 32
-
-# The least positive float32, nearly.
-_TINY = float(np.finfo(np.float32).tiny)
 
 # Oversampling and power steps of the decomposition.
 _EXTRA, _POWERS = 16, 2
@@ -73,8 +56,8 @@ def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int
     mass = np.bincount(lump, strength**NOISE_POWER, minlength=n_lumps)
     degree = np.asarray(weights.sum(axis=1)).ravel()
     with threadpool_limits(1, "blas"):
-        reach, Q = _reach(weights, degree, technique.window)
-        logs = _logs(Q, technique.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
+        beyond, reach, Q = _reach(weights, degree, technique.window)
+        logs = logarithms(Q, technique.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
         U, S, V = _decomposed(logs, min(technique.dim, n_lumps))
     root = np.sqrt(S)
     inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 1e-6 * root.max(initial=0.0))
@@ -84,6 +67,7 @@ def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int
         "to_in": _single(V * inverse),
         "to_out": _single(U * inverse),
         "reach": _single(reach),
+        "beyond": _single(beyond),
         "mass": _single(mass),
         "degree": _single(degree),
         "members": _single(np.bincount(lump, minlength=n_lumps)),
@@ -94,25 +78,17 @@ def _single(array: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(array, np.float32)
 
 
-def _reach(weights: Any, degree: NDArray[Any], window: int) -> tuple[FloatArray, FloatArray]:
-    """Return R and Q = P R, by Horner's scheme."""
+def _reach(weights: Any, degree: NDArray[Any], window: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return R', R and Q = P R, by Horner's scheme."""
     n = degree.size
     P = (sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ weights).toarray().astype(np.float32)
-    shares = np.arange(window, 0, -1, dtype=np.float32)
-    shares /= shares.sum()
+    beyond: FloatArray = np.zeros((n, n), np.float32)
     R: FloatArray = np.zeros((n, n), np.float32)
-    np.fill_diagonal(R, shares[-1])
-    for share in shares[-2::-1]:
-        R = P @ R
+    for share in step_shares(window)[::-1]:
+        beyond = R
+        R = P @ R if beyond.any() else beyond.copy()
         R[np.diag_indices(n)] += share
-    return R, P @ R
-
-
-def _logs(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
-    """Return ``log max(q / noise, FLOOR)``, in place of q; a lump that is never drawn has no say."""
-    q *= np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0).astype(np.float32)
-    np.maximum(q, np.float32(FLOOR), out=q)
-    return np.log(q, out=q)
+    return beyond, R, P @ R
 
 
 def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -126,113 +102,19 @@ def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, Flo
     return basis @ U[:, :k], S[:k], Vt[:k].T
 
 
-class Rows(NamedTuple):
-    """Rows of a lumped subgraph, with what lies inside of each lump, and their sums."""
-
-    indptr: IntArray
-    indices: NeighbourArray
-    weights: FloatArray
-    strength: NDArray[np.float64]
-
-    def matrix(self) -> Any:
-        """Return the rows as a sparse matrix, float32."""
-        n = self.strength.size
-        offsets = self.indptr.astype(np.int32) if self.indices.size < 2**31 else self.indptr
-        return sp.csr_matrix((self.weights, self.indices, offsets), shape=(n, n), copy=False)
-
-
 def train(
     technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
-    lumps, rows = _opened(subgraph)
+    lumps, rows = opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
-        tables = _start(technique, subgraph, lumps, rows, seed)
+        tables = start(technique, subgraph, lumps, rows, seed)
     walkable = walks.Rows(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
     strength = rows.strength
     del rows  # walks read shares, and the weights are as large
     _train_own(technique, subgraph, lumps, walkable, strength, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_answers], technique.dim, technique.learning_rate)
-
-
-def _opened(subgraph: Subgraph) -> tuple[Lumps, Rows]:
-    """Return the lumps of a subgraph, and its rows; pages of its own are let go of."""
-    lumps, graph = subgraph.lumps, subgraph.graph
-    if lumps is None or "reach" not in subgraph.shared:
-        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
-    weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
-    indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, lumps.loops)
-    forget(graph.indices, weights)
-    return lumps, Rows(indptr, indices, together, walks.strengths(indptr, together))
-
-
-def _start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows, seed: Any) -> Tables:
-    """Place every vertex: lumps and anchors where the backbone has them, the others by regression on it."""
-    shared, n, dim = subgraph.shared, subgraph.n_vertices, technique.dim
-    o, a = subgraph.n_own, lumps.n_anchors
-    single = np.concatenate([np.arange(o), np.arange(o + a, o + a + lumps.n_halo)])
-    frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + lumps.n_halo, n)])
-    # One row more than vertices: see Tables.
-    tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
-    width = shared["in"].shape[1]
-    tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
-    tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
-    edges, members = rows.matrix(), _members(lumps.lump, shared["mass"].size)
-    for first in range(0, single.size, _ROWS):
-        some = single[first : first + _ROWS]
-        steps = edges[some].astype(np.float64) @ members
-        _place(technique, shared, steps, rows.strength[some], some, tables)
-    del edges, members
-    forget(shared["reach"])
-    _borrow(rows, single, tables)
-    lone = single[rows.strength[single] == 0]
-    fresh = skipgram.new_table(lone.size, dim)
-    streams.fill_uniform(seed, 1.0 / dim, dim, fresh)
-    tables.In[lone], tables.Out[lone] = fresh, 0
-    return tables
-
-
-def _members(lump: IntArray, n_lumps: int) -> Any:
-    """Return which vertex is in which lump, as a matrix of ones."""
-    return sp.csr_matrix((np.ones(lump.size), lump, np.arange(lump.size + 1)), shape=(lump.size, n_lumps))
-
-
-def _place(
-    technique: SkipGramWalks, shared: Arrays, steps: Any, strength: NDArray[Any], some: IntArray, tables: Tables
-) -> None:
-    """Write the start of some vertices, from the probabilities of meeting each lump on a walk from them."""
-    k, width = technique.negatives, shared["in"].shape[1]
-    total = max(float(shared["mass"].sum()), _TINY)
-    scale = 1.0 / np.maximum(strength, np.finfo(float).tiny)
-    met = np.asarray((sp.diags_array(scale) @ steps).astype(np.float32) @ shared["reach"])
-    np.maximum(met, _TINY, out=met)
-    met = np.log(met, out=met)
-    # Out_v is how often v is met from lump c: by reversibility q_v(c) d_v / d_c, against v's own noise.
-    own_noise = k * np.maximum(strength, np.finfo(float).tiny) ** NOISE_POWER / total
-    from_lumps = met - _log(shared["degree"], np.inf)
-    from_lumps += _log(strength / own_noise, -np.inf)[:, None]
-    met -= _log(k * shared["mass"].astype(np.float64) / total, np.inf)
-    for table, logs, to in ((tables.Out, from_lumps, shared["to_out"]), (tables.In, met, shared["to_in"])):
-        np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
-        table[some, :width] = logs @ to
-
-
-def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
-    """Return logarithms, float32; those of zeros as given, which has the entry count as the floor."""
-    logs = np.full(values.size, of_zero, np.float64)
-    np.log(values, where=values > 0, out=logs)
-    return logs.astype(np.float32)
-
-
-def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
-    """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
-    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[single])).astype(np.float32)
-    for table in (tables.In, tables.Out):
-        for first in range(0, table.shape[1], _COLUMNS):
-            out = table[: rows.strength.size, first : first + _COLUMNS]
-            for _ in range(BORROWING_ROUNDS):
-                products.mix_neighbours(*rows, single, weight, out.copy(), out)
 
 
 def _train_own(
@@ -288,11 +170,3 @@ def _left(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> tuple[NDA
         values[n_single:] = np.maximum(whole - taken, 0.0)[lumps.lump[n_single:]]
     mass[strength == 0] = 0
     return members, mass
-
-
-def place(technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
-    """Return the vectors of own vertices and anchors as training would start from them."""
-    lumps, rows = _opened(subgraph)
-    with threadpool_limits(1, "blas"):
-        tables = _start(technique, subgraph, lumps, rows, rng.integers(2**64, dtype=np.uint64))
-    return np.ascontiguousarray(tables.In[: subgraph.n_answers, : technique.dim])

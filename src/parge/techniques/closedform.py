@@ -70,7 +70,7 @@ class ClosedForm(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has a tiny random one."""
-        from parge.techniques.backbone import place  # compiled code: not needed to plan
+        from parge.techniques.placing import place  # compiled code: not needed to plan
 
         if subgraph.lumps is not None:
             vectors = place(self._model, subgraph, rng)
