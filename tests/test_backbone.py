@@ -253,7 +253,7 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
 
     assert decided() == "backbone"
     assert decided(parts=None, capacities=[380] * 4) == "consensus"  # feasible for rotations alone
-    assert decided(ring_of_cliques(6, 10)) == "consensus"  # too small to be lumped
+    assert decided(ring_of_cliques(4, 10)) == "consensus"  # too small to be lumped
     assert decided(parts=1) == "consensus"
     assert decided(technique="hope") == "consensus"
     assert decided(technique="sgc") == "none"

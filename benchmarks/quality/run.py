@@ -47,7 +47,9 @@ class Lab:
         graph = self.split[0]
         warm_up(technique, method)
         with cpu_clock():
-            embedding = parge.embed(graph, plan(method, technique, n_parts, self.seed, self.settings, **how))
+            embedding = parge.embed(
+                graph, plan(method, technique, graph.n_vertices, n_parts, self.seed, self.settings, **how)
+            )
         raw = self.score(embedding.vectors)
         vectors, name = np.array(embedding.vectors), resolve(technique).refine
         begun = time.process_time()
@@ -77,7 +79,7 @@ def warm_up(technique: str, method: str) -> None:
     """Load or compile what a cell needs, on a small graph, so that it is not timed with it."""
     if (technique, method) not in _WARM:
         small = planted(600, 4000, communities=4, seed=1).graph
-        made = plan(method, technique, 2, 1, Settings(dim=16))
+        made = plan(method, technique, 600, 2, 1, Settings(dim=16))
         parge.embed(small, made)
         _WARM.add((technique, method))
 

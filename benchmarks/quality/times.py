@@ -11,7 +11,7 @@ from benchmarks.quality.methods import AROUND_A_BACKBONE, SETTINGS, Settings, pl
 from benchmarks.quality.run import Lab, measured, warm_up
 
 import parge
-from parge.techniques import backbone
+from parge.techniques import placing
 from parge.techniques.closedform import ClosedForm
 from parge.techniques.resolve import resolve
 
@@ -39,7 +39,9 @@ def measure(
 
 
 def _memory(graph: parge.Graph, method: str, technique: str, n_parts: int, settings: Settings) -> Cell:
-    embedding = parge.embed(graph, plan(method, technique, n_parts, SEED, settings, engine="processes", workers=1))
+    embedding = parge.embed(
+        graph, plan(method, technique, graph.n_vertices, n_parts, SEED, settings, engine="processes", workers=1)
+    )
     return {"peak_bytes": measured(embedding.report)["peak_bytes"]}
 
 
@@ -51,7 +53,7 @@ def _same_algorithm(graph: parge.Graph, technique: str, settings: Settings) -> C
     begun = time.process_time()
     around = closed._with_landmarks(graph)
     if technique == "closedform":
-        backbone.place(closed._model, around, np.random.default_rng(SEED))
+        placing.place(closed._model, around, np.random.default_rng(SEED))
     else:
         what.embed(replace(around), np.random.default_rng(SEED))
     return {"critical_path": time.process_time() - begun}

@@ -210,12 +210,12 @@ def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> Decomposed:
 def candidates(graph: Graph, plan: Plan) -> list[Plan]:
     """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
 
-    A graph under four vertices a dimension is not lumped: its backbone would be most of it.
+    A graph under three vertices a dimension is not lumped: its backbone would be most of it.
     """
     plan = refined_for(graph, plan).resolved
     if plan.reconcile != "auto":
         return [plan]
-    has_room = plan.technique.backbone_size(graph) >= 2 * plan.technique.dim and _fits_coordinator(graph, plan)
+    has_room = plan.technique.backbone_size(graph) >= _least_lumps(plan.technique) and _fits_coordinator(graph, plan)
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
 
 
@@ -306,6 +306,15 @@ def _check_backbone(plan: Plan, technique: Technique) -> None:
         raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
 
 
+def _least_lumps(technique: Technique) -> int:
+    """Return the fewest lumps that a space of that many dimensions is made from: half as many again.
+
+    With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
+    vertices kept 100 to 101 % of the centralised micro-F1, and rotated 91 to 96 % (one seed, no pass).
+    """
+    return technique.dim + technique.dim // 2
+
+
 def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["Decomposer", Limits]:
     """Return how to decompose into lumped subgraphs: a third of the lumps are anchors, the rest groups.
 
@@ -318,9 +327,10 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
     if limits is not None:  # every worker holds all lumps: no more than the slack has room for
         slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
         n_lumps = min(n_lumps, slack // n_parts)
-    if n_lumps < min(2 * technique.dim, graph.n_vertices // 2) or n_lumps < 2:
+    least = _least_lumps(technique)
+    if n_lumps < min(least, graph.n_vertices // 2) or n_lumps < 2:
         raise InfeasibleError(
-            f"a backbone takes {2 * technique.dim:,} vertices of every worker at least, twice the dimensions; there is "
+            f"a backbone takes {least:,} vertices of every worker at least, 1.5 times the dimensions; there is "
             f"room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
         )
     asked = plan.anchors not in (None, "auto")
