@@ -108,7 +108,7 @@ class SkipGramWalks(Technique):
         plain = self.footprint()
         backbone = 4 * (3 * n_lumps**2 + 4 * n_lumps * self.dim + 4096 * n_lumps)
         columns = 2 * 4 * PLACING_LUMPS
-        return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 24)
+        return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
     def _train(
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0
