@@ -1,4 +1,4 @@
-"""Claim: an eighth of the mean degree is a fair regularisation of `parge.Spectral`, for labels and for links.
+"""Claim: an eighth of the mean degree is a fair regularisation of `parge.Spectral`: more helps labels, less links.
 
 From the project's root, a few minutes::
 
