@@ -82,11 +82,11 @@ def _reach(weights: Any, degree: NDArray[Any], window: int) -> tuple[FloatArray,
     """Return R', R and Q = P R, by Horner's scheme."""
     n = degree.size
     P = (sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ weights).toarray().astype(np.float32)
+    *first, last = step_shares(window)
     beyond: FloatArray = np.zeros((n, n), np.float32)
-    R: FloatArray = np.zeros((n, n), np.float32)
-    for share in step_shares(window)[::-1]:
-        beyond = R
-        R = P @ R if beyond.any() else beyond.copy()
+    R: FloatArray = last * np.eye(n, dtype=np.float32)
+    for i, share in enumerate(reversed(first)):
+        beyond, R = R, P @ R if i else last * P  # no product with a diagonal matrix
         R[np.diag_indices(n)] += share
     return beyond, R, P @ R
 
