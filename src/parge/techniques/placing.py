@@ -79,7 +79,6 @@ def start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows
     tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
     tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
     _place(technique, shared, lumps.lump, rows, single, tables)
-    forget(shared["reach"], shared["beyond"])
     _borrow(rows, single, tables)
     lone = single[rows.strength[single] == 0]
     fresh = skipgram.new_table(lone.size, dim)
@@ -114,6 +113,7 @@ def _place(
             for table, logs, to in ((tables.Out, from_lumps, to_out), (tables.In, met, to_in)):
                 np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
                 table[some, :width] += logs @ to
+        del onward  # before the next ones are made
 
 
 def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
@@ -127,8 +127,8 @@ def _onward(
     technique: SkipGramWalks, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, lumps: slice
 ) -> FloatArray:
     """Return some columns of Y: the chances of meeting lumps from a vertex on, itself counted."""
-    onward: FloatArray = np.ascontiguousarray(shared["reach"][:, lumps])[lump]
-    beyond = np.ascontiguousarray(shared["beyond"][:, lumps])
+    onward: FloatArray = _columns(shared["reach"], lumps)[lump]
+    beyond = _columns(shared["beyond"], lumps)
     for where in _row_slices(single.size):
         met = np.empty((single[where].size, onward.shape[1]), np.float32)
         products.mean_neighbours(*rows, single[where], lump, beyond, met)
@@ -136,6 +136,13 @@ def _onward(
     here = single[(lump[single] >= lumps.start) & (lump[single] < lumps.stop)]
     onward[here, lump[here] - lumps.start] += step_shares(technique.window)[0]
     return onward
+
+
+def _columns(matrix: FloatArray, some: slice) -> FloatArray:
+    """Return a copy of some columns, and let go of the pages that they stand on, which are those of all others, too."""
+    found = matrix[:, some].copy()
+    forget(matrix)
+    return found
 
 
 def _lumps_at_once(n_vertices: int, n_lumps: int) -> Iterator[slice]:
