@@ -39,8 +39,8 @@ FLOOR = 0.01
 BORROWED_EDGES = 4.0
 BORROWING_ROUNDS = 3
 
-# Rows that are placed at a time; columns that are mixed at a time, all of a copy that is held of a table.
-_ROWS = 256
+# Chances that are computed at a time, in half a megabyte; columns that are mixed at a time, all of a copy of a table.
+_ENTRIES = 2**16
 _COLUMNS = 32
 
 # The least positive float32, nearly.
@@ -101,7 +101,7 @@ def _place(
     for lumps in _lumps_at_once(lump.size, noise.size):
         onward = _onward(technique, shared, lump, rows, single, lumps)
         to_in, to_out = shared["to_in"][lumps], shared["to_out"][lumps]
-        for where in _row_slices(single.size):
+        for where in _row_slices(single.size, onward.shape[1]):
             some = single[where]
             met = np.empty((some.size, onward.shape[1]), np.float32)
             products.mean_neighbours(*rows, some, itself, onward, met)
@@ -129,7 +129,7 @@ def _onward(
     """Return some columns of Y: the chances of meeting lumps from a vertex on, itself counted."""
     onward: FloatArray = _columns(shared["reach"], lumps)[lump]
     beyond = _columns(shared["beyond"], lumps)
-    for where in _row_slices(single.size):
+    for where in _row_slices(single.size, onward.shape[1]):
         met = np.empty((single[where].size, onward.shape[1]), np.float32)
         products.mean_neighbours(*rows, single[where], lump, beyond, met)
         onward[single[where]] = met
@@ -152,9 +152,11 @@ def _lumps_at_once(n_vertices: int, n_lumps: int) -> Iterator[slice]:
         yield slice(first, min(first + width, n_lumps))
 
 
-def _row_slices(n_rows: int) -> Iterator[slice]:
-    for first in range(0, n_rows, _ROWS):
-        yield slice(first, first + _ROWS)
+def _row_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield rows in groups of as many as are worked on at a time."""
+    step = max(1, _ENTRIES // n_columns)
+    for first in range(0, n_rows, step):
+        yield slice(first, first + step)
 
 
 def step_shares(window: int) -> FloatArray:

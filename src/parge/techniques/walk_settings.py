@@ -29,13 +29,10 @@ WEIGHT_BYTES_PER_EDGE = 16
 # Stack of a further thread (8 MiB, counted whole by a limit on private memory) and the allocator's own for it.
 THREAD_BYTES = 12_000_000
 
-# A backbone's dense products may take this share of the operations of training, and its matrix so many rows: 67 MB.
-BACKBONE_SHARE = 0.04
-MOST_LUMPS = 4096
-
-# Where the graph is small and that share buys few lumps, a quarter of its vertices, up to so many. With overlapping
-# communities few lumps blur: 840 instead of 2,000 kept 95 instead of 101 % on 8,000 vertices (one seed, no pass).
-FEW_LUMPS = 2000
+# A backbone has a quarter of the vertices as lumps, up to so many: its dense products take about a second, and its
+# matrices 17 MB each. With overlapping communities few lumps blur: 840 instead of 2,000 kept 95 instead of 101 % on
+# 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
+MOST_LUMPS = 2048
 
 # Vertices are placed against so many lumps at a time as take these bytes for all of a worker's vertices, and no fewer.
 PLACING_BYTES, PLACING_LUMPS = 16_000_000, 32
@@ -87,15 +84,8 @@ class SkipGramWalks(Technique):
         return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
 
     def backbone_size(self, graph: Graph) -> int:
-        """Return how many lumps cost some 3 % of the centralised training: three dense products of their matrix.
-
-        Of time alone, without a label: 4,096 for a million vertices at the default settings; but 2,000 at least, if
-        those are no more than a quarter of the vertices.
-        """
-        pairs = graph.n_vertices * self.walks * self.walk_length * (self.window + 1)
-        operations = 6.0 * pairs * (self.negatives + 1) * self.dim
-        in_time = int((BACKBONE_SHARE * operations / 6.0) ** (1 / 3))
-        return min(MOST_LUMPS, graph.n_vertices // 2, max(in_time, min(FEW_LUMPS, graph.n_vertices // 4)))
+        """Return how many lumps to form: a quarter of the vertices, or two a dimension where half of them suffice."""
+        return min(MOST_LUMPS, graph.n_vertices // 2, max(graph.n_vertices // 4, 2 * self.dim))
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone (see `parge.techniques.backbone`)."""
