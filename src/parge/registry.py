@@ -14,11 +14,12 @@ class Registry(Generic[T]):
     """The components of one kind, by name.
 
     Other packages add theirs with an entry point in the group ``parge.<kind>s`` (for example
-    ``parge.techniques``), loaded only when its name is asked for.
+    ``parge.techniques``), loaded only when its name is asked for. `also` are words that callers resolve to a name
+    before they ask, such as auto: an unknown name lists them, too.
     """
 
-    def __init__(self, kind: str, *, group: str | None = None) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, *, group: str | None = None, also: tuple[str, ...] = ()) -> None:
+        self.kind, self.also = kind, also
         self.group = group or f"parge.{kind}s"
         self._known: dict[str, T] = {}
         self._homes: dict[str, str] = {}
@@ -45,7 +46,7 @@ class Registry(Generic[T]):
     def check(self, name: str) -> None:
         """Refuse a name that nobody has, without importing who has it."""
         if name not in self.names():
-            raise InputError(f"there is no {self.kind} {name!r}; known: {', '.join(self.names())}")
+            raise self._unknown(name)
 
     def get(self, name: str) -> T:
         """Return the component of that name."""
@@ -58,7 +59,10 @@ class Registry(Generic[T]):
         for point in self._plugins():
             if point.name == name:
                 return self.register(name, point.load())
-        raise InputError(f"there is no {self.kind} {name!r}; known: {', '.join(self.names())}")
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> InputError:
+        return InputError(f"there is no {self.kind} {name!r}; known: {', '.join([*self.also, *self.names()])}")
 
     def _plugins(self) -> Any:
         return _entry_points(self.group)

@@ -64,6 +64,8 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "anchors above the smallest": (["--capacities", "9,1", "--anchors", "2"], "2 anchors"),
     "anchors over all": (["--parts", "2", "--anchors", "150%"], "150%"),
     "no such technique": (["--technique", "magic"], "known: closedform"),
+    "no such reconciler": (["--reconcile", "magic"], "known: auto, backbone, consensus, linear, mlp, none, orthogonal"),
+    "no such pass": (["--refine", "magic"], "known: auto, none, propagate, settle, subspace, whiten"),
     "no such module": (["--technique", "no_such_module:f"], "no_such_module"),
     "no such function": (["--technique", "math:no_such"], "no_such"),
     "param without value": (["--param", "walks"], "key=value"),

@@ -3,7 +3,7 @@
 from parge.reconcile.base import Reconciler
 from parge.registry import Registry
 
-reconcilers: Registry[type[Reconciler]] = Registry("reconciler")
+reconcilers: Registry[type[Reconciler]] = Registry("reconciler", also=("auto",))
 reconcilers.register_at("consensus", "parge.reconcile.consensus:Consensus")
 reconcilers.register_at("orthogonal", "parge.reconcile.orthogonal:Orthogonal")
 reconcilers.register_at("linear", "parge.reconcile.linear:Linear")

@@ -3,7 +3,7 @@
 from parge.refine.base import Refiner
 from parge.registry import Registry
 
-refiners: Registry[type[Refiner]] = Registry("refine pass", group="parge.refiners")
+refiners: Registry[type[Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))
 refiners.register_at("none", "parge.refine.base:Nothing")
 refiners.register_at("whiten", "parge.refine.whiten:Whiten")
 refiners.register_at("settle", "parge.refine.settle:Settle")
