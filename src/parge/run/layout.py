@@ -39,7 +39,7 @@ _ROWS = {
 # What a technique prepares for every worker: vectors, matrices and one number a lump.
 _SHARED = {
     **{f"shared_{name}": Kind(("float32",), ndim=2) for name in ("in", "out", "to_in", "to_out", "reach", "beyond")},
-    **{f"shared_{name}": Kind(("float32",)) for name in ("mass", "degree", "members")},
+    **{f"shared_{name}": Kind(("float32",)) for name in ("mass", "degree")},
 }
 
 LAYOUT: dict[str, dict[str, Kind]] = {
