@@ -35,7 +35,7 @@ THREAD_BYTES = 12_000_000
 MOST_LUMPS = 2048
 
 # Vertices are placed against so many lumps at a time as take these bytes for all of a worker's vertices, and no fewer.
-PLACING_BYTES, PLACING_LUMPS = 16_000_000, 32
+PLACING_BYTES, PLACING_LUMPS = 16_000_000, 64
 
 
 @dataclass(frozen=True)
