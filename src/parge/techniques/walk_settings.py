@@ -94,10 +94,10 @@ class SkipGramWalks(Technique):
         return prepare(self, graph, lump, n_lumps)
 
     def lumped_footprint(self, n_lumps: int) -> Footprint:
-        """Return the bound: that of a graph, its rows again with their loops, columns being mixed, the backbone."""
+        """Return the bound: that of a graph, its rows again with their loops, columns being placed, the backbone."""
         plain = self.footprint()
-        backbone = 4 * (3 * n_lumps**2 + 4 * n_lumps * self.dim + 4096 * n_lumps)
-        columns = 2 * 4 * PLACING_LUMPS
+        backbone = 4 * (3 * n_lumps**2 + 4 * n_lumps * self.dim)
+        columns = 4 * PLACING_LUMPS
         return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
     def _train(
