@@ -101,9 +101,10 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
 
 
-@pytest.mark.parametrize("lumps_at_once", [3, 1000])
+@pytest.mark.parametrize("lumps_at_once", [7, 1000])
 def test_vertices_are_placed_by_two_exact_steps(lumps_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "PLACING_LUMPS", lumps_at_once)
+    monkeypatch.setattr(placing, "PLACING_BYTES", 0)
     monkeypatch.setattr(placing, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, plan(technique=technique))
@@ -145,6 +146,17 @@ def test_budgets_hold_with_everything_counted() -> None:
     found = decomposer.decompose(GRAPH, limits)
     assert found.surroundings is not None
     assert (found.projected(TECHNIQUE.lumped_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
+
+
+def test_budgets_that_leave_little_room_have_fewer_lumps() -> None:
+    graph = planted(8000, 60_000, communities=20, seed=1).graph
+    sizes = []
+    for budget in (600_000_000, 320_000_000):
+        found = decompose(graph, parge.Plan(technique=parge.DeepWalk(dim=64), memory=[budget] * 8))
+        assert found.plan.reconcile == "backbone"
+        assert found.decomposition.surroundings is not None
+        sizes.append(found.decomposition.surroundings.n_lumps)
+    assert sizes[0] > 1.5 * sizes[1] > 1.5 * 96
 
 
 def test_too_little_room_is_refused(tmp_path: Path) -> None:

@@ -333,7 +333,21 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
             f"a backbone takes {least:,} vertices of every worker at least, 1.5 times the dimensions; there is "
             f"room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
         )
-    asked = plan.anchors not in (None, "auto")
+    while True:
+        try:
+            return _lumped(graph, plan, technique, limits, n_lumps)
+        except InfeasibleError:
+            # What lumps take of a budget grows with their square; capacities were looked at above.
+            n_lumps //= 2
+            if limits is None or limits.budgets is None or n_lumps < min(least, graph.n_vertices // 2):
+                raise
+
+
+def _lumped(
+    graph: Graph, plan: Plan, technique: Technique, limits: Limits | None, n_lumps: int
+) -> tuple["Decomposer", Limits]:
+    """Return how to decompose around so many lumps, or raise where the limits cannot hold them."""
+    n_parts, asked = plan.n_parts, plan.anchors not in (None, "auto")
     n_anchors = n_lumps // 3
     if asked:
         n_anchors = anchor_count(
@@ -357,7 +371,9 @@ def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["De
     from parge.decompose.lumps import LumpDecomposer
 
     parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=not asked)
-    return LumpDecomposer(parts, n_groups, footprint), limits
+    decomposer = LumpDecomposer(parts, n_groups, footprint)
+    check_feasible(decomposer.room(limits), graph, n_anchors)
+    return decomposer, limits
 
 
 def _limits(plan: Plan, technique: Technique, graph: Graph) -> Limits | None:

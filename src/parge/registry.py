@@ -62,7 +62,8 @@ class Registry(Generic[T]):
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> InputError:
-        return InputError(f"there is no {self.kind} {name!r}; known: {', '.join([*self.also, *self.names()])}")
+        known = [*(word for word in self.also if word != name), *self.names()]
+        return InputError(f"there is no {self.kind} {name!r}; known: {', '.join(known)}")
 
     def _plugins(self) -> Any:
         return _entry_points(self.group)

@@ -39,3 +39,16 @@ def test_some_rows_move_toward_the_mean_of_their_neighbours(graph: Graph, seed: 
     expected[some] += share[:, None] * (mean - table[some])
     products.mix_neighbours(*rows, strength, some, share, table.copy(), table)
     np.testing.assert_allclose(table, expected, atol=1e-5)
+
+
+@given(graph=graphs(), seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_the_mean_of_neighbours_looks_rows_up(graph: Graph, seed: int) -> None:
+    matrix, rows = _with_loops(graph, seed)
+    n, rng = graph.n_vertices, stream(seed, "rows")
+    some, row_of = np.flatnonzero(rng.random(n) < 0.6), rng.integers(0, 4, n)
+    source, found = rng.standard_normal((4, 5), np.float32), np.full((some.size, 5), np.nan, np.float32)
+    strength = walks.strengths(rows[0], rows[2])
+    products.mean_neighbours(*rows, strength, some, row_of, source, found)
+    expected = matrix.toarray()[some] @ source[row_of] / np.maximum(strength[some], np.finfo(float).tiny)[:, None]
+    np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -40,7 +40,7 @@ class LumpDecomposer(Decomposer):
 
     def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
         """Split within what lumps leave of the limits, form the lumps, then spend the rest on halos."""
-        plain = self.parts.decompose(graph, self._room(limits), tell=tell)
+        plain = self.parts.decompose(graph, self.room(limits), tell=tell)
         tell(f"forming {self.n_groups:,} lumps")
         lump, n_lumps = _lumps(plain, self.n_groups, self.parts.partitioner, self.parts.seed)
         tell("choosing halos")
@@ -59,7 +59,7 @@ class LumpDecomposer(Decomposer):
                 return replace(found, budgets=limits.budgets, footprint=self.footprint)
             halos = np.where(over, halos // 2, halos)
 
-    def _room(self, limits: Limits) -> Limits:
+    def room(self, limits: Limits) -> Limits:
         """Return what the limits leave when every worker holds all lumps and the edges to and among them."""
         if limits.budgets is None or self.footprint is None:
             return Limits.of_vertices(limits.capacities - self.n_groups)

@@ -75,7 +75,7 @@ def _surroundings(content: Arrays, facts: dict[str, Any]) -> tuple[Lumps | None,
         raise ValueError(f"lumps must lie in 0..{m - 1}")
     width = shared["in"].shape[1]
     shapes = {**dict.fromkeys(("in", "out", "to_in", "to_out"), (m, width)), "reach": (m, m), "beyond": (m, m)}
-    if any(array.shape != shapes.get(name, (m,)) for name, array in shared.items()):
+    if not shapes.keys() <= shared.keys() or any(a.shape != shapes.get(name, (m,)) for name, a in shared.items()):
         raise ValueError("its shared arrays do not fit each other")
     return lumps, shared
 

@@ -26,7 +26,7 @@ from parge.techniques.settings import check_integers
 from parge.typing import FloatArray, IntArray
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
-_LANDMARKS, MOST_LUMPS = 9, 4096
+_LANDMARKS, _MOST_LANDMARKS = 9, 4096
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ClosedForm(Technique):
 
     def backbone_size(self, graph: Graph) -> int:
         """Return how many landmarks the graph has."""
-        return min(MOST_LUMPS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
+        return min(_MOST_LANDMARKS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone."""

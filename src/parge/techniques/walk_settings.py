@@ -85,7 +85,8 @@ class SkipGramWalks(Technique):
 
     def backbone_size(self, graph: Graph) -> int:
         """Return how many lumps to form: a quarter of the vertices, or two a dimension where half of them suffice."""
-        return min(MOST_LUMPS, graph.n_vertices // 2, max(graph.n_vertices // 4, 2 * self.dim))
+        least = 2 * self.dim
+        return min(max(MOST_LUMPS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone (see `parge.techniques.backbone`)."""
