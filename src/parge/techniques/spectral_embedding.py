@@ -77,7 +77,7 @@ class Spectral(Technique):
         return self.dim
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector per vertex; an isolated vertex lies at the origin."""
+        """Return one vector per vertex; at the origin where isolated, or where no leading eigenvector reaches."""
         graph = subgraph.graph
         with one_thread():
             multiply = self._normalised(graph, adjacency_matrix(graph).__matmul__)
