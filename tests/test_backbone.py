@@ -148,6 +148,12 @@ def test_budgets_hold_with_everything_counted() -> None:
     assert (found.projected(TECHNIQUE.lumped_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
 
 
+def test_rotations_for_want_of_room_say_so() -> None:
+    found = decompose(GRAPH, replace(plan(parts=None, capacities=[380] * 4), reconcile=None)).decomposition
+    assert [notice for notice in found.notices if notice.startswith("consensus instead: a backbone takes 24 vertices")]
+    assert not decompose(GRAPH, replace(plan(), reconcile=None)).decomposition.notices
+
+
 def test_budgets_that_leave_little_room_have_fewer_lumps() -> None:
     graph = planted(8000, 60_000, communities=20, seed=1).graph
     sizes = []

@@ -68,7 +68,8 @@ class Question:
         missing = [name for name in ("vertices", "edges") if name not in pairs]
         if unknown or missing:
             wrong = f"it does not know {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} must be given"
-            raise InputError(f"--estimate takes {', '.join(f'{name}=' for name in _READ)}; {wrong}")
+            known = ", ".join(f"{name}=" for name in (*_READ, "dim", "technique"))
+            raise InputError(f"--estimate takes {known}; {wrong}")
         return Question(**{name: _READ[name](name, text) for name, text in pairs.items()})
 
 

@@ -197,14 +197,18 @@ class Decomposed(NamedTuple):
 
 def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> Decomposed:
     """Decide what a plan leaves open, and decompose the graph; raise where no way keeps the limits."""
-    last = InfeasibleError("no plan was tried")
+    last: InfeasibleError | None = None
     for candidate in candidates(graph, plan):
         try:
             decomposer, limits = prepare(graph, candidate)
-            return Decomposed(candidate, decomposer.decompose(graph, limits, tell=tell), decomposer)
+            found = decomposer.decompose(graph, limits, tell=tell)
         except InfeasibleError as error:
             last = error
-    raise last
+            continue
+        if last is not None:
+            found = replace(found, notices=(*found.notices, f"{candidate.reconcile} instead: {last}"))
+        return Decomposed(candidate, found, decomposer)
+    raise last or InfeasibleError("no plan was tried")
 
 
 def candidates(graph: Graph, plan: Plan) -> list[Plan]:

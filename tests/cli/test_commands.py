@@ -58,9 +58,10 @@ def test_plan_prints_the_contract_s_keys(world: Path, capsys: pytest.CaptureFixt
 
 
 def test_plan_hints_at_a_faster_technique_on_stderr_only(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["generate", "--vertices", "1200", "--edges", "7200", "-o", "larger.txt"]) == 0
     for technique, hinted in (("deepwalk", True), ("prone", False)):
         capsys.readouterr()
-        assert run(["plan", "g.txt", "--parts", "3", "--dim", "8", "--technique", technique, "--json"]) == 0
+        assert run(["plan", "larger.txt", "--parts", "3", "--dim", "8", "--technique", technique, "--json"]) == 0
         printed = capsys.readouterr()
         assert "hint" not in json.loads(printed.out)
         assert ("hint: " in printed.err) is hinted

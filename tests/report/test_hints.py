@@ -8,10 +8,13 @@ from parge.report.hints import hints
 
 
 def test_hints_follow_the_graph() -> None:
-    dense, sparse = planted(300, 3000, seed=1).graph, tree(300, seed=1).graph
+    dense, sparse = planted(1000, 20_000, seed=1).graph, tree(1000, seed=1).graph
     walks = parge.DeepWalk()
     assert not any("closedform" in hint for hint in hints(walks, dense))
+    assert any("--technique spectral" in hint for hint in hints(walks, dense))
     assert any("--technique closedform" in hint for hint in hints(walks, sparse))
-    featured = dense.with_features(np.ones((300, 4)))
+    assert not any("spectral" in hint for hint in hints(walks, sparse))
+    assert hints(walks, tree(900, seed=1).graph) == ()
+    featured = dense.with_features(np.ones((1000, 4)))
     assert "--technique sgc --refine none" in hints(walks, featured)[0]
     assert hints(parge.SGC(), featured) == ()
