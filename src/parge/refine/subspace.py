@@ -67,13 +67,15 @@ class Subspace(Refiner):
     steps : int
         The most steps. They end when the sum of the proximities within the space grows by less than `tolerance`.
     tolerance : float
-        As a share of that sum.
+        As a share of that sum. Rows that few eigenvectors reach settle last, and links by cosine look at them as at
+        any others: with 1e-4, 1e-5 and 1e-6 HOPE in 8 parts of ca-AstroPh had a ROC-AUC of .916, .935 and .945 after
+        14, 21 and 28 steps; the whole graph .934, and .942 after a step of its own (one seed).
     """
 
     name: ClassVar[str] = "subspace"
 
-    steps: int = 20
-    tolerance: float = 0.0001
+    steps: int = 40
+    tolerance: float = 0.000001
 
     def check(self, technique: Technique) -> None:
         """Refuse techniques that factorise no matrix that the graph's products reach."""
