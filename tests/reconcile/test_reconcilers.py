@@ -54,7 +54,7 @@ def test_names_are_those_of_the_command_line() -> None:
     assert set(reconcilers.names()) >= {"consensus", "orthogonal", "linear", "mlp", "none"}
     assert resolve("none") == Identity()
     assert resolve(Orthogonal(2)) == Orthogonal(2)
-    with pytest.raises(InputError, match="known: backbone, consensus, linear, mlp, none, orthogonal"):
+    with pytest.raises(InputError, match="known: auto, backbone, consensus, linear, mlp, none, orthogonal"):
         resolve("magic")
 
 

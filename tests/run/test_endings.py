@@ -58,7 +58,7 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
 ) -> None:
     running = start(place, "embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", *PLAN)
     wait_for(lambda: len(list(place.glob("v.npy.run/parts/*/lock"))) == 2)
-    assert sorted(states(place)) == ["running", "running", "waiting"]
+    wait_for(lambda: sorted(states(place)) == ["running", "running", "waiting"])  # a lock is there before it is held
     children = workers(running.pid)
     assert sorted(part.worker for part in parts(place) if part.worker) == sorted(f"process {c.pid}" for c in children)
     running.send_signal(how)

@@ -18,7 +18,8 @@ from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, resolve, restore
 from parge.techniques.sgc import SGC
 
-NAMES = ["closedform", "deepwalk", "graphsage", "hope", "line", "netmf", "node2vec", "prone", "sgc", "whitened"]
+NAMES = ["closedform", "deepwalk", "graphsage", "hope", "line", "netmf", "node2vec", "prone", "sgc", "spectral"]
+NAMES += ["whitened"]
 
 MODULE = """
 from parge.techniques.sgc import SGC

@@ -1,7 +1,7 @@
 """Spectral embedding: leading eigenvectors of the regularised normalised adjacency matrix, rows of length 1."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -85,6 +85,7 @@ class Spectral(Technique):
                 multiply, graph.n_vertices, self.n_pairs, rng, rank=largest, progress=progress
             )
             embedding = padded_vectors(vectors, self.scales(values), self.dim)
+            del vectors
             self.finish(graph, embedding)
             return embedding
 
@@ -119,8 +120,9 @@ class Spectral(Technique):
         overwrite(vectors, directions)
 
     def footprint(self) -> Footprint:
-        """Return the bound: the basis of the eigenvectors, the vectors, the graph and its matrix."""
-        return eigen_footprint(self.n_pairs, self.dim)
+        """Return the bound: the basis of the eigenvectors, the vectors, rows being scaled, the graph and its matrix."""
+        plain = eigen_footprint(self.n_pairs, self.dim)
+        return replace(plain, per_vertex=plain.per_vertex + 2 * 8 * self.dim)
 
     def _normalised(self, graph: Graph, multiply: Product) -> Product:
         """Return the product by L."""
