@@ -14,7 +14,6 @@ To place their own vertices (`parge.techniques.placing`), workers get R = w_1 I 
 Q = P R, and R' = w_2 I + w_3 P + ...
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,6 @@ from parge.techniques.placing import logarithms, opened, start, step_shares
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
 from parge.typing import FloatArray, IntArray
-
-Arrays = Mapping[str, NDArray[Any]]
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
 # generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
