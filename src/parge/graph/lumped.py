@@ -13,7 +13,17 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 
 def between_lumps(graph: Graph, lump: IntArray, n_lumps: int) -> Any:
     """Return the weights between and inside lumps, (n_lumps, n_lumps) CSR; a row sums to its members' degrees."""
-    return _merged(graph, lump, n_lumps)
+    from parge.kernels import lumping  # compiled code, loaded only by who needs it
+
+    members, offsets = _grouped(lump, n_lumps)
+    size = lumping.merged_size(graph.indptr, members, offsets, n_lumps)
+    indptr, inside = np.zeros(n_lumps + 1, np.int64), np.zeros(n_lumps)
+    indices, weights = np.empty(size, np.int64), np.empty(size)
+    lumping.quotient_rows(
+        graph.indptr, graph.indices, _weights(graph), members, offsets, lump, indptr, indices, weights, inside
+    )
+    used = indptr[-1]
+    return sp.csr_matrix((weights[:used], indices[:used], indptr), shape=(n_lumps, n_lumps)) + sp.diags_array(inside)
 
 
 def lumped(
@@ -79,18 +89,6 @@ def _grouped(group: NDArray[Any], n_groups: int) -> tuple[IntArray, IntArray]:
     """Return the vertices group by group, and where each group begins."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
     return np.argsort(group, kind="stable"), offsets
-
-
-def _merged(graph: Graph, group: IntArray, n_groups: int) -> Any:
-    """Return the weight from each group of vertices to each, (n_groups, n_groups) CSR float64."""
-    from parge.kernels import lumping  # compiled code, loaded only by who needs it
-
-    members, offsets = _grouped(group, n_groups)
-    size = lumping.merged_size(graph.indptr, members, offsets, n_groups)
-    indptr, indices, data = np.zeros(n_groups + 1, np.int64), np.empty(size, np.int64), np.empty(size)
-    lumping.merge_rows(graph.indptr, graph.indices, _weights(graph), members, offsets, group, indptr, indices, data)
-    used = indptr[-1]
-    return sp.csr_matrix((data[:used], indices[:used], indptr), shape=(n_groups, n_groups))
 
 
 def _weights(graph: Graph) -> FloatArray:

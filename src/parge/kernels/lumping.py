@@ -9,7 +9,7 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 
 @kernel
 def merged_size(indptr: IntArray, rows: IntArray, offsets: IntArray, n_labels: int) -> int:
-    """Return at least as many entries as `merge_rows` or `quotient_rows` writes."""
+    """Return at least as many entries as `quotient_rows` writes."""
     size = 0
     for g in range(offsets.size - 1):
         degrees = 0
@@ -47,8 +47,8 @@ def quotient_rows(
     label: NeighbourArray,
     out_indptr: IntArray,
     out_indices: NeighbourArray,
-    out_weights: FloatArray,
-    loops: FloatArray,
+    out_weights: FloatArray | NDArray[np.float64],
+    loops: FloatArray | NDArray[np.float64],
 ) -> None:
     """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
 
@@ -73,39 +73,4 @@ def quotient_rows(
             total[c] = 0.0
         loops[g] = total[g]
         total[g] = 0.0
-        out_indptr[g + 1] = size
-
-
-@kernel
-def merge_rows(
-    indptr: IntArray,
-    indices: NeighbourArray,
-    weights: FloatArray,
-    rows: IntArray,
-    offsets: IntArray,
-    label: IntArray,
-    out_indptr: IntArray,
-    out_indices: IntArray,
-    out_data: NDArray[np.float64],
-) -> None:
-    """Write for each group of vertices, rows[offsets[g]:offsets[g+1]], its weight to every group, itself included.
-
-    `label` is the group of every vertex; entries ascend. An empty `weights` stands for ones.
-    """
-    total = np.zeros(offsets.size - 1, np.float64)
-    size = 0
-    for g in range(offsets.size - 1):
-        first = size
-        for i in range(offsets[g], offsets[g + 1]):
-            for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                c = label[indices[j]]
-                if total[c] == 0.0:  # weights are positive
-                    out_indices[size] = c
-                    size += 1
-                total[c] += 1.0 if weights.size == 0 else weights[j]
-        out_indices[first:size].sort()
-        for k in range(first, size):
-            c = out_indices[k]
-            out_data[k] = total[c]
-            total[c] = 0.0
         out_indptr[g + 1] = size
