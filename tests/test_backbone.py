@@ -22,6 +22,7 @@ from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
 from parge.plan import decompose, prepare
+from parge.run.status import status
 from parge.seeds import stream
 from parge.techniques import backbone, placing
 from parge.testing.graphs import graphs
@@ -207,7 +208,8 @@ def test_part_by_part_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Mo
         shutil.move(f"elsewhere-{part}", f"run/parts/{part}")
     assert parge_command(["reconcile", "run", "-o", "parts.npy"]) == 0
     np.testing.assert_array_equal(np.load("parts.npy"), np.load("whole.npy"))
-    assert parge_command(["status", "run"]) == 0
+    held = decompose(GRAPH, plan(parts=2)).decomposition.held
+    assert [part.vertices for part in status(Path("run")).parts] == held.tolist()
 
 
 def test_the_spaces_are_one_and_good(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
         decomposition=belongs,
         decompose_seconds=seconds,
         technique=replace(RecordedTechnique.of(plan.technique), bound=footprint_of(plan.technique, decomposition)),
-        sizes=tuple(decomposition.sizes.tolist()),
+        sizes=tuple(decomposition.held.tolist()),
         edges=tuple(decomposition.edges.tolist()),
     )
     folder.save_plan(decomposition, facts)

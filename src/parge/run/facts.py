@@ -71,7 +71,7 @@ class PlanFacts:
     technique : RecordedTechnique
         Its name and memory.
     sizes, edges : tuple of int
-        Vertices and edges of each subgraph.
+        Vertices and edges that each worker holds.
     """
 
     settings: dict[str, Any]
