@@ -225,6 +225,8 @@ def candidates(graph: Graph, plan: Plan) -> list[Plan]:
 
 def refined_for(graph: Graph, plan: Plan) -> Plan:
     """Return the plan with ``refine="auto"`` as the technique means it for this graph."""
+    if plan.memory_is_auto:  # how many parts there are, only the engine's answer tells
+        plan = replace(plan, memory=plan.resolved.memory)
     asked = PRESETS[plan.preset]["refine"] if plan.refine is None else plan.refine
     if asked != "auto" or plan.n_parts == 1:
         return plan

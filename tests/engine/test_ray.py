@@ -214,6 +214,28 @@ def test_a_resumed_run_keeps_the_memory_that_auto_found_first(tmp_path: Path, mo
     assert again.report["plan"]["memory"] == [400_000_000, 300_000_000]
 
 
+def test_auto_plans_as_the_same_sizes_given_and_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [400_000_000, 300_000_000]
+
+    class Sized(Serial):
+        def worker_memory(self) -> list[int]:
+            return list(sizes)
+
+    monkeypatch.setitem(registry.engines._known, "sized", lambda **_settings: Sized())
+    graph = planted(60, 200, seed=1).graph
+    # SGC's pass depends on whether there are features.
+    graph = graph.with_features(np.random.default_rng(0).random((60, 4), np.float32))
+
+    def embedded(memory: str | list[int], **settings: object) -> parge.Embedding:
+        plan = parge.Plan(parge.SGC(dim=4), memory=memory, engine="sized")
+        return parge.embed(graph, plan, **settings)  # type: ignore[arg-type]
+
+    given, auto = embedded(sizes), embedded("auto", run_dir=tmp_path / "run")
+    again = embedded("auto", run_dir=tmp_path / "run", resume=True)
+    assert auto.report["plan"] == again.report["plan"] == given.report["plan"]
+    assert auto.vectors.tobytes() == again.vectors.tobytes() == given.vectors.tobytes()
+
+
 @needs_ray
 @pytest.mark.parametrize(
     ("address", "words"),
