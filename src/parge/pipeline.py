@@ -132,7 +132,7 @@ def embed_parts(run: Run, listener: Listener) -> None:
 
 
 def _tell_of_retry(run: Run, listener: Listener, words: str) -> None:
-    run.retries.append(words)
+    run.note_retry(words)
     listener(Step("retry", words))
 
 

@@ -32,6 +32,7 @@ from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.lock import holder
+from parge.run.notes import record_retries, recorded_retries
 from parge.run.words import printable
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
@@ -89,6 +90,11 @@ class Run:
         known = described.get("technique") in techniques.names()
         return restore(described) if known else self.technique  # nothing else that a folder names is imported
 
+    def note_retry(self, words: str) -> None:
+        """Keep what was begun again for the report, also that of who takes the run up."""
+        self.retries.append(words)
+        record_retries(self.folder.path, self.id, self.retries)
+
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Add the time spent inside to a stage."""
@@ -131,7 +137,7 @@ class Run:
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
         out["retries"] = list(self.retries)
-        out["coordinator"] = {"peak_bytes": peak_bytes(), **self.choice}
+        out["coordinator"] = {**self.choice, "peak_bytes": peak_bytes()}
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
         out["expected"] = expected_loss(out)
@@ -202,6 +208,7 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     plan, decomposition, decomposer = decompose(graph, plan, tell=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
+    choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
     facts = PlanFacts(
         settings=settings,
         run=_run_id(settings, belongs),
@@ -210,10 +217,18 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
         technique=replace(RecordedTechnique.of(plan.technique), bound=footprint_of(plan.technique, decomposition)),
         sizes=tuple(decomposition.held.tolist()),
         edges=tuple(decomposition.edges.tolist()),
+        coordinator=choice,
+        notices=decomposition.notices,
     )
     folder.save_plan(decomposition, facts)
-    choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
-    return Run(folder, plan, plan.technique, decomposition, facts.run, {"decompose": seconds}, choice=choice)
+    return _run(folder, plan, plan.technique, decomposition, facts)
+
+
+def _run(folder: RunFolder, plan: Plan, technique: Technique, decomposition: Decomposition, facts: PlanFacts) -> Run:
+    """Return the run that a folder holds, with what it tells of the work so far."""
+    run_id, seconds = _run_id(facts.settings, facts.decomposition), {"decompose": facts.decompose_seconds}
+    retries = recorded_retries(folder.path, run_id)
+    return Run(folder, plan, technique, decomposition, run_id, seconds, retries, choice=facts.coordinator)
 
 
 def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
@@ -230,13 +245,11 @@ def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) ->
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
     plan = _as_decided(graph, plan, kept)
-    settings = _settings(graph, plan)
-    check_same(kept, settings, folder.path)
+    check_same(kept, _settings(graph, plan), folder.path)
     decomposition, facts = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)
-    seconds = {"decompose": facts.decompose_seconds}
-    return Run(folder, plan, plan.technique, decomposition, _run_id(settings, facts.decomposition), seconds)
+    return _run(folder, plan, plan.technique, decomposition, facts)
 
 
 @contextmanager
@@ -247,9 +260,7 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
         raise InputError(f"{path} holds no run: it has no plan")
     with folder.locked():
         decomposition, facts = folder.load_plan()
-        plan = _plan_of(facts, reconciler, path)
-        run_id = _run_id(facts.settings, facts.decomposition)
-        run = Run(folder, plan, facts.technique, decomposition, run_id, {"decompose": facts.decompose_seconds})
+        run = _run(folder, _plan_of(facts, reconciler, path), facts.technique, decomposition, facts)
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
             raise InputError(

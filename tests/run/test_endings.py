@@ -18,6 +18,7 @@ from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.graph.write import write
 from parge.run.status import PartStatus, status
+from parge.runs import open_planned
 
 PLAN = ["--parts", 3, "--anchors", 10, "--workers", 2, "--partitioner", "random"]
 
@@ -169,3 +170,24 @@ def test_a_part_embedded_alone_keeps_its_limit_too(place: Path) -> None:
     done = finish(place, "embed-part", "run/parts/002", *allowed, "--memory", "300MB")
     assert "embedded subgraph 2 (1 of 1)" in done.stderr
     assert done.stdout.startswith("subgraph 2: ")
+
+
+def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(place: Path) -> None:
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", "--parts", 2, "--anchors", 10, "--workers", 1]
+    line += ["--coordinator-memory", "4GB", "--run-dir", "run", "--json"]
+    running = start(place, *line)
+    wait_for(lambda: [part for part in parts(place, "run") if part.worker] if (place / "run/plan").exists() else [])
+    workers(running.pid)[0].kill()
+    wait_for((place / "run/retries.json").exists)
+    running.kill()
+    running.communicate(timeout=60)
+    resumed = json.loads(finish(place, *line, "--resume", NAP="0").stdout)
+    (words,) = resumed["retries"]
+    assert re.match(r"the worker of subgraph \d was ended from outside by SIGKILL", words)
+    chosen = resumed["coordinator"]
+    assert chosen["partitioner"] == "kaminpar"
+    assert chosen["projected_bytes"].keys() == {"kaminpar", "kaminpar-compressed", "streaming"}
+    assert [notice for notice in resumed["notices"] if "projected to split it" in notice]
+    with open_planned(place / "run") as finished:
+        assert finished.retries == resumed["retries"]
+        assert finished.choice.items() <= chosen.items()

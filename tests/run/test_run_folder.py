@@ -14,6 +14,7 @@ from parge.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
 from parge.run import arrays
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import RunFolder
+from parge.run.notes import record_retries, recorded_retries
 from parge.run.status import status
 from parge.runs import open_planned, open_run
 
@@ -170,3 +171,11 @@ def test_string_ids_survive(tmp_path: Path) -> None:
     with open_planned(tmp_path / "run") as run:
         assert run.decomposition.graph.ids is not None
         assert run.decomposition.graph.ids.tolist() == sorted(["a b", "ü", "c\nd", "x"])
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, "[1]", '{"run": "other", "retries": ["x"]}', '{"run": "this"}'])
+def test_a_record_of_retries_that_is_not_of_this_run_tells_nothing(tmp_path: Path, text: str) -> None:
+    record_retries(tmp_path, "this", ["one", "two\x1b"])
+    assert recorded_retries(tmp_path, "this") == ["one", "two\\x1b"]
+    (tmp_path / "retries.json").write_text(text)
+    assert recorded_retries(tmp_path, "this") == []

@@ -24,7 +24,9 @@ MANIFEST = "manifest.json"
 
 _BLOCK = 1 << 22
 
-_TEMPORARY = re.compile(r"((plan|graph|shared|subgraph|result|failure\.json)\.(tmp|old)-[0-9]+)|refine-[0-9]\.npy")
+_TEMPORARY = re.compile(
+    r"((plan|graph|shared|subgraph|result|failure\.json|retries\.json)\.(tmp|old)-[0-9]+)|refine-[0-9]\.npy"
+)
 
 # Settings and a few numbers a subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26

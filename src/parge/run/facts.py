@@ -9,6 +9,7 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.run.words import printable
 from parge.techniques.base import Progress, Technique, silent
 
 
@@ -72,6 +73,10 @@ class PlanFacts:
         Its name and memory.
     sizes, edges : tuple of int
         Vertices and edges that each worker holds.
+    coordinator : dict
+        What the coordinator's memory decided, and the projections; empty where that was not limited.
+    notices : tuple of str
+        What was to be said of the decomposition.
     """
 
     settings: dict[str, Any]
@@ -81,6 +86,8 @@ class PlanFacts:
     technique: RecordedTechnique
     sizes: tuple[int, ...]
     edges: tuple[int, ...]
+    coordinator: dict[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, as `of` reads them."""
@@ -98,6 +105,8 @@ class PlanFacts:
             },
             "sizes": list(self.sizes),
             "edges": list(self.edges),
+            "coordinator": self.coordinator,
+            "notices": list(self.notices),
         }
 
     @staticmethod
@@ -120,6 +129,8 @@ class PlanFacts:
             ),
             sizes=sizes,
             edges=edges,
+            coordinator=_a(dict, facts.get("coordinator", {})),
+            notices=tuple(printable(_a(str, notice)) for notice in _a(list, facts.get("notices", []))),
         )
 
 

@@ -175,7 +175,9 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
         raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
     footprint = None if budgets is None else facts.technique.footprint()
     around = _surroundings(graph, content, capacities.size)
-    decomposition = Decomposition(graph, content["part"], anchors, capacities, budgets, footprint, surroundings=around)
+    decomposition = Decomposition(
+        graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, surroundings=around
+    )
     if digest(decomposition) != facts.decomposition:
         raise ValueError("its parts are not those that it was begun with")
     return decomposition

@@ -1,7 +1,6 @@
 """A subgraph and its result as folders that can be copied to any machine and back."""
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -16,14 +15,10 @@ from parge.graph.subgraph import Lumps, Subgraph
 from parge.run import arrays
 from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held, InUseError, hold
+from parge.run.notes import FAILURE, read_note, write_note
 from parge.run.rows import Arrays, graph_arrays, graph_of
 from parge.run.words import printable
 from parge.typing import FloatArray
-
-FAILURE = "failure.json"
-
-# A longer record of a failure is none of ours.
-_MOST_FAILURE_BYTES = 1 << 20
 
 
 def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> None:
@@ -155,15 +150,12 @@ def at_work(folder: Path) -> Iterator[Held]:
 
 
 def record_failure(folder: Path, error: BaseException) -> None:
-    """Write down why a subgraph could not be embedded, for `parge status`; best effort, for the disk may be full."""
+    """Write down why a subgraph could not be embedded, for `parge status`."""
     if isinstance(error, InUseError):
         return  # somebody else's work, which has not failed
     notes = getattr(error, "__notes__", [])
-    record = {"message": f"{type(error).__name__}: {error}", "notes": notes, "time": time.time()}
-    temporary = folder / f"{FAILURE}.tmp-{os.getpid()}"
-    with contextlib.suppress(OSError):
-        temporary.write_text(json.dumps(record, indent=1))
-        temporary.replace(folder / FAILURE)
+    message = f"{type(error).__name__}: {error}"
+    write_note(folder / FAILURE, {"message": message, "notes": notes, "time": time.time()})
 
 
 def forget_failure(folder: Path) -> None:
@@ -177,9 +169,5 @@ def failure(folder: Path) -> str | None:
     path = folder / FAILURE
     if not os.path.lexists(path):
         return None
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        if not path.is_symlink() and path.is_file() and path.stat().st_size <= _MOST_FAILURE_BYTES:
-            record = json.loads(path.read_bytes())
-            if isinstance(record, dict) and isinstance(record.get("message"), str):
-                return printable(record["message"])
-    return "its record cannot be read"
+    message = (read_note(path) or {}).get("message")
+    return printable(message) if isinstance(message, str) else "its record cannot be read"
