@@ -70,9 +70,10 @@ $(VENV)-pbg/.installed:
 	-$(VENV)-pbg/bin/python -m pip install --quiet torch==2.13.0 torchbiggraph==1.0.0 'setuptools<81'
 	touch $@
 
-# Planted graphs of 0.1 to 34.5 M edges: two hours of one core, but it goes on where it stopped.
+# Planted graphs of 0.1 to 34.5 M edges: two hours of one core, but it goes on where it stopped. What it measures
+# becomes the constants of `parge plan --estimate`.
 bench-scale: $(BIN)/.installed
-	$(BIN)/python benchmarks/scales_with_edges.py
+	$(BIN)/python benchmarks/scales_with_edges.py --constants
 
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py

@@ -153,14 +153,16 @@ def into_page_cache(path: Path) -> None:
             pass
 
 
-def scale_arguments(description: str, *, repeats: int) -> argparse.Namespace:
-    """Read the options of a benchmark at scale; smaller sizes try it quickly."""
+def scale_arguments(description: str, *, repeats: int, constants: bool = False) -> argparse.Namespace:
+    """Read the options of a benchmark at scale; smaller sizes try it quickly. Some measure `constants` of estimates."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--vertices", type=int, default=FULL[0])
     parser.add_argument("--edges", type=int, default=FULL[1])
     parser.add_argument("--repeats", type=int, default=repeats)
     default = Path(tempfile.gettempdir()) / "parge-benchmarks"
     parser.add_argument("--workdir", type=Path, default=default, help=f"keeps the graph file [default: {default}]")
+    if constants:
+        parser.add_argument("--constants", action="store_true", help="keep what `parge plan --estimate` multiplies")
     return parser.parse_args()
 
 

@@ -5,7 +5,8 @@
 
 Prints what reading into files costs beside reading into memory, and sorting the edges by polars' streaming engine
 (which has to be installed) beside both; how many edges each way to split loses, without anchors, into eight parts
-3:3:4:4:5:5:6:6; and the whole way under the limit. Times are seconds of a core.
+3:3:4:4:5:5:6:6; and the whole way under the limit. Times are seconds of a core. With --constants the last of them
+become those of `parge plan --estimate`.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import estimate_constants
 from harness import (
     Claim,
     Measured,
@@ -124,7 +126,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
 def main() -> None:
     # As the command line has it where the coordinator's memory is limited: a limit counts what is reserved, too.
     os.environ |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    arguments = scale_arguments(__doc__.splitlines()[0], repeats=1)
+    arguments = scale_arguments(__doc__.splitlines()[0], repeats=1, constants=True)
     path = planted_file(arguments.workdir, arguments.vertices, arguments.edges)
     into_page_cache(path)
     n, m, runs = arguments.vertices, arguments.edges, []
@@ -167,6 +169,8 @@ def main() -> None:
     )
     claims = [Claim("largest subgraph against its capacity", told["fullest"], 1.0)]
     Result("out_of_core", {"vertices": n, "edges": m}, claims, runs).finish()
+    if arguments.constants:
+        print(estimate_constants.keep(estimate_constants.of_out_of_core(told, m)))
 
 
 if __name__ == "__main__":

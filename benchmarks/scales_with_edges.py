@@ -2,6 +2,8 @@
 
     python benchmarks/scales_with_edges.py                       0.1 to 34.5 M edges: two hours of one core
     python benchmarks/scales_with_edges.py --edges 0.1,0.35,1    quickly
+    python benchmarks/scales_with_edges.py --constants           and keep the constants of `parge plan --estimate`
+    python benchmarks/scales_with_edges.py --only-constants      those of the results that an earlier run has kept
 
 Planted graphs of mean degree 17 (4.0 M vertices : 34.5 M edges), eight uneven workers, 3:3:4:4:5:5:6:6, each with
 room for a tenth of the vertices beside its own, DeepWalk of 128 dimensions, 10 walks of 40 a vertex, window 5. Every
@@ -22,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import estimate_constants
 from harness import (
     FULL,
     RESULTS,
@@ -356,6 +359,14 @@ def claims(rows: list[dict[str, Any]]) -> list[Claim]:
     return found
 
 
+def keep_constants(rows: list[dict[str, Any]]) -> None:
+    """Write the constants of estimates: those of the largest size, where starting processes matters least."""
+    largest = max(rows, key=lambda row: row["edges"])
+    if largest["edges"] < EDGES[-1] * 1e6:
+        raise SystemExit(f"constants are of {EDGES[-1]:g} M edges; the largest graph measured has {largest['edges']:,}")
+    print(estimate_constants.keep(estimate_constants.of_scaling(largest)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--edges", default=",".join(map(str, EDGES)), help="in millions, with commas between")
@@ -364,12 +375,19 @@ def main() -> None:
     parser.add_argument("--whole-up-to", type=float, default=EDGES[-1], help="millions of edges embedded at once, too")
     parser.add_argument("--at-once", type=int, default=1, help="workers embedded at a time")
     parser.add_argument("--workdir", type=Path, default=Path(tempfile.gettempdir()) / "parge-benchmarks")
+    parser.add_argument("--constants", action="store_true", help="keep what `parge plan --estimate` multiplies")
+    parser.add_argument("--only-constants", action="store_true", help="from earlier results; measure nothing")
     arguments = parser.parse_args()
+    if arguments.only_constants:
+        keep_constants(json.loads((RESULTS / "scales_with_edges.json").read_text())["runs"])
+        return
     sizes = [float(text) for text in arguments.edges.split(",")]
     rows = [measure(arguments.workdir, millions, arguments) for millions in sizes]
     show(rows)
     plot(rows, FIGURE)
     Result("scales_with_edges", {"edges": sizes, "reconcile": rows[0]["reconcile"]}, claims(rows), rows).finish()
+    if arguments.constants:
+        keep_constants(rows)
 
 
 if __name__ == "__main__":
