@@ -21,6 +21,7 @@ MAY: dict[str, set[str]] = {
     "embedding": {*BASE, "embedding_files"},
     "refine": {*BASE, "graph", "techniques", "refine"},
     "reconcile": {*BASE, "graph", "decompose", "reconcile", "embedding"},
+    "estimate": {*BASE, "techniques", "refine", "estimate"},
     "evaluate": {*BASE, "graph", "embedding", "evaluate", "decompose", "techniques"},
     "engine": {*BASE, "engine", ""},
     "run": {*BASE, "graph", "decompose", "techniques", "run", ""},

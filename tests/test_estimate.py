@@ -1,32 +1,104 @@
 """Estimates are products of measured constants: they grow as they must, add up, and name what breaks first."""
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from benchmarks import estimate_constants
 
 from parge.cli.main import run
 from parge.errors import InputError
-from parge.estimate import Question, constants, estimate
+from parge.estimate import Estimate, Question, constants, estimate
+from parge.estimate.stages import Stage
 from parge.techniques.deepwalk import DeepWalk
+from parge.techniques.prone import ProNE
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def ask(**changes: float) -> Question:
-    return Question(**{"vertices": 1e8, "edges": 1e9, **changes})  # type: ignore[arg-type]
+def ask(**changes: Any) -> Question:
+    return Question(**{"vertices": 10**8, "edges": 10**9, **changes})
+
+
+def named(found: Estimate, name: str) -> Stage:
+    return next(stage for stage in found.stages if stage.name == name)
 
 
 def test_every_constant_names_a_benchmark_that_exists() -> None:
-    from pathlib import Path
-
-    root = Path(__file__).resolve().parents[1]
     for name, constant in constants().items():
         assert constant.value > 0, name
-        assert (root / constant.source).exists(), name
+        assert (ROOT / constant.source).exists(), name
+
+
+def test_constants_are_made_from_what_the_benchmark_measured() -> None:
+    stages = {
+        "read": 1.0,
+        "decompose": 2.0,
+        "write parts": 3.0,
+        "check results": 1.5,
+        "reconcile": 2.5,
+        "refine": 5.0,
+        "write": 6.0,
+    }
+    row = {"vertices": 100, "edges": 1000, "stages": stages, "embed": 7.0, "coordinator_peak_bytes": 60_000}
+    found = estimate_constants.of_scaling(row)
+    assert {name: entry["value"] for name, entry in found.items()} == {
+        "read": 0.001,
+        "decompose": 0.002,
+        "write_parts": 0.003,
+        "embed_deepwalk": 0.07,
+        "reconcile": 0.04,
+        "refine": 0.005,
+        "write": 0.06,
+        "coordinator_memory": 60.0,
+        "merge_memory": 60_000.0,
+    }
+    whole_way = {"sort": 1.0, "decompose": 2.0, "cut out": 3.0, "anchor_edges": 0.75}
+    assert estimate_constants.of_out_of_core(whole_way, 1000)["stream"]["value"] == 0.002
+    for name, entry in (found | estimate_constants.of_out_of_core(whole_way, 1000)).items():
+        assert (entry["unit"], entry["source"]) == (constants()[name].unit, constants()[name].source), name
+
+
+def test_constants_that_others_have_measured_are_kept(tmp_path: Path) -> None:
+    path, one, other = tmp_path / "constants.json", {"value": 1.0, "unit": "s"}, {"value": 2.0, "unit": "s"}
+    path.write_text(json.dumps({"mine": one, "theirs": one}))
+    assert "mine: 1.0 -> 2.0 s" in estimate_constants.keep({"mine": other}, path)
+    assert json.loads(path.read_text()) == {"mine": other, "theirs": one}
+
+
+def test_constants_agree_with_the_page_of_the_same_benchmark() -> None:
+    page = (ROOT / "docs" / "scale.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| 34.5 M |"))
+    cells = [float(re.findall(r"[0-9.]+", cell)[0]) for cell in line.split("|")[2:10]]
+    memory = float(re.findall(r"([0-9.]+) GB", line)[0]) * 1e9
+    n, m = 4.0e6, 34.5e6
+    counts = {"read": m, "decompose": m, "write_parts": m, "embed_deepwalk": n, "reconcile": n, "refine": m, "write": n}
+    told = dict(zip(counts, cells, strict=False))
+    for name, count in counts.items():
+        assert 1 / 1.3 < constants()[name].value * count / told[name] < 1.3, name
+    assert 1 / 1.3 < constants()["coordinator_memory"].value * m / memory < 1.3
+    out_of_core = r"sort ([0-9.]+) s, choose anchors and split ([0-9.]+) s, cut out the subgraphs ([0-9.]+) s"
+    [seconds] = re.findall(out_of_core, page.replace("\n", " "))
+    for name, told_seconds in zip(("sort", "stream", "cut_out"), seconds, strict=True):
+        assert 1 / 1.3 < constants()[name].value * 10e6 / float(told_seconds) < 1.3, name
+
+
+def test_what_the_benchmark_did_in_memory_is_estimated_in_memory() -> None:
+    found = estimate(
+        Question(vertices=4_000_000, edges=34_500_000, workers=8, memory=2 * 10**9, coordinator=4 * 10**9), DeepWalk()
+    )
+    assert [stage.how for stage in found.stages[:2]] == ["in memory", "KaMinPar"]
+    assert found.warnings == ()
 
 
 def test_twice_the_graph_costs_twice() -> None:
-    one = estimate(ask(workers=10, memory=10**12), DeepWalk())
-    two = estimate(ask(vertices=2e8, edges=2e9, workers=10, memory=10**12), DeepWalk())
-    assert two.seconds == pytest.approx(2 * one.seconds, rel=1e-3)
+    machines = {"workers": 10, "memory": 10**12, "coordinator": 10**12}
+    one = estimate(ask(**machines), DeepWalk())
+    two = estimate(ask(vertices=2 * 10**8, edges=2 * 10**9, **machines), DeepWalk())
+    for small, large in zip(one.stages, two.stages, strict=True):
+        assert large.core_seconds == pytest.approx(2 * small.core_seconds, rel=1e-3)
     assert two.network == pytest.approx(2 * one.network, rel=1e-2)
 
 
@@ -34,9 +106,39 @@ def test_workers_share_the_embedding_and_nothing_else() -> None:
     few, many = (estimate(ask(workers=w, memory=10**12), DeepWalk()) for w in (10, 100))
     for one, other in zip(few.stages, many.stages, strict=True):
         if one.name == "embed":
-            assert one.seconds == pytest.approx(10 * other.seconds)
-        elif one.name != "send parts":
-            assert one.seconds == other.seconds
+            assert one.core_seconds == pytest.approx(10 * other.core_seconds)
+        else:
+            assert one.core_seconds == other.core_seconds
+
+
+@pytest.mark.parametrize("edges", [10**9, 10**12])
+def test_stages_wait_for_the_disk_and_the_network(edges: int) -> None:
+    slow = estimate(ask(vertices=edges // 500, edges=edges), DeepWalk())
+    fast = estimate(ask(vertices=edges // 500, edges=edges, disk_speed=10**15, network_speed=10**15), DeepWalk())
+    for one, other in zip(slow.stages, fast.stages, strict=True):
+        assert one.seconds == pytest.approx(one.core_seconds + one.disk / 5e8 + one.network / 1.25e9)
+        assert other.seconds == pytest.approx(one.core_seconds, rel=1e-2, abs=10.0)
+    vectors = 4 * 128 * edges / 500
+    assert named(slow, "collect").network >= vectors
+    assert named(slow, "collect").seconds >= vectors / 1.25e9
+    assert named(slow, "write").disk == 2 * vectors
+
+
+def test_files_that_fit_memory_are_passed_over_without_the_disk() -> None:
+    small, large = (named(estimate(ask(workers=4, coordinator=c), DeepWalk()), "refine") for c in (10**12, 10**11))
+    assert small.disk < large.disk / 50
+
+
+def test_one_worker_has_no_anchors_and_nothing_to_refine() -> None:
+    found = estimate(ask(vertices=10**6, edges=10**7), DeepWalk())
+    assert (found.workers, found.anchors) == (1, 0)
+    assert "refine" not in [stage.name for stage in found.stages]
+
+
+def test_settling_takes_more_rounds_than_whitening() -> None:
+    walks, prone = (named(estimate(ask(workers=4), how), "refine") for how in (DeepWalk(), ProNE()))
+    assert (walks.how, prone.how) == ("whiten", "settle")
+    assert prone.core_seconds > 6 * walks.core_seconds
 
 
 @pytest.mark.parametrize("memory", [8e9, 64e9])
@@ -49,18 +151,34 @@ def test_the_fewest_workers_hold_the_graph(memory: float) -> None:
 
 def test_work_grows_with_the_settings_of_walks() -> None:
     plain, more = (estimate(ask(), how) for how in (DeepWalk(), DeepWalk(dim=256, walks=20)))
-    seconds = [next(s.seconds * s.machines for s in found.stages if s.name == "embed") for found in (plain, more)]
+    seconds = [stage.core_seconds * stage.machines for stage in (named(plain, "embed"), named(more, "embed"))]
     assert seconds[1] == pytest.approx(4 * seconds[0])
+
+
+def test_workers_that_cannot_hold_the_graph_are_warned_of() -> None:
+    found = estimate(ask(vertices=2 * 10**9, edges=10**12, workers=1, memory=10**9), DeepWalk())
+    [said] = [line for line in found.warnings if "on 1 worker:" in line]
+    assert re.search(r"needs 26\.\d TB, has 1\.00 GB; give workers=\d+ or memory=26\.\d+TB", said)
+    enough = int(re.findall(r"workers=(\d+)", said)[0])
+    assert not any("workers" in line for line in estimate(ask(workers=enough, memory=10**9), DeepWalk()).warnings)
+    assert any(item.what == "the graph on 1 worker" and item.share > 1 for item in found.breaks)
+
+
+@pytest.mark.parametrize(("key", "size"), [("disk", 10**12), ("coordinator", 10**10)])
+def test_a_coordinator_that_is_too_small_is_warned_of(key: str, size: int) -> None:
+    found = estimate(ask(vertices=10**9, edges=10**11, **{key: size}), DeepWalk())
+    assert any(re.search(rf"give {key}=[0-9.]+[GT]B or more", line) for line in found.warnings)
 
 
 def test_prices_are_of_cores_and_of_bytes() -> None:
     found = estimate(ask(price_core_hour=0.5, price_gb=0.25), DeepWalk())
     assert found.price == pytest.approx(0.5 * found.core_hours + 0.25 * found.network / 1e9)
     assert estimate(ask(), DeepWalk()).price is None
+    assert estimate(ask(price_core_hour=0.0), DeepWalk()).price == 0
 
 
 def test_what_breaks_first_comes_first_and_is_broken_beyond_its_size() -> None:
-    small, large = (estimate(ask(vertices=m / 10, edges=m), DeepWalk()) for m in (1e6, 1e13))
+    small, large = (estimate(ask(vertices=m // 10, edges=m), DeepWalk()) for m in (10**6, 10**13))
     assert not any(item.share > 1 for item in small.breaks)
     assert large.breaks[0].share > 1
     sizes = [item.edges for item in large.breaks]
@@ -70,7 +188,7 @@ def test_what_breaks_first_comes_first_and_is_broken_beyond_its_size() -> None:
 
 
 def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
-    small, large = (estimate(ask(vertices=m / 10, edges=m), DeepWalk()) for m in (1e6, 1e12))
+    small, large = (estimate(ask(vertices=m // 10, edges=m), DeepWalk()) for m in (10**6, 10**12))
     assert [found.stages[1].how for found in (small, large)] == ["KaMinPar", "streaming partitioner"]
 
 
@@ -78,14 +196,27 @@ def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
     ("pairs", "said"),
     [
         ({"vertices": "2e9"}, "edges must be given"),
-        ({"vertices": "2e9", "edges": "many"}, "edges must be a number"),
+        ({"vertices": "2e9", "edges": "many"}, "edges= must be a whole number .* got 'many'"),
         ({"vertices": "2e9", "edges": "1e12", "nodes": "3"}, "does not know nodes"),
-        ({"vertices": "-1", "edges": "1"}, "over 0"),
+        ({"vertices": "-1", "edges": "1"}, "at least 1"),
+        ({"vertices": "0.5", "edges": "1"}, "vertices= must be a whole number"),
+        ({"vertices": "10", "edges": "1e12"}, "more than the 45 pairs of vertices=10: give fewer"),
+        ({"vertices": "10", "edges": "9", "workers": "0.4"}, "workers= must be a whole number .* such as 8"),
+        ({"vertices": "10", "edges": "9", "workers": "11"}, "at most one a vertex"),
+        ({"vertices": "10", "edges": "9", "disk": "0"}, "disk= must be a size .* such as 10TB; got '0'"),
+        ({"vertices": "10", "edges": "9", "network_speed": "fast"}, "network_speed= must be bytes a second"),
+        ({"vertices": "10", "edges": "9", "price_gb": "-1"}, "price_gb= must be a number of at least 0"),
     ],
 )
 def test_bad_questions_are_refused(pairs: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Question.of(pairs)
+
+
+def test_speeds_and_free_things_are_read() -> None:
+    asked = {"disk_speed": "2GB/s", "network_speed": "100MB", "price_gb": "0"}
+    found = Question.of({"vertices": "10", "edges": "9", **asked})
+    assert (found.disk_speed, found.network_speed, found.price_gb) == (2 * 10**9, 10**8, 0.0)
 
 
 def test_workers_without_room_are_refused() -> None:
@@ -103,7 +234,42 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "breaks first" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["graph.txt"], ["vertices=2e9", "edges=1e12", "technique=netmf"], ["dim=x"]])
-def test_the_command_line_refuses(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "estimate.md").read_text()
+    [words] = re.findall(r"^    parge (plan --estimate vertices=2e9 .*)$", page, re.MULTILINE)
+    assert run(words.split()) == 0
+    printed = capsys.readouterr()
+    for line in (printed.out + printed.err).splitlines():
+        assert line.rstrip() in page, "paste the output of the command into docs/estimate.md"
+
+
+SIZE = ["vertices=2e6", "edges=1e7"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["graph.txt"], "takes no graph but its size"),
+        ([*SIZE, "technique=netmf"], "nobody has measured netmf"),
+        (["dim=x"], "dim= must be a whole number"),
+        ([*SIZE, "edges=2e7"], "edges= was given twice, '1e7' and '2e7': give it once"),
+        ([*SIZE, "--parts", "8"], "--parts was given with --estimate, which does not read it: say it as workers="),
+        ([*SIZE, "--memory", "auto", "--engine", "ray"], "say it as memory="),
+        ([*SIZE, "--coordinator-memory", "2GB"], "say it as coordinator="),
+        ([*SIZE, "--refine", "none"], "--refine was given with --estimate, which does not read it: leave it out"),
+        ([*SIZE, "dim=32", "--dim", "64"], "--dim 64 and dim=32 contradict each other: give one of them"),
+        ([*SIZE, "technique=prone", "--technique", "line"], "contradict each other"),
+    ],
+)
+def test_the_command_line_refuses(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
     assert run(["plan", "--estimate", *words]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_the_command_line_warns_and_takes_options_of_the_technique(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["dim=64", "--dim", "64", "--param", "walks=20", "workers=1", "memory=1GB"]
+    assert run(["plan", "--estimate", *SIZE, *words, "--json"]) == 0
+    printed = capsys.readouterr()
+    [said] = json.loads(printed.out)["warnings"]
+    assert "the graph on 1 worker" in said
+    assert said in printed.err

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from parge.errors import InputError
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _SMALLEST = 10**6
-_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTP]?)(I?)B?\s*", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -36,10 +36,10 @@ def parse_bytes(text: str) -> int:
 def format_bytes(size: float) -> str:
     """Show a size in decimal units.
 
-    >>> format_bytes(999), format_bytes(2_340_000), format_bytes(4e9)
-    ('999 B', '2.34 MB', '4.00 GB')
+    >>> format_bytes(999), format_bytes(2_340_000), format_bytes(4e9), format_bytes(1.08e15)
+    ('999 B', '2.34 MB', '4.00 GB', '1.08 PB')
     """
-    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, scale in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}" if size >= 10 * scale else f"{size / scale:.2f} {unit}"
     return f"{int(size)} B"

@@ -2,55 +2,118 @@
 
 from typing import Any
 
+import click
+from click.core import ParameterSource
 from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import make_plan
+from parge.cli.options import make_technique
 from parge.errors import InputError
-from parge.estimate import Estimate, Question, duration, estimate
+from parge.estimate import Estimate, Question, estimate
+from parge.estimate.breaks import duration
 from parge.memory import format_bytes
 
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")
 
+# Options that are read beside --estimate, and the keys that say what others do.
+_READ = {"graph", "as_estimate", "as_json", "technique", "dim", "params"}
+_KEYS = {
+    "vertices": "vertices=",
+    "parts": "workers=",
+    "workers": "workers=",
+    "capacities": "workers= and memory=",
+    "memory": "memory=",
+    "coordinator_memory": "coordinator=",
+}
+
 
 def show_estimate(options: dict[str, Any], *, as_json: bool) -> None:
     """Take the question out of ``key=value`` words, and print the answer."""
-    pairs: dict[str, str] = {}
-    for word in options.pop("graph"):
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise InputError(f"--estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {word!r}")
-        pairs[key.strip().replace("-", "_")] = value
+    _refuse_other_options()
+    pairs = _pairs(options.pop("graph"))
     for name in _OF_TECHNIQUE:
         if name in pairs:
-            options[name] = pairs.pop(name)
-    if isinstance(options["dim"], str):
-        if not options["dim"].isdigit() or int(options["dim"]) < 1:
-            raise InputError(f"dim must be a whole number of at least 1; got {options['dim']!r}")
-        options["dim"] = int(options["dim"])
-    answer = estimate(Question.of(pairs), make_plan(options).resolved.technique)
+            options[name] = _only(name, options[name], pairs.pop(name))
+    answer = estimate(Question.of(pairs), make_technique(options))
     if as_json:
         show.print_json(answer.to_json())
     else:
         _show(answer)
+    show.say(answer.warnings, style="yellow", label="warning")
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+
+
+def _refuse_other_options() -> None:
+    for option in click.get_current_context().command.params:
+        name = str(option.name)
+        if name not in _READ and _is_given(name):
+            instead = f"say it as {_KEYS[name]}" if name in _KEYS else "leave it out"
+            raise InputError(f"{option.opts[0]} was given with --estimate, which does not read it: {instead}")
+
+
+def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise InputError(f"--estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {word!r}")
+        name = key.strip().replace("-", "_")
+        if name in pairs:
+            raise InputError(f"{name}= was given twice, {pairs[name]!r} and {value!r}: give it once")
+        pairs[name] = value
+    return pairs
+
+
+def _only(name: str, option: Any, text: str) -> Any:
+    """Return what a key of the technique says, unless an option says otherwise."""
+    value: Any = text
+    if name == "dim":
+        if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 65_536:
+            raise InputError(f"dim= must be a whole number from 1 to 65536; got {text!r}")
+        value = int(text)
+    if _is_given(name) and option != value:
+        raise InputError(f"--{name} {option} and {name}={text} contradict each other: give one of them")
+    return value
 
 
 def _show(answer: Estimate) -> None:
-    question = answer.question
+    question, plural = answer.question, "s" if answer.workers > 1 else ""
     show.out.print(
         f"[bold]{question.vertices:,.4g}[/bold] vertices, [bold]{question.edges:,.4g}[/bold] edges on "
-        f"[bold]{answer.workers:,}[/bold] workers of {format_bytes(question.memory)}, one core each; "
-        f"{answer.anchors:,.0f} anchors"
+        f"[bold]{answer.workers:,}[/bold] worker{plural} of {format_bytes(question.memory)}, one core each; "
+        f"{answer.anchors:,.0f} anchors; disks of {format_bytes(question.disk_speed)}/s, network of "
+        f"{format_bytes(question.network_speed)}/s"
     )
-    priced = answer.price is not None
+    show.out.print(_table(answer))
+    show.out.print("as the graph grows at this mean degree, what breaks first, and what takes its place:")
+    for item in answer.breaks:
+        broken = "broken here" if item.share > 1 else "holds here"
+        show.out.print(
+            f"  from {item.edges:.2g} edges on ({broken}: needs {item.needs}, has {item.limit}): "
+            f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}"
+        )
+    show.out.print("constants are measured on one core of a small machine; docs/estimate.md has the arithmetic")
+
+
+def _table(answer: Estimate) -> Table:
+    question, priced = answer.question, answer.price is not None
     table = Table(header_style="bold", show_footer=True)
-    total = (duration(answer.seconds), f"{answer.core_hours:,.0f}", "", format_bytes(answer.network))
-    for heading, footer in zip(("time", "core hours", "memory of each", "network"), total, strict=True):
-        if heading == "time":
-            table.add_column("stage", "all, one after the other")
-            table.add_column("machines", justify="right")
+    table.add_column("stage", "all, one after the other")
+    table.add_column("machines", justify="right")
+    totals = {
+        "time": duration(answer.seconds),
+        "core hours": f"{answer.core_hours:,.0f}",
+        "memory of each": "",
+        "disk of each": "",
+        "network": format_bytes(answer.network),
+    }
+    for heading, footer in totals.items():
         table.add_column(heading, footer, justify="right")
     if priced:
         table.add_column("price", f"{answer.price:,.2f}", justify="right")
@@ -60,16 +123,7 @@ def _show(answer: Estimate) -> None:
             f"{stage.machines:,}",
             duration(stage.seconds),
             f"{stage.machines * stage.seconds / 3600:,.1f}",
-            format_bytes(stage.memory) if stage.memory else "–",
-            format_bytes(stage.network) if stage.network else "–",
+            *(format_bytes(size) if size else "–" for size in (stage.memory, stage.disk, stage.network)),
         ]
         table.add_row(*row, *([f"{stage.price(question):,.2f}"] if priced else []))
-    show.out.print(table)
-    show.out.print("as the graph grows at this mean degree, what breaks first, and what takes its place:")
-    for item in answer.breaks:
-        broken = "broken here" if item.share > 1 else "holds here"
-        show.out.print(
-            f"  from {item.edges:.2g} edges on ({broken}: needs {item.needs}, has {item.limit}): "
-            f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}"
-        )
-    show.out.print("constants are measured on one core of a small machine; docs/estimate.md has the arithmetic")
+    return table

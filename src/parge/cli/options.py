@@ -10,6 +10,7 @@ import click
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.plan import PRESETS, Plan
+from parge.techniques.base import Technique
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -182,8 +183,8 @@ def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path 
     )
 
 
-def make_plan(options: dict[str, Any]) -> Plan:
-    """Take the options of PLAN out of `options` and make the plan."""
+def make_technique(options: dict[str, Any]) -> Technique:
+    """Take the options of the technique out of `options` and make it."""
     from parge.techniques.resolve import resolve
 
     settings: dict[str, str] = {}
@@ -197,7 +198,12 @@ def make_plan(options: dict[str, Any]) -> Plan:
         if settings.get("dim", str(dim)).strip() != str(dim):
             raise InputError(f"--dim {dim} and --param dim={settings['dim']} contradict each other: give one of them")
         settings["dim"] = str(dim)
-    technique = resolve(options.pop("technique"), settings)
+    return resolve(options.pop("technique"), settings)
+
+
+def make_plan(options: dict[str, Any]) -> Plan:
+    """Take the options of PLAN out of `options` and make the plan."""
+    technique = make_technique(options)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
     plan = Plan(technique=technique, **{name: options.pop(name) for name in names if name in options})
     plan.resolved  # noqa: B018  a name that nobody has is refused here, before a graph is read

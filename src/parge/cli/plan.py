@@ -30,7 +30,8 @@ from parge.report.hints import hints
     "as_estimate",
     is_flag=True,
     help="No graph but its size, as KEY=VALUE: vertices, edges, and if you like workers, memory, coordinator, disk, "
-    "dim, technique, price_core_hour, price_gb. Prints time, memory, network and price of every stage.",
+    "disk_speed, network_speed, dim, technique, price_core_hour, price_gb. Prints time, memory, disk, network and "
+    "price of every stage.",
 )
 @json_option
 def command(as_estimate: bool, as_json: bool, **options: Any) -> None:

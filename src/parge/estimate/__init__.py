@@ -1,0 +1,11 @@
+"""Time, memory, disk, network and price of a run that nobody has made yet, by multiplication from measured constants.
+
+A `Question` says how large the graph is and what the machines have; `stages` multiplies, `breaks` compares with what
+there is, and `estimate` puts both into an `Estimate`. docs/estimate.md has the arithmetic.
+"""
+
+from parge.estimate.answer import Estimate, estimate
+from parge.estimate.constants import Constant, constants
+from parge.estimate.question import Question
+
+__all__ = ["Constant", "Estimate", "Question", "constants", "estimate"]

@@ -1,0 +1,176 @@
+"""What grows with the graph, against what is there: where the design breaks first, and what would take its place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+from parge.errors import InputError
+from parge.estimate.stages import DAY, HOUR, REFINE_BYTES, Sizes, refining, splitting
+from parge.memory import format_bytes
+
+
+@dataclass(frozen=True)
+class Break:
+    """Something that does not fit beyond a size: what it needs, what it has, and what would take its place.
+
+    Parameters
+    ----------
+    needs, limit : str
+        What it takes at the size asked for, and what there is.
+    share : float
+        The first over the second.
+    edges : float
+        From how many edges on, at the same mean degree, it does not fit.
+    give : str
+        Keys that would let it fit; empty where the run is only slow, or goes another way.
+    """
+
+    what: str
+    needs: str
+    limit: str
+    share: float
+    edges: float
+    instead: str
+    give: str = ""
+
+    @property
+    def warning(self) -> str | None:
+        """One line where the run asked for cannot be, None where it can."""
+        return f"{self.what}: needs {self.needs}, has {self.limit}; give {self.give}" if self.give else None
+
+
+def breaks(sizes: Sizes) -> tuple[Break, ...]:
+    """Return everything that grows, the first to break first."""
+    found = [*_of_time(sizes), *_of_coordinator(sizes), *_of_workers(sizes)]
+    return tuple(sorted(found, key=lambda item: item.edges))
+
+
+def _of_time(sizes: Sizes) -> list[Break]:
+    asked = sizes.question
+    alone = sum(stage.seconds for stage in splitting(sizes, in_memory=False))
+    port = sizes.results / asked.network_speed
+    found = [
+        _break(
+            sizes,
+            "the coordinator reads, sorts and splits alone",
+            (alone, DAY, duration),
+            "workers read and sort a slice of the file each and stream it against shared counts of the parts (buffered "
+            "restreaming); the coordinator adds counts",
+        ),
+        _break(
+            sizes,
+            f"all vectors pass through one network port ({asked.network_speed * 8 / 1e9:g} Gbit/s)",
+            (port, DAY, duration),
+            "each worker maps and writes its own vectors: only anchors travel",
+        ),
+    ]
+    refine = refining(sizes)
+    if refine is not None:
+        found.append(
+            _break(
+                sizes,
+                "the pass over the whole graph is one machine's",
+                (refine.seconds, DAY, duration),
+                "each worker refines its part and sends the rows its neighbours need, a round at a time",
+            )
+        )
+    return found
+
+
+def _of_coordinator(sizes: Sizes) -> list[Break]:
+    asked, known, in_files = sizes.question, sizes.known, not sizes.in_memory
+    found = [
+        _break(
+            sizes,
+            "one row of numbers a vertex in the coordinator",
+            (known["stream_memory"] * asked.vertices, asked.coordinator, format_bytes),
+            "parts and cut degrees in shards by vertex, one worker each; anchors by a threshold on the degree",
+            give="coordinator" if in_files else "",
+        ),
+        _break(
+            sizes,
+            "sorting takes the coordinator's disk",
+            (known["sort_disk"] * asked.edges, asked.disk, format_bytes),
+            "the rows stay in the slices that workers have sorted; nobody holds all of them",
+            give="disk" if in_files else "",
+        ),
+        _break(
+            sizes,
+            "part folders and vectors take the coordinator's disk",
+            (sizes.run_folder, asked.disk, format_bytes),
+            "parts go to workers as they are cut out; each worker maps and writes its own vectors",
+            give="disk",
+        ),
+    ]
+    if refining(sizes) is not None:
+        found.append(
+            _break(
+                sizes,
+                "four columns of all vectors in the coordinator, to refine",
+                (REFINE_BYTES * asked.vertices, asked.coordinator, format_bytes),
+                "one column at a time, at four times the reading; or each worker refines its part, as for its time",
+                give="coordinator",
+            )
+        )
+    return found
+
+
+def _of_workers(sizes: Sizes) -> list[Break]:
+    asked, one = sizes.question, sizes.technique.footprint()
+    found = [
+        _break(
+            sizes,
+            "a tenth of the vertices as anchors in every worker",
+            (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
+            "fewer anchors (so many as take a tenth of a worker's memory are estimated here), or a backbone, whose "
+            "lumps are a few thousand whatever the graph; past that, anchors shared by groups of workers, in a tree",
+        )
+    ]
+    if asked.workers is not None:
+        needs, limit = sizes.worker_memory, asked.memory
+        give = f"{_enough_workers(sizes)}memory={_at_least(needs)}" if needs > limit else ""
+        grown = max(0.0, limit - one.fixed) / (needs - one.fixed)
+        many = f"{sizes.workers:,} worker{'s' if sizes.workers > 1 else ''}"
+        what, instead = f"the graph on {many}", "more workers, or larger ones"
+        shown = format_bytes(needs), format_bytes(limit)
+        found.append(Break(what, *shown, needs / limit, asked.edges * grown, instead, give))
+    return found
+
+
+def _break(
+    sizes: Sizes, what: str, amounts: tuple[float, float, Callable[[float], str]], instead: str, give: str = ""
+) -> Break:
+    """Return what needs so much of so much; `give` is the key that would provide it."""
+    needs, limit, show = amounts
+    asking = f"{give}={_at_least(needs)} or more" if give and needs > limit else ""
+    return Break(what, show(needs), show(limit), needs / limit, sizes.question.edges * limit / needs, instead, asking)
+
+
+def _enough_workers(sizes: Sizes) -> str:
+    try:
+        return f"workers={sizes.fewest_workers()} or "
+    except InputError:  # no number of so small ones holds it
+        return ""
+
+
+def _at_least(size: float) -> str:
+    """Return a size as `--estimate` reads it, rounded up.
+
+    >>> _at_least(26_187_000_000_000), _at_least(1_000_000)
+    ('26.19TB', '1MB')
+    """
+    unit, scale = next(((u, s) for u, s in (("TB", 1e12), ("GB", 1e9)) if size >= s), ("MB", 1e6))
+    return f"{ceil(size / scale * 100) / 100:.15g}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Show a time.
+
+    >>> duration(0.5), duration(90), duration(7200), duration(864000)
+    ('0.5 s', '1.5 min', '2.0 h', '10 days')
+    """
+    for unit, scale in (("days", DAY), ("h", HOUR), ("min", 60.0)):
+        if seconds >= scale * (2 if unit == "days" else 1):
+            value = seconds / scale
+            return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{seconds:.1f} s"

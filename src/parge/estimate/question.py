@@ -1,0 +1,119 @@
+"""What is to be estimated: read from ``key=value`` texts, and refused where no such graph or machine can be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from parge.errors import InputError
+from parge.memory import parse_bytes
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be estimated.
+
+    Parameters
+    ----------
+    vertices, edges : int
+        Size of the graph.
+    workers : int, optional
+        How many machines; as few as hold the graph unless given.
+    memory, coordinator, disk : int
+        Bytes of a worker, of the coordinator, and of its disk.
+    disk_speed, network_speed : int
+        Bytes a second of every machine's disk (that of a plain SSD unless given), and of its network port (10 Gbit/s).
+    price_core_hour, price_gb : float, optional
+        Price of a core for an hour, and of a gigabyte sent.
+    """
+
+    vertices: int
+    edges: int
+    workers: int | None = None
+    memory: int = 64 * 10**9
+    coordinator: int = 64 * 10**9
+    disk: int = 10 * 10**12
+    disk_speed: int = 500 * 10**6
+    network_speed: int = 1_250_000_000
+    price_core_hour: float | None = None
+    price_gb: float | None = None
+
+    def __post_init__(self) -> None:
+        pairs = self.vertices * (self.vertices - 1) / 2
+        if self.edges > pairs:
+            raise InputError(
+                f"edges={self.edges:g} is more than the {pairs:g} pairs of vertices={self.vertices:g}: "
+                "give fewer edges, each counted once, or more vertices"
+            )
+        if self.workers is not None and self.workers > self.vertices:
+            raise InputError(
+                f"workers={self.workers:g} is more than vertices={self.vertices:g}: give at most one a vertex"
+            )
+
+    @staticmethod
+    def of(pairs: dict[str, str]) -> "Question":
+        """Return the question of ``key=value`` texts, such as ``{"vertices": "2e9", "memory": "64GB"}``."""
+        unknown = sorted(set(pairs) - set(_READ))
+        missing = [name for name in ("vertices", "edges") if name not in pairs]
+        if unknown or missing:
+            wrong = f"it does not know {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} must be given"
+            known = ", ".join(f"{name}=" for name in (*_READ, "dim", "technique"))
+            raise InputError(f"--estimate takes {known}; {wrong}")
+        return Question(**{name: _READ[name](name, text) for name, text in pairs.items()})
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace("_", ""))
+    except ValueError:
+        return float("nan")
+
+
+def _count(name: str, text: str) -> int:
+    value = _number(text)
+    if not 1 <= value < 1e30 or value != int(value):
+        example = "8" if name == "workers" else "2e9"
+        raise InputError(f"{name}= must be a whole number of at least 1, such as {example}; got {text!r}")
+    return int(value)
+
+
+def _price(name: str, text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < 1e30:
+        raise InputError(f"{name}= must be a number of at least 0, such as 0.04; got {text!r}")
+    return value
+
+
+def _size(example: str) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        try:
+            return parse_bytes(text)
+        except InputError as error:
+            raise InputError(f"{name}= must be a size of at least 1 MB, such as {example}; got {text!r}") from error
+
+    return read
+
+
+def _speed(example: str) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        try:
+            return parse_bytes(text.strip().removesuffix("/s"))
+        except InputError as error:
+            raise InputError(
+                f"{name}= must be bytes a second, at least 1 MB, such as {example}; got {text!r}"
+            ) from error
+
+    return read
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "vertices": _count,
+    "edges": _count,
+    "workers": _count,
+    "memory": _size("64GB"),
+    "coordinator": _size("64GB"),
+    "disk": _size("10TB"),
+    "disk_speed": _speed("500MB"),
+    "network_speed": _speed("1.25GB (10 Gbit/s)"),
+    "price_core_hour": _price,
+    "price_gb": _price,
+}
