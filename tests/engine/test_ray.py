@@ -5,11 +5,14 @@ import json
 import os
 import secrets
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ import pytest
 import parge
 from parge.cli.main import run
 from parge.engine import registry
-from parge.engine.base import Engine, Progress, Task
+from parge.engine.base import Engine, Progress, Task, failed_task
 from parge.engine.failures import WorkerError
 from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
 from parge.engine.serial import Serial
@@ -25,6 +28,7 @@ from parge.errors import InputError, PargeError
 from parge.events import Event, Part
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
+from parge.run.lock import InUseError
 from parge.techniques.base import silent
 from parge.testing.engine import EngineContract, leave_pid_and_sleep
 from parge.typing import FloatArray
@@ -33,6 +37,9 @@ HAS_RAY = importlib.util.find_spec("ray") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'parge[ray]'")
 
 MEMORY = {"head": 2_000_000_000, "small": 1_000_000_000}
+
+# Room for the files of two tasks and a half.
+STORE, FILES = 100_000_000, 40_000_000
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def cluster() -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         def settings(name: str) -> dict[str, Any]:
-            own = {"node_name": name, "memory": MEMORY[name]}
+            own = {"node_name": name, "memory": MEMORY[name], "object_store_memory": STORE}
             return {**own, "num_cpus": 1, "include_dashboard": False, "include_log_monitor": False}
 
         handler = signal.getsignal(signal.SIGTERM)
@@ -134,6 +141,111 @@ def test_memory_auto_is_what_the_nodes_have(tmp_path: Path, capsys: pytest.Captu
     assert run(line) == 0
     budgets = [part["budget_bytes"] for part in json.loads(capsys.readouterr().out)["parts"]]
     assert budgets == sorted((size - ATTENDANT_BYTES for size in MEMORY.values()), reverse=True)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """An argument with a file that goes along; with a folder that nobody may use where it is said to be taken."""
+
+    folder: Path
+    wait: bool = False
+    taken: bool = False
+
+    reads: ClassVar[str] = "in"
+    writes: ClassVar[str] = "out"
+
+    def at(self, folder: Path) -> "Carried":
+        return replace(self, folder=folder)
+
+    @contextmanager
+    def away(self) -> Iterator[Any]:
+        if self.taken:
+            raise InUseError(f"another parge is at work in {self.folder}")
+        yield lambda _share: None
+
+    def accept(self, files: Any) -> None:
+        assert set(files) == {"answer"}
+
+
+def carried(folder: Path, **how: bool) -> Carried:
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "data").write_bytes(bytes(FILES))
+    return Carried(folder, **how)
+
+
+def answer(job: Carried, progress: Progress) -> int:
+    (job.folder / "out").mkdir()
+    (job.folder / "out" / "answer").write_text("yes")
+    progress(0.5)
+    time.sleep(300 * job.wait)
+    return (job.folder / "in" / "data").stat().st_size
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_a_task_that_cannot_be_sent_fails_alone(tmp_path: Path) -> None:
+    tasks = [Task(i, answer, carried(tmp_path / str(i), taken=i == 1), label=f"subgraph {i}") for i in range(3)]
+    done = []
+    with pytest.raises(InUseError, match="at work in") as caught:
+        for task, size in Ray().run(tasks, lambda _task, _share: None):
+            assert size == FILES
+            done.append(task.key)
+    assert sorted(done) == [0, 2]
+    assert failed_task(caught.value) == "subgraph 1"
+
+
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _another_driver(address: str, folder: str) -> None:
+    """Send a task that takes long, and say when it has begun."""
+    task = Task(0, answer, carried(Path(folder), wait=True))
+
+    def tell(_task: Task, share: float) -> None:
+        if share:
+            sys.stdout.write("begun\n")
+            sys.stdout.flush()
+
+    list(Ray(address=address).run([task], tell))
+
+
+@needs_ray
+def test_drivers_that_were_killed_leave_room_for_others(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parge.engine import ray as module
+
+    monkeypatch.setattr(module, "_BEGIN_SECONDS", 20.0)
+    for i in range(2):  # as arguments of a task, their files together leave a node no room for a third's
+        call = (cluster.address, str(tmp_path / str(i)))
+        code = f"from tests.engine.test_ray import _another_driver; _another_driver(*{call!r})"
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == "begun\n"
+            driver.kill()
+    tasks = [Task(i, answer, carried(tmp_path / f"last-{i}"), on_retry=pytest.fail) for i in range(3)]
+    assert [size for _, size in Ray().run(tasks, lambda _task, _share: None)] == [FILES] * 3
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+def test_a_node_that_others_use_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    from parge.engine import ray as module
+
+    (small,) = (module._node(entry) for entry in ray.nodes() if entry["Alive"] and entry["NodeName"] == "small")
+    others = ray.remote(_sleep).options(num_cpus=1, **module._on(ray, small)).remote(300)
+    ray.wait([others], timeout=2.0)
+    monkeypatch.setattr(module, "_BEGIN_SECONDS", 1.0)
+    heard: list[str] = []
+    task = Task(0, answer, carried(tmp_path), label="subgraph 0", on_retry=heard.append)
+    try:
+        assert [size for _, size in Ray().run([task], lambda _task, _share: None)] == [FILES]
+    finally:
+        ray.cancel(others, force=True)
+    assert heard[0].startswith("small did not begin subgraph 0 for 1 s")
 
 
 @dataclass(frozen=True)

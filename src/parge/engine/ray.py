@@ -28,7 +28,7 @@ from parge.engine.child import Child
 from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.errors import InputError, PargeError
-from parge.memory import current_limit, format_bytes, limit_memory
+from parge.memory import current_limit, format_bytes, limit_memory, private_bytes
 
 # Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
 ATTENDANT_BYTES = 100_000_000
@@ -52,6 +52,10 @@ _QUIET = {
 # list of nodes until it has missed its heartbeats, half a minute later.
 _SHUN_SECONDS = 2.0
 _SHUN_GONE_SECONDS = 60.0
+
+# A task that has not begun for so long where it was sent is sent elsewhere: others may use the node. Every time it is
+# waited twice as long, because Ray's workers start slowly on busy machines.
+_BEGIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,13 @@ class Ray(Engine):
     def worker_memory(self) -> list[int]:
         """Return what every node with a core has for one task, in bytes, the largest first."""
         with _joined(self.address) as ray:
-            nodes = _Nodes(ray).usable_now()
+            found = _Nodes(ray)
+            nodes = found.usable_now()
+        if found.silent:
+            raise PargeError(
+                f"--memory auto asks every node, and {', '.join(found.silent)} did not answer for "
+                f"{_GREETING_SECONDS:.0f} s: end Ray there, or say what each worker has, as --memory 2GB,4GB"
+            )
         sizes = sorted((node.memory - ATTENDANT_BYTES for node in nodes), reverse=True)
         if not sizes or sizes[-1] <= 0:
             raise InputError(
@@ -148,7 +158,7 @@ def _connect(ray: Any, address: str | None) -> None:
             ray.init(
                 address, include_dashboard=False, log_to_driver=False, configure_logging=False, logging_level="ERROR"
             )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
             ray.shutdown()
             raise PargeError(_why_not_joined(address or os.environ.get("RAY_ADDRESS", ""), error)) from error
     ray._private.worker._worker_logs_enabled = False  # the only switch for what the cluster prints here
@@ -159,8 +169,9 @@ def _uncapped() -> Iterator[None]:
     """Lift our own limit of memory meanwhile: Ray reserves far more than it uses, and a cluster of ours inherits it.
 
     (Under a limit of 1 GB, ray.init did not come back.) While subgraphs are away, we hold little more than before.
+    What Ray leaves in this process, its code and its threads, is beyond the limit, as our own libraries are.
     """
-    limit = current_limit()
+    limit, before = current_limit(), private_bytes()
     if limit is None:
         yield
         return
@@ -168,7 +179,7 @@ def _uncapped() -> Iterator[None]:
     try:
         yield
     finally:
-        limit_memory(limit)
+        limit_memory(limit + max(0, private_bytes() - before))
 
 
 @contextmanager
@@ -201,7 +212,7 @@ def _check_address(address: str | None) -> None:
 
 def _why_not_joined(address: str, error: BaseException) -> str:
     """Return in one line why a cluster could not be joined, and what to do, as far as Ray's words tell."""
-    what, said = f"the Ray cluster {address}".rstrip(), f"{error} {error.__cause__}"
+    what, said = f"the Ray cluster {address}".rstrip(), f"{type(error).__name__} {error} {error.__cause__}"
     if "AuthToken" in said or "AuthenticationError" in said:
         return (
             f"{what} asks for its token: set RAY_AUTH_MODE=token here, and copy ~/.ray/auth_token from the machine "
@@ -241,9 +252,16 @@ class _Nodes:
         if waiting:
             ready, _ = self.ray.wait(list(waiting), num_returns=len(waiting), timeout=patience)
             for ref in ready:
-                with contextlib.suppress(self.ray.exceptions.RayError):  # the node is gone
+                try:
                     self.version[waiting[ref]] = self.ray.get(ref)
+                except self.ray.exceptions.RayError:  # the node is gone, or will be greeted again
+                    del self.greeted[waiting[ref]]
         return [node for node in self.alive.values() if self.version.get(node.id) == parge.__version__]
+
+    @property
+    def silent(self) -> list[str]:
+        """The nodes that have not answered yet."""
+        return [node.name for node in self.alive.values() if node.id not in self.version]
 
     def _look(self) -> None:
         if time.monotonic() - self.last < _NODES_SECONDS:
@@ -260,13 +278,12 @@ class _Nodes:
     def usable_now(self) -> list[Node]:
         """Return the nodes that tasks may go to, after all of them have answered; refuse other versions of parge."""
         found = self.usable(patience=_GREETING_SECONDS)
-        silent = [node.name for node in self.alive.values() if node.id not in self.version]
-        if silent and not self.version:
+        if self.silent and not self.version:
             found = self.usable(patience=4 * _GREETING_SECONDS)
-        if silent and not self.version:
+        if self.silent and not self.version:
             raise PargeError(
-                f"no worker of Ray starts on {', '.join(silent)}: none answered for {5 * _GREETING_SECONDS:.0f} s; the "
-                "logs of Ray there may tell why"
+                f"no worker of Ray starts on {', '.join(self.silent)}: none answered for {5 * _GREETING_SECONDS:.0f} "
+                "s; the logs of Ray there may tell why"
             )
         others = [
             f"{node.name} has {self.version[node.id] or 'none'}"
@@ -312,10 +329,16 @@ def _names(nodes: Sequence[Node]) -> str:
 # ---------------------------------------------------------------------------------------------------- on the node
 
 
-def attend(parcel: Parcel, files: Files, threads: int) -> Iterator[tuple[str, Any]]:
-    """Run a task in a process of its own; yield how far it is, and at last its end and the files it has left."""
+def attend(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
+    """Run a task in a process of its own; yield that it began, how far it is, its end and the files it has left.
+
+    Its own files are fetched here, by the one reference in `files`. As an argument Ray would hold them on the node
+    before the task begins, within a share of the object store; it keeps holding those of drivers that were killed, and
+    of some that were not, until no later task begins any more (Ray 2.60).
+    """
+    yield "begun", None
     with private_folder() as folder:
-        child = Child(parcel.opened(folder, files), threads)
+        child = Child(parcel.opened(folder, _fetched(files.pop())), threads)
         try:
             child.send()
             with selectors.DefaultSelector() as selector:
@@ -335,6 +358,13 @@ def attend(parcel: Parcel, files: Files, threads: int) -> Iterator[tuple[str, An
         yield "end", (cloudpickle.dumps(end), parcel.results(folder) if end.done else {})
 
 
+def _fetched(files: Any) -> Files:
+    import ray
+
+    found: Files = ray.get(files)
+    return found
+
+
 # ---------------------------------------------------------------------------------------------------------- from here
 
 
@@ -351,12 +381,13 @@ _Outcome = _Done | BaseException | None
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A task that is at a node."""
+    """A task that is at a node; should it not have begun by that time, it is sent again."""
 
     task: Task
     node: Node
     tell: Any
     home: ExitStack = field(repr=False)
+    until: float = float("inf")
 
 
 class _Schedule:
@@ -366,7 +397,10 @@ class _Schedule:
         self.ray, self.most, self.threads, self.watch = ray, most, threads, watch
         self.nodes = _Nodes(ray)
         self.away: dict[Any, _Sent] = {}
+        self.begun: set[Any] = set()
+        self.refused: list[tuple[Task, BaseException]] = []
         self.attempts: Counter[int] = Counter()
+        self.not_begun: Counter[int] = Counter()
         self.shunned: dict[tuple[int, str], float] = {}
         self.lost: dict[int, str] = {}
         self.attend = ray.remote(attend)
@@ -380,6 +414,8 @@ class _Schedule:
                 raise settle(task, self._fits_nowhere(task, nodes))
         while waiting or self.away:
             waiting = self._send(waiting)
+            while self.refused:
+                yield self.refused.pop()
             if self.away:
                 yield from self._hear(waiting)
             elif any(_fits_any(task, self.nodes.usable()) for task in waiting):
@@ -401,7 +437,10 @@ class _Schedule:
             nodes = [node for node in self.nodes.usable() if node.id not in kept]
             node = self._place(task, nodes) if self.most is None or len(self.away) < self.most else None
             if node is not None:
-                self._begin(task, node)
+                try:
+                    self._begin(task, node)
+                except Exception as error:  # noqa: BLE001  somebody else has its folder, say; the others go on
+                    self.refused.append((task, error))
                 continue
             left.append(task)
             could = [node for node in nodes if _fits_any(task, [node])]
@@ -425,7 +464,7 @@ class _Schedule:
         return best[1] if best else None
 
     def _begin(self, task: Task, node: Node) -> None:
-        self.attempts[task.key] += 1
+        patience = _BEGIN_SECONDS * 2 ** self.not_begun[task.key]
         with ExitStack() as home:
             job = task.argument
             tell = home.enter_context(job.away()) if isinstance(job, Portable) else None
@@ -433,13 +472,15 @@ class _Schedule:
             options = self.attend.options(
                 num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **_on(self.ray, node)
             )
-            stream = options.remote(parcel, self.ray.put(files), self.threads)
-            self.away[stream] = _Sent(task, node, tell, home.pop_all())
+            stream = options.remote(parcel, [self.ray.put(files)], self.threads)
+            self.away[stream] = _Sent(task, node, tell, home.pop_all(), time.monotonic() + patience)
+        self.attempts[task.key] += 1
         self.watch(task, 0.0)
 
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Listen for a moment; yield the tasks that are over, and put back into `waiting` those to begin again."""
-        ready, _ = self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
+        self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
+        ready, _ = self.ray.wait(list(self.away), num_returns=len(self.away), timeout=0)
         for stream in ready:
             sent = self.away[stream]
             outcome: _Outcome
@@ -448,16 +489,42 @@ class _Schedule:
             except (self.ray.exceptions.RayError, StopIteration) as error:
                 outcome = self._lost(sent, error)
             else:
+                if kind == "begun":
+                    self.begun.add(stream)
+                    continue
                 if kind == "share":
                     self._tell(sent, value)
                     continue
                 outcome = self._ended(sent, *value)
-            del self.away[stream]
-            sent.home.close()
+            self._forget(stream)
             if outcome is None:
                 waiting.insert(0, sent.task)
             else:
                 yield sent.task, outcome
+        waiting[:0] = self._taken_back()
+
+    def _taken_back(self) -> list[Task]:
+        """Return the tasks that have not begun where they were sent, to be sent again; elsewhere, where that is."""
+        now, back = time.monotonic(), []
+        for stream, sent in list(self.away.items()):
+            if stream in self.begun or now < sent.until:
+                continue
+            with contextlib.suppress(Exception):
+                self.ray.cancel(stream)
+            self._forget(stream)
+            self.attempts[sent.task.key] -= 1
+            self.not_begun[sent.task.key] += 1
+            waited = _BEGIN_SECONDS * 2 ** (self.not_begun[sent.task.key] - 1)
+            self._begin_again(
+                sent,
+                f"{sent.node.name} did not begin {sent.task.label} for {waited:.0f} s, others may use it: sent again",
+            )
+            back.append(sent.task)
+        return back
+
+    def _forget(self, stream: Any) -> None:
+        self.away.pop(stream).home.close()
+        self.begun.discard(stream)
 
     def _tell(self, sent: _Sent, share: float) -> None:
         if sent.tell is not None:
