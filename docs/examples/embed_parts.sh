@@ -9,11 +9,14 @@ run=${1:?say which run folder: sbatch --array=0-7 --mem=4G embed_parts.sh RUN}
 number=${SLURM_ARRAY_TASK_ID:?submit this as an array job: sbatch --array=0-7 ...}
 part=$run/parts/$(printf '%03d' "$number")
 
-# Submitted again, it does only what is missing.
-if [ -e "$part/result/manifest.json" ]; then
-    echo "subgraph $number has a result"
-    exit 0
-fi
 # The limit of the job (in MiB) less 300 for Python: who is over it is told so by parge, instead of killed by Slurm.
-limit=${SLURM_MEM_PER_NODE:+--memory $((SLURM_MEM_PER_NODE - 300))MiB}
-exec parge embed-part "$part" ${limit:-}
+job=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * ${SLURM_CPUS_PER_TASK:-1}))}
+if [ "$job" -gt 0 ] && [ "$job" -le 400 ]; then
+    echo "the job has $job MiB, and Python itself takes 300 of them: submit it with more, such as --mem=4G" >&2
+    exit 2
+fi
+limit=()
+if [ "$job" -gt 0 ]; then limit=(--memory "$((job - 300))MiB"); fi
+
+# Submitted again, it does only what is missing or damaged.
+exec parge embed-part --missing "$part" "${limit[@]}"

@@ -84,8 +84,10 @@ def test_the_same_run_gives_the_same_page(kept: Path, tmp_path: Path) -> None:
 def test_an_open_run_can_be_reported(graph: Graph, tmp_path: Path) -> None:
     with open_run(graph, plan(), run_dir=None, resume=False, listener=lambda _: None) as run:
         embed_parts(run, lambda _: None)
+        run.retries.append("the worker of subgraph 1 was lost")
         page = write_report(run, tmp_path / "open.html", title="open")
     assert "open, embedded in 3 parts" in page.read_text()
+    assert "<b>begun again </b>the worker of subgraph 1 was lost" in page.read_text()
     assert data_of(page)["labels"] is None
 
 

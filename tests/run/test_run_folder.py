@@ -1,6 +1,7 @@
 """A run folder is believed only with its checksums, resumed only under its own plan, and moved anywhere."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from parge.run import arrays
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import RunFolder
 from parge.run.notes import record_retries, recorded_retries
-from parge.run.status import status
+from parge.run.status import PartStatus, _seconds_left, status
 from parge.runs import open_planned, open_run
 
 GRAPH = planted(200, 900, communities=4, seed=2).graph
@@ -134,6 +135,20 @@ def test_status_tells_what_is_done(tmp_path: Path) -> None:
     assert found.seconds_left is not None
     spoil(tmp_path / "parts/000/result/vectors.npy", "flip")
     assert status(tmp_path).parts[0].state == "damaged"
+
+
+def test_the_time_left_is_that_of_the_slowest_worker() -> None:
+    def left(*parts: PartStatus, workers: int) -> float | None:
+        return _seconds_left(parts, workers)
+
+    done = PartStatus(0, "done", 10, 90, 0, seconds=2.0, share=1.0)
+    slow = PartStatus(1, "running", 10, 90, 0, share=0.25, elapsed=30.0)
+    waits = PartStatus(2, "waiting", 10, 90, 0)
+    assert left(waits, workers=1) is None
+    assert left(done, waits, workers=1) == pytest.approx(2.0)
+    assert left(done, slow, workers=2) == pytest.approx(90.0)
+    assert left(done, replace(slow, share=0.0), workers=1) == pytest.approx(2.0)
+    assert left(done, slow, waits, workers=1) == pytest.approx(90.0 + (2.0 + 120.0) / 2)
 
 
 def test_reconcile_names_what_is_missing(tmp_path: Path) -> None:

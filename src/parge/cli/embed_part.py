@@ -28,14 +28,30 @@ if TYPE_CHECKING:
     help="Trust the folder to have this installed code run. (Techniques of parge, and modules of the folder you "
     "stand in, need no such word.)",
 )
+@click.option("--missing", is_flag=True, help="Do nothing where the result is there already, whole and of this run.")
 @json_option
-def command(folder: Path, memory: str | None, allow: str, as_json: bool) -> None:
+def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json: bool) -> None:
     """Embed the subgraph in FOLDER, and write the result beside it. Needs nothing but that folder.
 
     \b
     Example:
       parge embed-part run/parts/003
     """
+    from parge.run.parts import whole_result
+
+    known = whole_result(folder) if missing else None
+    facts = known or _embedded(folder, memory, allow)
+    if as_json:
+        show.print_json(facts)
+    else:
+        what = f"subgraph {facts['index']}{' has a result' if known else ''}"
+        show.out.print(
+            f"{what}: {facts['vertices']:,} vertices in {facts['seconds']:.1f} s, "
+            f"at most {format_bytes(facts['peak_bytes'])}"
+        )
+
+
+def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     from parge.run.embed_part import PartJob, embed_part
@@ -51,13 +67,7 @@ def command(folder: Path, memory: str | None, allow: str, as_json: bool) -> None
 
         facts = embed_part(job, tell) if limit is None else _within(limit, index, job, tell)
         listener(Part(index, 1.0, 1))
-    if as_json:
-        show.print_json(facts)
-    else:
-        show.out.print(
-            f"subgraph {facts['index']}: {facts['vertices']:,} vertices in {facts['seconds']:.1f} s, "
-            f"at most {format_bytes(facts['peak_bytes'])}"
-        )
+    return facts
 
 
 def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:

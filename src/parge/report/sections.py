@@ -103,6 +103,7 @@ def _glance(findings: Findings) -> Section:
         ),
     ]
     notes = [tag("li", tag("b", "warning "), text, class_="warning") for text in report.get("warnings", ())]
+    notes += [tag("li", tag("b", "begun again "), text) for text in report.get("retries", ())]
     notes += [tag("li", tag("b", "notice "), text) for text in report.get("notices", ())]
     body = joined([tag("dl", *tiles, class_="tiles"), tag("ul", *notes, class_="notes") if notes else None])
     return Section("glance", "At a glance", "At a glance", None, body)

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import platform
 import time
@@ -39,6 +40,7 @@ class Holder:
     pid: int | None = None
     host: str = ""
     share: float = 0.0
+    since: float | None = None
 
     def __str__(self) -> str:
         place = f" on {self.host}" if self.host and self.host != platform.node() else ""
@@ -49,12 +51,13 @@ class Held:
     """A lock that is ours."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self._descriptor, self._since = descriptor, round(time.time(), 1)
         self.tell(0.0)
 
     def tell(self, share: float) -> None:
         """Say in the lock how far the work is; a full disk or the like is no reason to stop."""
-        text = json.dumps({"pid": os.getpid(), "host": platform.node(), "share": round(share, 4)}).encode()
+        facts = {"pid": os.getpid(), "host": platform.node(), "share": round(share, 4), "since": self._since}
+        text = json.dumps(facts).encode()
         with contextlib.suppress(OSError):
             os.pwrite(self._descriptor, text.ljust(256), 0)
 
@@ -129,9 +132,10 @@ def _read(descriptor: int) -> Holder:
         told = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
     if not isinstance(told, dict):
         return Holder()
-    pid, share = told.get("pid"), told.get("share")
+    pid, share, since = told.get("pid"), told.get("share"), told.get("since")
     return Holder(
         pid if isinstance(pid, int) else None,
         printable(told.get("host", ""), 64),
         min(1.0, max(0.0, share)) if isinstance(share, float) else 0.0,
+        since if isinstance(since, float) and 0.0 < since < math.inf else None,
     )

@@ -120,6 +120,16 @@ def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
     return content["vectors"], _checked_facts(folder, facts)
 
 
+def whole_result(folder: Path) -> dict[str, Any] | None:
+    """Return how the local vectors came about, where they are whole and of this very subgraph; None otherwise."""
+    asked = subgraph_facts(folder)
+    with contextlib.suppress(arrays.DamagedError):
+        facts = load_result(folder)[1] if arrays.exists(folder / RESULT) else {}
+        if facts and all(facts[name] == asked[name] for name in ("run", "index")):
+            return facts
+    return None
+
+
 def load_facts(folder: Path) -> dict[str, Any]:
     """Return how the local vectors came about, without reading them."""
     return _checked_facts(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])

@@ -1,6 +1,7 @@
 """How far a run is, read from its folder alone; nothing is locked or changed."""
 
 import contextlib
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from parge.run.folder import RunFolder
 from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import holder
 from parge.run.words import printable
+
+# From this share on, what a worker has done tells how long it will take.
+_TELLING = 0.02
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class PartStatus:
         Of the embedding, where it is done.
     share : float
         How much of it is done, 0 to 1, as far as its worker told.
+    elapsed : float, optional
+        Seconds since its worker began.
     worker : str
         Who is at work on it.
     message : str
@@ -46,6 +52,7 @@ class PartStatus:
     seconds: float | None = None
     peak_bytes: int | None = None
     share: float = 0.0
+    elapsed: float | None = None
     worker: str = ""
     message: str = ""
 
@@ -103,11 +110,19 @@ def status(path: Path) -> Status:
 
 def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
     """Return the time that as many workers as now will take for the rest, at the pace of what is done."""
-    done = [part for part in found if part.state == "done"]
-    if not done:
+    paced = [(part.seconds, part.work) for part in found if part.seconds is not None]
+    paced += [(part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _TELLING]
+    if not paced:
         return None
-    pace = sum(part.seconds or 0.0 for part in done) / max(1, sum(part.work for part in done))
-    return pace * sum(part.work * (1 - part.share) for part in found if part.state != "done") / workers
+    pace = sum(seconds for seconds, _ in paced) / max(1, sum(work for _, work in paced))
+    left = [_left(part, pace) for part in found if part.state != "done"]
+    return max(sum(left) / workers, *left, 0.0)
+
+
+def _left(part: PartStatus, pace: float) -> float:
+    """Return the time that a subgraph will take: by what its own worker has done, or at the pace of the others."""
+    own = part.elapsed / part.share if part.elapsed and part.share >= _TELLING else pace * part.work
+    return own * (1 - part.share)
 
 
 def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> PartStatus:
@@ -129,7 +144,8 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
             message = "the result there is of another run"
     worker = holder(place)
     if worker is not None:
-        return found("running", share=worker.share, worker=str(worker))
+        elapsed = None if worker.since is None else max(0.0, time.time() - worker.since)
+        return found("running", share=worker.share, elapsed=elapsed, worker=str(worker))
     if message:
         return found("damaged", message=message)
     message = parts.failure(place) or ""
