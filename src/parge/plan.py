@@ -12,7 +12,7 @@ from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
-from parge.memory import parse_bytes
+from parge.memory import format_bytes, parse_bytes
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
@@ -157,7 +157,9 @@ class Plan:
         """The same plan with every field decided and its names looked up."""
         check_engine(self.engine, self.address)
         if self.memory_is_auto:
-            return replace(self, memory=self.make_engine().worker_memory()).resolved
+            sizes = self.make_engine().worker_memory()
+            _check_nodes(sizes, resolve(self.technique))
+            return replace(self, memory=sizes).resolved
         decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile in (None, "auto"):
@@ -185,6 +187,19 @@ class Plan:
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
+
+
+def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
+    """Refuse nodes on which not even an empty subgraph can be embedded, and say how to plan without them."""
+    least = technique.footprint().fixed
+    large = [size for size in sizes if size > least]
+    if len(large) < len(sizes):
+        others = f", or plan without it by --memory {','.join(map(str, large))}" if large else ""
+        raise InfeasibleError(
+            f"--memory auto takes every node with a core, and one has {format_bytes(min(sizes))} for a worker; one of "
+            f"{technique.name} needs {format_bytes(least)} before it holds a vertex: start that node with --num-cpus=0"
+            f"{others}"
+        )
 
 
 class Decomposed(NamedTuple):

@@ -24,7 +24,7 @@ from parge.engine.base import Engine, Progress, Task, failed_task
 from parge.engine.failures import WorkerError
 from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
 from parge.engine.serial import Serial
-from parge.errors import InputError, PargeError
+from parge.errors import InfeasibleError, InputError, PargeError
 from parge.events import Event, Part
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
@@ -346,6 +346,21 @@ def test_auto_plans_as_the_same_sizes_given_and_is_resumed(tmp_path: Path, monke
     again = embedded("auto", run_dir=tmp_path / "run", resume=True)
     assert auto.report["plan"] == again.report["plan"] == given.report["plan"]
     assert auto.vectors.tobytes() == again.vectors.tobytes() == given.vectors.tobytes()
+
+
+def test_a_node_too_small_for_any_vertex_is_refused_with_the_plan_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Uneven(Serial):
+        def worker_memory(self) -> list[int]:
+            return [900_000_000, 800_000_000, 100_000_000]
+
+    monkeypatch.setitem(registry.engines._known, "uneven", lambda **_settings: Uneven())
+    words = (
+        r"one has 100 MB for a worker; one of deepwalk needs .* MB .*--num-cpus=0, or .* --memory 900000000,800000000"
+    )
+    with pytest.raises(InfeasibleError, match=words):
+        _ = parge.Plan(memory="auto", engine="uneven").resolved
 
 
 @needs_ray
