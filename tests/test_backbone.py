@@ -1,6 +1,7 @@
 """The backbone: lumped subgraphs within their limits, one space before training, same bits on every way."""
 
 import shutil
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
-from parge.graph.lumped import lumped, lumped_edges
+from parge.graph.lumped import between_lumps, lumped, lumped_edges
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
@@ -62,6 +63,31 @@ def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int)
     )
     assert found.n_answers == own.size + anchors.size
     assert found.n_edges == lumped_edges(graph, own, anchors, halo, lump)
+
+
+@given(graph=graphs(), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_weights_between_lumps_are_the_quotient(graph: Graph, seed: int) -> None:
+    n, n_lumps = graph.n_vertices, 5
+    lump = stream(seed, "lumps").integers(0, n_lumps, n)
+    member = sp.csr_matrix((np.ones(n), lump, np.arange(n + 1)), shape=(n, n_lumps))
+    expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
+    np.testing.assert_allclose(between_lumps(graph, lump, n_lumps), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n_lumps", "dim"), [(700, 16), (400, 128), (300, 256)])
+def test_preparing_stays_under_the_projection(n_lumps: int, dim: int) -> None:
+    technique = parge.DeepWalk(dim=dim)
+    lump = np.arange(GRAPH.n_vertices) % n_lumps
+    technique.prepare(GRAPH, lump, n_lumps)  # what is compiled first is not of the arrays
+    tracemalloc.start()
+    try:
+        technique.prepare(GRAPH, lump, n_lumps)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    projected = technique.prepared_bytes(GRAPH.n_vertices, n_lumps)
+    assert peak <= projected <= 2 * peak
 
 
 @pytest.mark.parametrize("dim", [8, 48, 128])

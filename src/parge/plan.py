@@ -13,6 +13,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.memory import format_bytes, parse_bytes
+from parge.plan_lumped import backbone_bytes, check_backbone, least_lumps, prepare_lumped
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
@@ -171,7 +172,7 @@ class Plan:
         plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
         refiners.get(str(plan.refine))().check(technique)
         if plan.reconcile == "backbone":
-            _check_backbone(plan, technique)
+            check_backbone(technique, plan.n_parts)
         if plan.reconcile != "auto":
             reconcilers.check(str(plan.reconcile))
         return plan
@@ -234,7 +235,7 @@ def candidates(graph: Graph, plan: Plan) -> list[Plan]:
     plan = refined_for(graph, plan).resolved
     if plan.reconcile != "auto":
         return [plan]
-    has_room = plan.technique.backbone_size(graph) >= _least_lumps(plan.technique) and _fits_coordinator(graph, plan)
+    has_room = plan.technique.backbone_size(graph) >= least_lumps(plan.technique) and _fits_coordinator(graph, plan)
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
 
 
@@ -276,10 +277,14 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     limit = plan.coordinator_limit()
     if limit is None or plan.partitioner != "kaminpar":
         return _prepare(graph, plan)
-    from parge.decompose.ways import Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.lumps import LumpDecomposer  # compiled code: not needed to refuse a plan
+    from parge.decompose.ways import Chosen, choose
 
     choice = choose(graph, limit)
     decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))
+    if isinstance(decomposer, LumpDecomposer):
+        size = backbone_bytes(graph, plan.technique, limits.n_parts, decomposer.n_lumps)
+        choice = replace(choice, lumps=decomposer.n_lumps, backbone=size)
     return Chosen(decomposer, choice), limits
 
 
@@ -291,7 +296,7 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
             "that"
         )
     if plan.reconcile == "backbone":
-        return _prepare_lumped(graph, plan, technique)
+        return prepare_lumped(graph, plan, technique, _limits(plan, technique, graph))
     limits = _limits(plan, technique, graph)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if limits is None:
@@ -314,86 +319,6 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     decomposer = AnchorDecomposer(
         n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=plan.anchors == "auto"
     )
-    return decomposer, limits
-
-
-def _check_backbone(plan: Plan, technique: Technique) -> None:
-    if not technique.has_backbone:
-        raise InputError(
-            f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
-            "not: use consensus"
-        )
-    if plan.n_parts == 1:
-        raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
-
-
-def _least_lumps(technique: Technique) -> int:
-    """Return the fewest lumps that a space of that many dimensions is made from: half as many again.
-
-    With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
-    vertices kept 100 to 101 % of the centralised micro-F1, and rotated 91 to 96 % (one seed, no pass).
-    """
-    return technique.dim + technique.dim // 2
-
-
-def _prepare_lumped(graph: Graph, plan: Plan, technique: Technique) -> tuple["Decomposer", Limits]:
-    """Return how to decompose into lumped subgraphs: a third of the lumps are anchors, the rest groups.
-
-    Anchors take from every worker the room for a halo of its own. With half, a quarter and an eighth of 2,000 lumps
-    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250 lumps)
-    99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
-    """
-    n_parts, n_lumps = plan.n_parts, technique.backbone_size(graph)
-    limits = _limits(plan, technique, graph)
-    if limits is not None:  # every worker holds all lumps: no more than the slack has room for
-        slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
-        n_lumps = min(n_lumps, slack // n_parts)
-    least = _least_lumps(technique)
-    if n_lumps < min(least, graph.n_vertices // 2) or n_lumps < 2:
-        raise InfeasibleError(
-            f"a backbone takes {least:,} vertices of every worker at least, 1.5 times the dimensions; there is "
-            f"room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
-        )
-    while True:
-        try:
-            return _lumped(graph, plan, technique, limits, n_lumps)
-        except InfeasibleError:
-            # What lumps take of a budget grows with their square; capacities were looked at above.
-            n_lumps //= 2
-            if limits is None or limits.budgets is None or n_lumps < min(least, graph.n_vertices // 2):
-                raise
-
-
-def _lumped(
-    graph: Graph, plan: Plan, technique: Technique, limits: Limits | None, n_lumps: int
-) -> tuple["Decomposer", Limits]:
-    """Return how to decompose around so many lumps, or raise where the limits cannot hold them."""
-    n_parts, asked = plan.n_parts, plan.anchors not in (None, "auto")
-    n_anchors = n_lumps // 3
-    if asked:
-        n_anchors = anchor_count(
-            plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
-        )
-        if n_anchors > 2 * n_lumps:  # the backbone is a dense matrix over anchors and groups
-            raise InfeasibleError(
-                f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_lumps:,} vertices in all: "
-                f"ask for at most {2 * n_lumps:,} anchors, for auto, or use --reconcile consensus"
-            )
-    n_groups = max(n_parts, n_lumps - n_lumps // 3)
-    footprint = technique.lumped_footprint(n_groups + n_anchors)
-    if limits is None:
-        near = max(n_anchors, int(0.1 * graph.n_vertices))
-        limits = Limits.equal(n_parts, graph.n_vertices, n_anchors)
-        limits = Limits.of_vertices(limits.capacities + (near - n_anchors) + n_groups)
-    elif limits.budgets is not None:
-        limits = Limits.of_bytes(limits.budgets, footprint)
-    check_feasible(limits, graph, n_anchors)
-    from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
-    from parge.decompose.lumps import LumpDecomposer
-
-    parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=not asked)
-    decomposer = LumpDecomposer(parts, n_groups, footprint)
-    check_feasible(decomposer.room(limits), graph, n_anchors)
     return decomposer, limits
 
 

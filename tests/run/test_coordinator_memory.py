@@ -1,5 +1,6 @@
 """A coordinator under a limit that the |V| x d matrix does not fit under, enforced by the system: same bits."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.run.commands import environment, finish
+
+from parge.graph.generate import planted
+from parge.graph.write import write
 
 VERTICES = 170_000  # x 128 x 4 bytes: 87 MB, and 64 to 74 MB are left under the limit
 TECHNIQUE = """
@@ -71,3 +75,51 @@ def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int
     assert f"the coordinator needed more than the {cap} MB of --coordinator-memory" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (place / "y.npy").exists()
+
+
+# A run until all subgraphs are written, with as much memory left as preparing a backbone of 2,048 and of 256 lumps is
+# projected to take, and with less than that.
+LUMPED = """
+import json, sys
+from parge.cli.ending import rehearse
+from parge.events import ignore
+from parge.graph.generate import planted
+from parge.memory import limit_memory, private_bytes, return_freed_memory
+from parge.pipeline import write_subgraphs
+from parge.plan import Plan
+from parge.plan_lumped import backbone_bytes
+from parge.runs import open_run
+
+return_freed_memory()
+rehearse()
+graph, technique = planted(9_000, 40_000, seed=1).graph, Plan(parts=4).resolved.technique
+rooms = [backbone_bytes(graph, technique, 4, n_lumps) + 10**5 for n_lumps in (2048, 256)]
+for i, room in enumerate([*rooms, rooms[-1] - 10**6]):
+    limit = private_bytes() + room
+    limit_memory(limit)
+    plan, folder = Plan(parts=4, coordinator_memory=limit), sys.argv[1] + str(i)
+    with open_run(graph, plan, run_dir=folder, resume=False, listener=ignore) as run:
+        write_subgraphs(run)
+        print(json.dumps([run.plan.reconcile, run.choice.get("lumps"), run.decomposition.notices]))
+    limit_memory(None)
+    del run
+"""
+
+
+def test_a_backbone_is_prepared_within_what_it_was_projected_to_take(tmp_path: Path) -> None:
+    line = [sys.executable, "-c", LUMPED, str(tmp_path / "run")]
+    done = subprocess.run(
+        line, env=environment(ARROW_DEFAULT_MEMORY_POOL="system"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = [json.loads(text) for text in done.stdout.splitlines()]
+    assert [one[0] for one in found] == ["backbone", "backbone", "consensus"]
+    assert [one[1] for one in found[:2]] == [2048, 256]
+    (said,) = [notice for notice in found[2][2] if notice.startswith("consensus instead")]
+    assert "to prepare a backbone of 256 lumps takes" in said
+
+
+def test_the_smallest_coordinator_that_is_accepted_prepares_a_backbone(place: Path, cap: int) -> None:
+    write(planted(9_000, 40_000, seed=1).graph, place / "planted.txt")
+    line = ["decompose", "planted.txt", "--run-dir", "lumped", "--parts", 4, "--coordinator-memory", f"{cap}MB"]
+    assert "to prepare a backbone of 1,024 lumps" in finish(place, *line).stderr

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +26,9 @@ from parge.memory import (
     private_bytes,
     return_freed_memory,
 )
+
+if TYPE_CHECKING:
+    from parge.graph.graph import Graph
 
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
 _ROOM = 64_000_000
@@ -207,11 +211,24 @@ def rehearse() -> None:
             found = decomposer.decompose(in_files, limits)
             found.subgraph(0)
             _ = found.n_lost
+        _rehearse_backbone(read(edges))
     # numpy and scipy have a BLAS each, which takes its buffer at the first product that is not small.
     square = np.eye(400)
     np.linalg.qr(square @ square)
     scipy.linalg.svd(square)
     scipy.linalg.eigh(square)
+
+
+def _rehearse_backbone(graph: "Graph") -> None:
+    """Lump a graph and prepare its backbone."""
+    from parge.plan import Plan, decompose
+    from parge.techniques.closedform import ClosedForm
+
+    technique = ClosedForm(dim=4)
+    found = decompose(graph, Plan(technique=technique, parts=2, reconcile="backbone")).decomposition
+    if found.surroundings is not None:
+        technique.prepare(graph, found.surroundings.lump, found.surroundings.n_lumps)
+    found.subgraph(0)
 
 
 memory_option = click.option(

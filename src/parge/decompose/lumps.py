@@ -59,13 +59,17 @@ class LumpDecomposer(Decomposer):
                 return replace(found, budgets=limits.budgets, footprint=self.footprint)
             halos = np.where(over, halos // 2, halos)
 
+    @property
+    def n_lumps(self) -> int:
+        """How many lumps there are, anchors included."""
+        return self.n_groups + self.parts.n_anchors
+
     def room(self, limits: Limits) -> Limits:
         """Return what the limits leave when every worker holds all lumps and the edges to and among them."""
         if limits.budgets is None or self.footprint is None:
             return Limits.of_vertices(limits.capacities - self.n_groups)
         one = self.footprint
-        m = self.n_groups + self.parts.n_anchors
-        fixed = one.fixed + one.per_vertex * self.n_groups + one.per_edge * m * m / 2
+        fixed = one.fixed + one.per_vertex * self.n_groups + one.per_edge * self.n_lumps**2 / 2
         # Twice an edge: the linear bound counts an edge between parts half at each end, and here each end holds it.
         return Limits.of_bytes(limits.budgets, Footprint(int(fixed), one.per_vertex, 2 * one.per_edge))
 

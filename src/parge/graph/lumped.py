@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
@@ -11,19 +10,17 @@ from parge.graph.subgraph import Lumps, Subgraph
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 
-def between_lumps(graph: Graph, lump: IntArray, n_lumps: int) -> Any:
-    """Return the weights between and inside lumps, (n_lumps, n_lumps) CSR; a row sums to its members' degrees."""
+def between_lumps(graph: Graph, lump: IntArray, n_lumps: int) -> NDArray[np.float64]:
+    """Return the weights between and inside lumps, (n_lumps, n_lumps); a row sums to its members' degrees.
+
+    Dense, so that it takes as many bytes for any number of edges; where most pairs of lumps touch, sparse rows and
+    their copies would take more.
+    """
     from parge.kernels import lumping  # compiled code, loaded only by who needs it
 
-    members, offsets = _grouped(lump, n_lumps)
-    size = lumping.merged_size(graph.indptr, members, offsets, n_lumps)
-    indptr, inside = np.zeros(n_lumps + 1, np.int64), np.zeros(n_lumps)
-    indices, weights = np.empty(size, np.int64), np.empty(size)
-    lumping.quotient_rows(
-        graph.indptr, graph.indices, _weights(graph), members, offsets, lump, indptr, indices, weights, inside
-    )
-    used = indptr[-1]
-    return sp.csr_matrix((weights[:used], indices[:used], indptr), shape=(n_lumps, n_lumps)) + sp.diags_array(inside)
+    between = np.zeros((n_lumps, n_lumps))
+    lumping.quotient_matrix(graph.indptr, graph.indices, _weights(graph), lump, between)
+    return between
 
 
 def lumped(

@@ -74,3 +74,17 @@ def quotient_rows(
         loops[g] = total[g]
         total[g] = 0.0
         out_indptr[g + 1] = size
+
+
+@kernel
+def quotient_matrix(
+    indptr: IntArray, indices: NeighbourArray, weights: FloatArray, label: IntArray, out: NDArray[np.float64]
+) -> None:
+    """Add to a matrix of zeros the weights between groups of vertices, both directions, and inside them, twice.
+
+    `label` is the group of every vertex. An empty `weights` stands for ones.
+    """
+    for v in range(label.size):
+        g = label[v]
+        for j in range(indptr[v], indptr[v + 1]):
+            out[g, label[indices[j]]] += 1.0 if weights.size == 0 else weights[j]

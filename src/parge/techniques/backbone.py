@@ -17,7 +17,6 @@ Q = P R, and R' = w_2 I + w_3 P + ...
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -31,7 +30,7 @@ from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.placing import logarithms, opened, start, step_shares
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
-from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
+from parge.techniques.walk_settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
@@ -40,20 +39,20 @@ from parge.typing import FloatArray, IntArray
 WALK_SHARE = 0.1
 RATE_SHARE = 0.2
 
-# Oversampling and power steps of the decomposition.
-_EXTRA, _POWERS = 16, 2
+# Power steps of the decomposition.
+_POWERS = 2
 
 
 def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
-    weights = between_lumps(graph, lump, n_lumps)
     strength = (
         graph.degrees.astype(np.float64) if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
     )
     mass = np.bincount(lump, strength**NOISE_POWER, minlength=n_lumps)
-    degree = np.asarray(weights.sum(axis=1)).ravel()
+    P, degree = _transitions(graph, lump, n_lumps)
     with threadpool_limits(1, "blas"):
-        beyond, reach, Q = _reach(weights, degree, technique.window)
+        beyond, reach, Q = _reach(P, technique.window)
+        del P
         logs = logarithms(Q, technique.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
         U, S, V = _decomposed(logs, min(technique.dim, n_lumps))
     root = np.sqrt(S)
@@ -74,10 +73,17 @@ def _single(array: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(array, np.float32)
 
 
-def _reach(weights: Any, degree: NDArray[Any], window: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _transitions(graph: Graph, lump: IntArray, n_lumps: int) -> tuple[FloatArray, NDArray[np.float64]]:
+    """Return P and the weight of every lump."""
+    weights = between_lumps(graph, lump, n_lumps)
+    degree = weights.sum(axis=1)
+    weights *= (1.0 / np.maximum(degree, np.finfo(float).tiny))[:, None]
+    return weights.astype(np.float32), degree
+
+
+def _reach(P: FloatArray, window: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return R', R and Q = P R, by Horner's scheme."""
-    n = degree.size
-    P = (sp.diags_array(1.0 / np.maximum(degree, np.finfo(float).tiny)) @ weights).toarray().astype(np.float32)
+    n = len(P)
     *first, last = step_shares(window)
     beyond: FloatArray = np.zeros((n, n), np.float32)
     R: FloatArray = last * np.eye(n, dtype=np.float32)
@@ -90,7 +96,7 @@ def _reach(weights: Any, degree: NDArray[Any], window: int) -> tuple[FloatArray,
 def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, S, V of the best approximation of rank k, nearly (Halko, Martinsson and Tropp, 2011)."""
     n = len(matrix)
-    basis = matrix @ np.random.default_rng(0).standard_normal((n, min(n, k + _EXTRA)), np.float32)
+    basis = matrix @ np.random.default_rng(0).standard_normal((n, min(n, k + DECOMPOSED_EXTRA)), np.float32)
     for _ in range(_POWERS):
         basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
     basis = np.linalg.qr(basis)[0]

@@ -74,6 +74,11 @@ class Technique(ABC):
         """
         raise TechniqueError(f"{self.name} prepares no backbone")
 
+    def prepared_bytes(self, n_vertices: int, n_lumps: int) -> int:
+        """Return the most memory that `prepare` takes beside a graph of that size; 0 where that is not known."""
+        del n_vertices, n_lumps
+        return 0
+
     def lumped_footprint(self, n_lumps: int) -> Footprint:
         """Return the bound for lumped subgraphs, what was prepared included."""
         raise TechniqueError(f"{self.name} embeds no lumped subgraphs")

@@ -105,6 +105,10 @@ class ClosedForm(Technique):
 
         return prepare(self._model, graph, lump, n_lumps)
 
+    def prepared_bytes(self, n_vertices: int, n_lumps: int) -> int:
+        """Return the bound of a walk technique, whose backbone it is."""
+        return self._model.prepared_bytes(n_vertices, n_lumps)
+
     def lumped_footprint(self, n_lumps: int) -> Footprint:
         """Return the bound of a walk technique that does the same, and trains."""
         return self._model.lumped_footprint(n_lumps)

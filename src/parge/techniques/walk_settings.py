@@ -38,6 +38,11 @@ MOST_LUMPS = 2048
 PLACING_BYTES, PLACING_LUMPS = 16_000_000, 64
 
 
+# Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of so many columns
+# are held meanwhile: bases, both factors, LAPACK's own.
+DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
+
+
 @dataclass(frozen=True)
 class SkipGramWalks(Technique):
     """Settings of a technique that trains skip-gram with negative sampling on random walks.
@@ -93,6 +98,11 @@ class SkipGramWalks(Technique):
         from parge.techniques.backbone import prepare  # compiled code: not needed to plan
 
         return prepare(self, graph, lump, n_lumps)
+
+    def prepared_bytes(self, n_vertices: int, n_lumps: int) -> int:
+        """Return the bound: four matrices over lumps, or three and what decomposes one; three numbers a vertex."""
+        matrix, table = 4 * n_lumps**2, 4 * n_lumps * (self.dim + DECOMPOSED_EXTRA)
+        return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
 
     def lumped_footprint(self, n_lumps: int) -> Footprint:
         """Return the bound: that of a graph, its rows again with their loops, columns being placed, the backbone."""
