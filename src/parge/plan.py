@@ -313,7 +313,8 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
         smallest=smallest,
     )
     limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
-    check_feasible(limits, graph, n_anchors)
+    needs_anchors = plan.anchors == "auto" and n_parts > 1 and not technique.aligned
+    check_feasible(limits, graph, n_anchors, useful=technique.dim if needs_anchors else 0)
     from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
 
     decomposer = AnchorDecomposer(

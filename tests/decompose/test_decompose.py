@@ -1,5 +1,6 @@
 """The laws of decompositions, over graphs and capacities of every shape."""
 
+import re
 import subprocess
 import sys
 
@@ -17,8 +18,10 @@ from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
+from parge.plan import Plan, prepare
 from parge.report.summary import summarise
 from parge.techniques.deepwalk import DeepWalk
+from parge.techniques.hope import HOPE
 from parge.testing.decomposer import DecomposerContract, check_decomposition
 
 STRATEGIES, PARTITIONERS = strategies.names(), partitioners.names()
@@ -126,6 +129,28 @@ def test_infeasible_says_what_would_do() -> None:
         AnchorDecomposer(3).decompose(path, Limits.of_vertices([20, 1]))
     with pytest.raises(InfeasibleError, match="short"):
         AnchorDecomposer(0).decompose(path, Limits.of_bytes([110, 110], Footprint(100, 10, 10)))
+
+
+def test_infeasible_says_what_would_do_with_the_anchors_that_auto_wants() -> None:
+    graph = planted(300, 1_000, seed=1).graph
+
+    def planned(capacity: int, n_parts: int) -> AnchorDecomposer:
+        plan = Plan(technique=HOPE(dim=16), capacities=[capacity] * n_parts)
+        found = prepare(graph, plan)[0]
+        assert isinstance(found, AnchorDecomposer)
+        return found
+
+    for capacity, n_parts in ((90, 3), (2, 4)):
+        with pytest.raises(InfeasibleError) as refused:
+            planned(capacity, n_parts)
+        words = r"(\d+) vertices more for each worker with 0 anchors; (\d+) vertices more with 16,"
+        found = re.search(words, str(refused.value))
+        assert found is not None
+        least, useful = int(found[1]), int(found[2])
+        assert planned(capacity + least, n_parts).n_anchors < 16 <= planned(capacity + useful, n_parts).n_anchors
+        assert planned(capacity + useful - 1, n_parts).n_anchors < 16
+        with pytest.raises(InfeasibleError):
+            planned(capacity + least - 1, n_parts)
 
 
 def test_decomposition_refuses_a_part_over_its_capacity() -> None:

@@ -153,20 +153,22 @@ def _requested(text: str, n_vertices: int | None) -> int:
     return count
 
 
-def check_feasible(limits: Limits, graph: Graph, n_anchors: int) -> None:
+def check_feasible(limits: Limits, graph: Graph, n_anchors: int, *, useful: int = 0) -> None:
     """Refuse limits that no decomposition with `n_anchors` can keep.
 
     In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|`` (the paper
     asks for ``Σ k_i > |V|`` only, which does not hold once anchors are in every subgraph). In bytes it is the
     part of the condition that does not depend on which vertices are anchors.
+
+    Where fewer than `useful` anchors are tried for want of room, the refusal says what so many would take.
     """
     if limits.budgets is not None:
         _check_bytes(limits, graph)
     else:
-        _check_vertices(limits.capacities, graph.n_vertices, n_anchors)
+        _check_vertices(limits.capacities, graph.n_vertices, n_anchors, useful)
 
 
-def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int) -> None:
+def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int, useful: int) -> None:
     n_parts = capacities.size
     total, smallest = int(capacities.sum()), int(capacities.min())
     needed = n_vertices + (n_parts - 1) * n_anchors
@@ -179,6 +181,9 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int) -> No
     if total < needed:
         short = needed - total
         remedy = f"the smallest capacities that would do: {count(-(-short // n_parts))} more for each worker"
+        if n_anchors < useful <= n_vertices:
+            more = max(-(-(n_vertices + (n_parts - 1) * useful - total) // n_parts), useful + 1 - smallest)
+            remedy += f" with {n_anchors:,} anchors; {count(more)} more with {useful:,}, one for each dimension"
         spare = (total - n_vertices) // (n_parts - 1) if n_parts > 1 else -1
         if spare >= 0:
             remedy += f", or at most {min(spare, smallest):,} anchors"
