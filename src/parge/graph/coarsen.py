@@ -42,14 +42,19 @@ def _strongest(matrix: Any, size: NDArray[Any], most: float) -> IntArray:
     rows, columns = rows[fits], columns[fits]
     if not rows.size:
         return pick
-    # Ties are broken alike from both ends, or few picks would be mutual.
-    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
-    tie = ((low * 2654435761 + high * 40503) % 65521) / 65521
-    strength = matrix.data[fits] / (size[rows] * size[columns]) * (1.0 + 1e-3 * tie)
-    order = np.lexsort((columns, -strength, rows))
+    strength = matrix.data[fits] / (size[rows] * size[columns]) * (1.0 + 1e-3 * _ties(rows, columns))
+    order = np.lexsort((columns, np.negative(strength, out=strength), rows))
     first = np.flatnonzero(np.r_[True, np.diff(rows[order]) > 0])
     pick[rows[order[first]]] = columns[order[first]]
     return pick
+
+
+def _ties(rows: IntArray, columns: IntArray) -> NDArray[Any]:
+    """Return numbers in 0..1 by which ties are broken alike from both ends, or few picks would be mutual."""
+    mixed = np.minimum(rows, columns) * 2654435761
+    mixed += np.maximum(rows, columns) * 40503
+    mixed %= 65521
+    return mixed / 65521
 
 
 def _merged(pick: IntArray, size: NDArray[Any], excess: int, most: float) -> IntArray:

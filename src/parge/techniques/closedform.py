@@ -23,10 +23,14 @@ from parge.techniques.base import (
 )
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.settings import check_integers
+from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS
 from parge.typing import FloatArray, IntArray
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
 _LANDMARKS, _MOST_LANDMARKS = 9, 4096
+
+# Weights, and what grouping takes beside the graph: 137 and 126 bytes an edge at 2 and 6 M edges.
+_GROUPING_BYTES_PER_EDGE = 150
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,16 @@ class ClosedForm(Technique):
         return self._model.lumped_footprint(n_lumps)
 
     def footprint(self) -> Footprint:
-        """Return the bound: five matrices of the landmarks, both tables and a copy, rows of the graph in float64."""
-        landmarks = 5 * 4 * _LANDMARKS**2
-        blocks = 4 * (3 * 1024 * _LANDMARKS * 90)
+        """Return the bound: matrices over the landmarks, tables and vectors, columns being placed, rows being grouped.
+
+        Four matrices are held while the landmarks are decomposed; then two of them, the two tables, the columns of
+        the landmarks against which vertices are placed, and the vectors twice. Groups are formed from the rows in
+        float64, sorted.
+        """
+        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * PLACING_LUMPS
+        tables = 4 * (2 * padded(self.dim) + 2 * self.dim)
         return Footprint(
-            BASE_BYTES + blocks,
-            GRAPH_BYTES_PER_VERTEX + 80 + landmarks + 4 * (3 * padded(self.dim) + 2 * self.dim),
-            GRAPH_BYTES_PER_EDGE + 150,
+            BASE_BYTES + PLACING_BYTES,
+            GRAPH_BYTES_PER_VERTEX + 80 + matrices + columns + tables,
+            GRAPH_BYTES_PER_EDGE + _GROUPING_BYTES_PER_EDGE,
         )
