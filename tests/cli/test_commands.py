@@ -162,3 +162,21 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--help"]) == 0
     printed = capsys.readouterr().out
     assert "\n    parge plan edges.txt.gz --parts 8\n" in printed
+
+
+def test_without_a_terminal_long_work_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from parge.cli import progress
+    from parge.events import Part, Step
+
+    now = iter([0.0, 1.0, 5.0, 30.0, 30.0, 31.0, 32.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    with progress.run_progress() as listener:
+        for event in (Step("embed", "2 subgraphs"), Part(0, 0.1, 2), Part(1, 0.25, 2), Part(0, 1.0, 2)):
+            listener(event)
+    assert [line.split("s  ")[1] for line in capsys.readouterr().err.splitlines()] == [
+        "embedding: 2 subgraphs",
+        "embedding: subgraph 0 10%, subgraph 1 25%",
+        "embedded subgraph 0 (1 of 2)",
+    ]

@@ -52,7 +52,8 @@ def command(out: Path, labels: Path | None, **options: Any) -> None:
     show.err.print(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {out}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
-        show.err.print(f"{n_isolated:,} vertices are isolated; read it with --vertices {graph.n_vertices}")
+        are = "vertex is" if n_isolated == 1 else "vertices are"
+        show.err.print(f"{n_isolated:,} {are} isolated; read it with --vertices {graph.n_vertices}")
 
 
 def check_written(*paths: Path | None) -> None:

@@ -33,12 +33,17 @@ def run_progress() -> Iterator[Listener]:
         yield _Bars(progress)
 
 
+# Without a terminal, a stage that says nothing for so long says how far it is.
+_QUIET_SECONDS = 20.0
+
+
 class _Lines:
-    """A line for every stage and every finished subgraph, with the time since the start."""
+    """A line for every stage and every finished subgraph, with the time since the start; how far long ones are."""
 
     def __init__(self) -> None:
-        self.begun = time.monotonic()
+        self.begun = self.last = time.monotonic()
         self.done: set[int] = set()
+        self.shares: dict[int, float] = {}
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
@@ -47,8 +52,13 @@ class _Lines:
             self.done.add(event.index)
             text = f"embedded subgraph {event.index} ({len(self.done)} of {event.n_parts})"
         else:
-            return
-        err.print(f"[dim]{time.monotonic() - self.begun:7.1f} s  {escape(text)}[/dim]")
+            self.shares[event.index] = event.share
+            if time.monotonic() - self.last < _QUIET_SECONDS:
+                return
+            at_work = (f"subgraph {i} {share:.0%}" for i, share in sorted(self.shares.items()) if i not in self.done)
+            text = f"embedding: {', '.join(at_work)}"
+        self.last = time.monotonic()
+        err.print(f"[dim]{self.last - self.begun:7.1f} s  {escape(text)}[/dim]")
 
 
 class _Bars:

@@ -51,7 +51,7 @@ def expected_loss(report: Mapping[str, Any]) -> dict[str, Any] | None:
     about = report["technique"] if known.get(how) else "techniques of all kinds"
     lost = float(report["lost_edges"])
     words = (
-        f"expected: {_percent(seen.loss)} of the centralised score lost, ± {max(1, round(100 * seen.spread))} "
+        f"expected: {_percent(seen.loss)} of the centralised score lost, ± {max(1, round(100 * seen.spread))} % "
         f"({'both refined' if refined else 'not refined'}; {seen.runs} runs of {about} in 8 and 16 parts)"
     )
     if lost > max(2 * MOST_LOST, 0.02):
