@@ -10,7 +10,6 @@ parts, each trained by a PBG of its own that knows nothing of the others, their 
 the time on n machines is that of what is done once plus the slowest part.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,15 @@ from parge.plan import prepare
 
 COUNTS = (1, 2, 4, 8)
 
-# The planted graph has three edges a vertex. Where an epoch takes a minute, the number of epochs is found on a smaller.
-PLANTED, SMALLER = 1_000_000, 100_000
-LARGE_EDGES = 2_000_000
+# Vertices of the planted graph, which has three edges a vertex.
+PLANTED = 1_000_000
 
 OWN, ALONE, OURS = "PBG, its own partitions (communicate)", "PBG, METIS parts, no communication", "parge, --preset best"
 
 
 def methods(python: str) -> list[Method]:
     """Return the rows: every variant for every n, one part being the same for both variants of PBG."""
-    settle = {"settle": epochs(python), "settles": "PyTorch-BigGraph", "by": "dot"}
+    settle = {"settle": comparison.epochs_by_mrr(python, **TUNED), "settles": "PyTorch-BigGraph", "by": "dot"}
     rows = []
     for n in COUNTS:
         rows.append(Method(name(n, OWN), pbg(python, parts=n, **TUNED), **settle))
@@ -54,12 +52,6 @@ def name(n: int, variant: str) -> str:
     'n=8: parge'
     """
     return f"n={n}: {variant}"
-
-
-def epochs(python: str) -> Callable[[parge.Graph], Cell]:
-    """Return how the number of epochs is found: by the MRR of held-out edges."""
-    settle = comparison.epochs_by_mrr(python, **TUNED)
-    return lambda graph: settle(graph if graph.n_edges < LARGE_EDGES else planted_case(SMALLER, "links").graph)
 
 
 def apart(python: str, n: int) -> Run:
