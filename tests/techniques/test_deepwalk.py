@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from tests.techniques.cases import communities, separation, shapes
 
+import parge
 from parge.errors import InputError, TechniqueError
+from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.plan import refined_for
 from parge.techniques import skipgram
 from parge.techniques.deepwalk import DeepWalk
 from parge.testing.graphs import graphs
@@ -117,3 +120,13 @@ class TestDeepWalkContract(TechniqueContract):
 
     def quick(self) -> DeepWalk:
         return DeepWalk(dim=32)
+
+
+def test_large_sparse_graphs_settle() -> None:
+    sparse = planted(33_000, 132_000, seed=1).graph
+    assert parge.DeepWalk(dim=128).refine_for(sparse) == "settle"
+    assert parge.DeepWalk(dim=128).refine_for(planted(33_000, 132_100, seed=1).graph) == "whiten"
+    assert parge.DeepWalk(dim=128).refine_for(planted(3_000, 9_000, seed=1).graph) == "whiten"
+    assert refined_for(sparse, parge.Plan(parts=2)).resolved.refine == "settle"
+    assert refined_for(sparse, parge.Plan(parts=2, refine="none")).resolved.refine == "none"
+    assert refined_for(sparse, parge.Plan(parts=1)).resolved.refine == "none"

@@ -34,6 +34,11 @@ THREAD_BYTES = 12_000_000
 # 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
 MOST_LUMPS = 2048
 
+# Graphs with at least so many vertices a lump, and a mean degree of at most this, are refined for longer. With more
+# edges that helps as well (degree 12: .582 to .617 on 40,000 vertices), but every round passes over them all, on one
+# machine.
+COARSE_LUMPS, SPARSE_DEGREE = 16, 8
+
 # Vertices are placed against so many lumps at a time as take these bytes for all of a worker's vertices, and no fewer.
 PLACING_BYTES, PLACING_LUMPS = 16_000_000, 64
 
@@ -92,6 +97,16 @@ class SkipGramWalks(Technique):
         """Return how many lumps to form: a quarter of the vertices, or two a dimension where half of them suffice."""
         least = 2 * self.dim
         return min(max(MOST_LUMPS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
+
+    def refine_for(self, graph: Graph) -> str:
+        """Return `settle` for large sparse graphs, `whiten` for others.
+
+        There lumps are many vertices, and a vertex has too few edges to tell its place by: 8 parts of a planted graph
+        of a million vertices and mean degree 6, half of its edges at random, kept 79 % of the centralised score after
+        `whiten`, and more than all of it after `settle` (`make bench-pbg`; `benchmarks/settling_helps.py`).
+        """
+        coarse = graph.n_vertices >= COARSE_LUMPS * self.backbone_size(graph)
+        return "settle" if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone (see `parge.techniques.backbone`)."""
