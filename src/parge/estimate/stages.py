@@ -252,13 +252,23 @@ def _merging(sizes: Sizes) -> tuple[Stage, Stage]:
     )
 
 
+@dataclass(frozen=True)
+class _Imagined:
+    """The counts of a graph that nobody has."""
+
+    n_vertices: int
+    n_edges: int
+    features: None = None
+
+
 def refining(sizes: Sizes) -> Stage | None:
     """Return the pass over the whole graph, if there is one.
 
     Columns go through memory in groups. A round reads the rows once a group, and of the two matrices of vectors reads
     one and reads and writes the other; whitening then passes over both, five times in all.
     """
-    asked, name = sizes.question, sizes.technique.refine
+    asked = sizes.question
+    name = sizes.technique.refine_for(_Imagined(asked.vertices, asked.edges))
     if name == "none" or sizes.workers == 1:
         return None
     rounds = _ROUNDS.get(name, _ROUNDS["whiten"])

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,22 @@ GRAPH_BYTES_PER_VERTEX = 24
 GRAPH_BYTES_PER_EDGE = 8
 
 
+class Counted(Protocol):
+    """What decides a pass and a backbone: the counts of a `Graph`, or those of one that nobody has."""
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices."""
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+
+    @property
+    def features(self) -> Any:
+        """Features of the vertices, or None."""
+
+
 @dataclass(frozen=True)
 class Technique(ABC):
     """An embedding technique: frozen settings, and one method that turns a subgraph into vectors.
@@ -52,7 +68,7 @@ class Technique(ABC):
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
 
-    def refine_for(self, graph: Graph) -> str:
+    def refine_for(self, graph: Counted) -> str:
         """Return the pass that ``refine="auto"`` means for this graph."""
         del graph
         return self.refine
@@ -62,7 +78,7 @@ class Technique(ABC):
         """Whether the technique prepares a backbone and embeds lumped subgraphs."""
         return type(self).prepare is not Technique.prepare
 
-    def backbone_size(self, graph: Graph) -> int:
+    def backbone_size(self, graph: Counted) -> int:
         """Return how many lumps a graph is best seen as by every worker; 0 where the technique knows no backbone."""
         del graph
         return 0

@@ -17,6 +17,7 @@ from parge.techniques.base import (
     BASE_BYTES,
     GRAPH_BYTES_PER_EDGE,
     GRAPH_BYTES_PER_VERTEX,
+    Counted,
     Progress,
     Technique,
     silent,
@@ -99,7 +100,7 @@ class ClosedForm(Technique):
         shared = self.prepare(graph, lump, n_lumps)
         return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump), shared=shared)
 
-    def backbone_size(self, graph: Graph) -> int:
+    def backbone_size(self, graph: Counted) -> int:
         """Return how many landmarks the graph has."""
         return min(_MOST_LANDMARKS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
 

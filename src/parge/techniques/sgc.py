@@ -8,7 +8,7 @@ import numpy as np
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Counted, Progress, Technique, silent
 from parge.techniques.features import ROWS, projected_features, vertex_features
 from parge.techniques.settings import check_integers
 from parge.techniques.spectral import (
@@ -65,7 +65,7 @@ class SGC(Technique):
         check_integers(self, 1, "dim")
         check_integers(self, 0, "hops", "seed")
 
-    def refine_for(self, graph: Graph) -> str:
+    def refine_for(self, graph: Counted) -> str:
         """Return no pass where there are features: many rounds forget them (cora's words: .827 of .833, then .807)."""
         return self.refine if graph.features is None else "none"
 

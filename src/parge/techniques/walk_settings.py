@@ -12,7 +12,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
-from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique
+from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Counted, Progress, Technique
 from parge.techniques.batches import Mode
 from parge.techniques.settings import check_choice
 from parge.typing import FloatArray, IntArray
@@ -93,12 +93,12 @@ class SkipGramWalks(Technique):
         """Return the bound: both tables, the graph with its sampling tables, the walks of every thread."""
         return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
 
-    def backbone_size(self, graph: Graph) -> int:
+    def backbone_size(self, graph: Counted) -> int:
         """Return how many lumps to form: a quarter of the vertices, or two a dimension where half of them suffice."""
         least = 2 * self.dim
         return min(max(MOST_LUMPS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
 
-    def refine_for(self, graph: Graph) -> str:
+    def refine_for(self, graph: Counted) -> str:
         """Return `settle` for large sparse graphs, `whiten` for others.
 
         There lumps are many vertices, and a vertex has too few edges to tell its place by: 8 parts of a planted graph
