@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from parge.cli.main import run
+from parge.cli.options import make_plan
 from parge.engine.registry import engines
 from parge.engine.serial import Serial
+from parge.errors import InputError
 
 
 def test_an_engine_of_a_plug_in_is_taken_by_its_name(
@@ -26,3 +28,10 @@ def test_an_engine_of_a_plug_in_is_taken_by_its_name(
     assert asked == [3]
     assert run([*line, "--engine", "thine"]) == 2
     assert "there is no engine 'thine'; known: mine, processes, ray, serial" in capsys.readouterr().err
+
+
+def test_a_run_to_resume_does_not_ask_the_nodes_again() -> None:
+    options = {"params": (), "dim": None, "technique": "deepwalk", "engine": "serial", "memory": "auto"}
+    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+        make_plan(dict(options))
+    assert make_plan(dict(options), resume=True).memory_is_auto

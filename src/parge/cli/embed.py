@@ -50,7 +50,7 @@ def command(
         from parge.report.page import check_page, write_report  # most runs write no page
 
         check_page(page)
-    plan = make_plan(options)
+    plan = make_plan(options, resume=resume)
     name = Path(options["graph"]).name
     folder = run_dir or out.with_name(out.name + ".run")
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:

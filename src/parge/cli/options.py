@@ -1,7 +1,7 @@
 """Options that several commands share: which graph, and the PLAN."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -201,10 +201,13 @@ def make_technique(options: dict[str, Any]) -> Technique:
     return resolve(options.pop("technique"), settings)
 
 
-def make_plan(options: dict[str, Any]) -> Plan:
+def make_plan(options: dict[str, Any], *, resume: bool = False) -> Plan:
     """Take the options of PLAN out of `options` and make the plan."""
     technique = make_technique(options)
     names = [field.name for field in fields(Plan) if field.name != "technique"]
     plan = Plan(technique=technique, **{name: options.pop(name) for name in names if name in options})
-    plan.resolved  # noqa: B018  a name that nobody has is refused here, before a graph is read
+    # A name that nobody has is refused here, before a graph is read. What a run to resume was given by the nodes it had
+    # then stands in its folder, so that these are not asked again.
+    asked = replace(plan, memory=None, parts=2) if resume and plan.memory_is_auto else plan
+    asked.resolved  # noqa: B018
     return plan

@@ -275,11 +275,20 @@ class _Nodes:
             ask = self.ray.remote(_version_asked()).options(num_cpus=0, max_retries=0, **_on(self.ray, node))
             self.greeted[node.id] = ask.remote()
 
+    def _answered(self, patience: float) -> list[Node]:
+        """Return the nodes that tasks may go to, once all have answered or that time is over."""
+        until = time.monotonic() + patience
+        while True:
+            found = self.usable(patience=max(0.0, until - time.monotonic()))
+            if not self.silent or time.monotonic() >= until:
+                return found
+            time.sleep(_NODES_SECONDS)  # a greeting has failed: is the node gone, or to be greeted again?
+
     def usable_now(self) -> list[Node]:
         """Return the nodes that tasks may go to, after all of them have answered; refuse other versions of parge."""
-        found = self.usable(patience=_GREETING_SECONDS)
+        found = self._answered(_GREETING_SECONDS)
         if self.silent and not self.version:
-            found = self.usable(patience=4 * _GREETING_SECONDS)
+            found = self._answered(4 * _GREETING_SECONDS)
         if self.silent and not self.version:
             raise PargeError(
                 f"no worker of Ray starts on {', '.join(self.silent)}: none answered for {5 * _GREETING_SECONDS:.0f} "
@@ -398,6 +407,7 @@ class _Schedule:
         self.nodes = _Nodes(ray)
         self.away: dict[Any, _Sent] = {}
         self.begun: set[Any] = set()
+        self.cancelled: list[Any] = []
         self.refused: list[tuple[Task, BaseException]] = []
         self.attempts: Counter[int] = Counter()
         self.not_begun: Counter[int] = Counter()
@@ -441,6 +451,8 @@ class _Schedule:
                     self._begin(task, node)
                 except Exception as error:  # noqa: BLE001  somebody else has its folder, say; the others go on
                     self.refused.append((task, error))
+                else:
+                    self.watch(task, 0.0)
                 continue
             left.append(task)
             could = [node for node in nodes if _fits_any(task, [node])]
@@ -475,11 +487,11 @@ class _Schedule:
             stream = options.remote(parcel, [self.ray.put(files)], self.threads)
             self.away[stream] = _Sent(task, node, tell, home.pop_all(), time.monotonic() + patience)
         self.attempts[task.key] += 1
-        self.watch(task, 0.0)
 
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Listen for a moment; yield the tasks that are over, and put back into `waiting` those to begin again."""
         self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
+        heard = time.monotonic()  # who begins from now on is heard of the next time
         ready, _ = self.ray.wait(list(self.away), num_returns=len(self.away), timeout=0)
         for stream in ready:
             sent = self.away[stream]
@@ -489,8 +501,8 @@ class _Schedule:
             except (self.ray.exceptions.RayError, StopIteration) as error:
                 outcome = self._lost(sent, error)
             else:
+                self.begun.add(stream)
                 if kind == "begun":
-                    self.begun.add(stream)
                     continue
                 if kind == "share":
                     self._tell(sent, value)
@@ -501,16 +513,17 @@ class _Schedule:
                 waiting.insert(0, sent.task)
             else:
                 yield sent.task, outcome
-        waiting[:0] = self._taken_back()
+        waiting[:0] = self._taken_back(heard)
 
-    def _taken_back(self) -> list[Task]:
-        """Return the tasks that have not begun where they were sent, to be sent again; elsewhere, where that is."""
-        now, back = time.monotonic(), []
+    def _taken_back(self, heard: float) -> list[Task]:
+        """Return the tasks that had not begun where they were sent, to be sent again; elsewhere, where that is."""
+        back = []
         for stream, sent in list(self.away.items()):
-            if stream in self.begun or now < sent.until:
+            if stream in self.begun or heard < sent.until:
                 continue
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
+            self.cancelled.append(stream)
             self._forget(stream)
             self.attempts[sent.task.key] -= 1
             self.not_begun[sent.task.key] += 1
@@ -582,20 +595,21 @@ class _Schedule:
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
         until = time.monotonic() + _CANCEL_SECONDS
-        for stream, sent in self.away.items():
+        for stream in [*self.away, *self.cancelled]:
             if not self._is_over(stream, until):
                 with contextlib.suppress(Exception):
                     self.ray.cancel(stream, force=True)
-            sent.home.close()
-        self.away = {}
+            if stream in self.away:
+                self._forget(stream)
+        self.cancelled = []
 
     def _is_over(self, stream: Any, until: float) -> bool:
         """Return whether a task has ended before that time."""
         while True:
-            ready, _ = self.ray.wait([stream], timeout=max(0.0, until - time.monotonic()))
-            if not ready:
-                return False
             try:
+                ready, _ = self.ray.wait([stream], timeout=max(0.0, until - time.monotonic()))
+                if not ready:
+                    return False
                 self.ray.get(next(stream))
             except (Exception, StopIteration):  # noqa: BLE001  however it ended
                 return True

@@ -122,10 +122,10 @@ def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
 
 def whole_result(folder: Path) -> dict[str, Any] | None:
     """Return how the local vectors came about, where they are whole and of this very subgraph; None otherwise."""
-    asked = subgraph_facts(folder)
     with contextlib.suppress(arrays.DamagedError):
+        asked = subgraph_facts(folder)
         facts = load_result(folder)[1] if arrays.exists(folder / RESULT) else {}
-        if facts and all(facts[name] == asked[name] for name in ("run", "index")):
+        if facts and all(facts[name] == asked.get(name) for name in ("run", "index")):
             return facts
     return None
 
