@@ -195,10 +195,10 @@ def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
     least = technique.footprint().fixed
     large = [size for size in sizes if size > least]
     if len(large) < len(sizes):
-        others = f", or plan without it by --memory {','.join(map(str, large))}" if large else ""
+        others = f", or plan without such nodes by --memory {','.join(map(str, large))}" if large else ""
         raise InfeasibleError(
-            f"--memory auto takes every node with a core, and one has {format_bytes(min(sizes))} for a worker; one of "
-            f"{technique.name} needs {format_bytes(least)} before it holds a vertex: start that node with --num-cpus=0"
+            f"--memory auto takes every node with a core; the smallest has {format_bytes(min(sizes))} for a worker; "
+            f"one of {technique.name} needs {format_bytes(least)} before it holds a vertex: start it with --num-cpus=0"
             f"{others}"
         )
 
