@@ -25,7 +25,6 @@ from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
 from parge.plan import Plan, candidates, check, decompose, refined_for
 from parge.reconcile.reconciliation import Reconciliation
-from parge.report.expected import expected_loss
 from parge.report.summary import footprint_of, summarise
 from parge.run import parts
 from parge.run.arrays import DamagedError
@@ -140,7 +139,6 @@ class Run:
         out["coordinator"] = {**self.choice, "peak_bytes": peak_bytes()}
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
-        out["expected"] = expected_loss(out)
         return out
 
 

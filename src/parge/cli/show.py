@@ -130,8 +130,6 @@ def show_report(report: dict[str, Any], path: Path) -> None:
             f"{report['reconcile']['reconciler']}: anchors off by {helped['before']:.0%} as computed, "
             f"{helped['after']:.0%} as mapped, {helped['held_out']:.0%} where the map had not seen them"
         )
-    if report.get("expected"):
-        out.print(escape(str(report["expected"]["words"])))
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -86,11 +86,6 @@ def _glance(findings: Findings) -> Section:
     if len(parts) > 1 and residuals:
         before, after = (fmean(residual[when] for residual in residuals) for when in ("before", "after"))
         tiles.append(_tile(f"{after:.2f}", "residual", f"after reconciling, mean; {before:.2f} before"))
-    if report.get("expected"):
-        likely = report["expected"]
-        tiles.append(
-            _tile(f"{max(0.0, likely['loss']):.1%}", "expected loss", likely["words"].removeprefix("expected: "))
-        )
     bound = largest.get("projected_bytes")
     tiles += [
         _tile(
