@@ -4,6 +4,7 @@
 #SBATCH --output=parge-%A_%a.log
 # Embeds one subgraph of the run folder RUN, by its number in the array:
 #     sbatch --array=0-7 --mem=4G embed_parts.sh RUN
+# What follows RUN goes to `parge embed-part`, such as --technique module:function for code of your own.
 set -euo pipefail
 run=${1:?say which run folder: sbatch --array=0-7 --mem=4G embed_parts.sh RUN}
 number=${SLURM_ARRAY_TASK_ID:?submit this as an array job: sbatch --array=0-7 ...}
@@ -19,4 +20,4 @@ limit=()
 if [ "$job" -gt 0 ]; then limit=(--memory "$((job - 300))MiB"); fi
 
 # Submitted again, it does only what is missing or damaged.
-exec parge embed-part --missing "$part" "${limit[@]}"
+exec parge embed-part --missing "$part" "${limit[@]}" "${@:2}"

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.lock import holder
 from parge.run.notes import record_retries, recorded_retries
-from parge.run.words import printable
+from parge.run.words import pasteable, printable
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
 from parge.techniques.registry import techniques
@@ -71,9 +70,7 @@ class Run:
         described = describe(self.technique)
         if described is None or not self.kept:
             return ""
-        name = str(described["technique"])
-        named = f" --technique {name}" if ":" in name else ""
-        return f"to run it alone: parge embed-part {shlex.quote(str(self.folder.part(i)))}{named}"
+        return f"to run it alone: {embed_part_command(self.folder.part(i), self.technique)}"
 
     @property
     def footprint(self) -> Footprint:
@@ -140,6 +137,12 @@ class Run:
         out["plan"] = self.plan.settings()
         out["parge"] = parge.__version__
         return out
+
+
+def embed_part_command(part: Path, technique: Technique) -> str:
+    """Return the command that embeds a part folder alone; code that is not parge's own has to be typed."""
+    name = str((describe(technique) or {}).get("technique", ""))
+    return pasteable("parge", "embed-part", part, *(("--technique", name) if ":" in name else ()))
 
 
 def reproducible(report: dict[str, Any]) -> dict[str, Any]:
@@ -277,17 +280,19 @@ def _how_to_embed(run: Run, missing: list[int]) -> str:
     """Say how to get the results that are missing; a worker can only do it with a subgraph of this very run."""
     strange = [i for i in missing if not run.has_subgraph(i)]
     if not strange:
-        return f"Embed them first: parge embed-part {run.folder.part(missing[0])}"
+        return f"Embed them first: {pasteable('parge', 'embed-part', run.folder.part(missing[0]))}"
     return (
         f"There is no intact subgraph of this run either in {_names(run.folder, strange)}: write it anew first, by the "
-        "command that began the run, with --resume (parge decompose GRAPH ... --run-dir "
-        f"{run.folder.path} --resume; parge embed embeds, too)"
+        f"command that began the run, with --resume (parge decompose GRAPH ... "
+        f"{pasteable('--run-dir', run.folder.path)} --resume; parge embed embeds, too)"
     )
 
 
 def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> Plan:
     """Return the plan that a folder tells of, with the technique as a name alone."""
-    kept = {field.name: facts.settings[field.name] for field in fields(Plan) if field.name in facts.settings}
+    # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
+    names = [field.name for field in fields(Plan) if field.name not in _WHERE]
+    kept = {name: facts.settings[name] for name in names if name in facts.settings}
     kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
     if not isinstance(kept["reconcile"], str):
         raise DamagedError(f"{path} does not say how its spaces are reconciled")

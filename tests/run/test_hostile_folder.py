@@ -354,20 +354,20 @@ def test_code_that_a_folder_names_is_not_run(
     here = {"beside": folder.parent, "in run": folder, "in part": folder / "parts/000"}[where]
     monkeypatch.chdir(here)
     assert command(["embed-part", str(folder / "parts/000")]) == 2
-    assert "if you trust it" in capsys.readouterr().err
+    assert f"asks to run {name}" in capsys.readouterr().err or name.startswith("parts.000")
     command(["status", str(folder)])
     command(["reconcile", str(folder), "-o", str(folder.parent / "out.npy")])
     assert not list(folder.parent.rglob("hacked"))
 
 
-def test_own_code_of_the_folder_one_stands_in_is_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_code_that_was_typed_is_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder.parent / "own_code_of_mine.py").write_text(EVIL.replace("hacked", "asked_for"))
     described = {"technique": "own_code_of_mine:embed", "settings": {}}
     reseal(folder / "parts/000/subgraph", lambda body: body["facts"].update(technique=described))
     monkeypatch.chdir(folder.parent)
-    assert command(["embed-part", "run/parts/000"]) == 0
+    assert command(["embed-part", "run/parts/000"]) == 2
+    assert not (folder.parent / "asked_for").exists()
+    assert command(["embed-part", "run/parts/000", "--technique", "own_code_of_mine:embed"]) == 0
     described = {"technique": "sknetwork.embedding:Spectral", "settings": {"dim": 4}}
     reseal(folder / "parts/000/subgraph", lambda body: body["facts"].update(technique=described))
     assert command(["embed-part", "run/parts/000"]) == 2

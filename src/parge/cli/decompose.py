@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
@@ -12,7 +13,8 @@ from parge.cli.progress import run_progress
 from parge.events import Step
 from parge.pipeline import write_subgraphs
 from parge.report.summary import summarise
-from parge.runs import open_run
+from parge.run.words import pasteable
+from parge.runs import embed_part_command, open_run
 
 
 @click.command("decompose")
@@ -45,7 +47,10 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
         show.out.print(
-            f"next: parge embed-part {run_dir}/parts/000 and its siblings, anywhere; "
-            f"then parge reconcile {run_dir} -o OUT"
+            escape(
+                f"next: {embed_part_command(run.folder.part(0), run.technique)} and its siblings, anywhere; "
+                f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}"
+            ),
+            soft_wrap=True,
         )
     show.say(summary.warnings, style="yellow", label="warning")

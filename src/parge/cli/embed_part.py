@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     "allow",
     default="",
     metavar="MODULE:NAME",
-    help="Trust the folder to have this installed code run. (Techniques of parge, and modules of the folder you "
-    "stand in, need no such word.)",
+    help="Allow this part to run this code of yours. Techniques of parge and of installed plug-ins are always allowed.",
 )
 @click.option("--missing", is_flag=True, help="Do nothing where the result is there already, whole and of this run.")
 @json_option

@@ -1,7 +1,6 @@
 """How a command ends early: signals that ask for it, and what it then says about going on."""
 
 import os
-import shlex
 import signal
 import tempfile
 import threading
@@ -26,6 +25,7 @@ from parge.memory import (
     private_bytes,
     return_freed_memory,
 )
+from parge.run.words import pasteable
 
 if TYPE_CHECKING:
     from parge.graph.graph import Graph
@@ -104,9 +104,10 @@ def _way_on(folder: Path) -> str:
         return "nothing had been kept yet: begin again with the same command"
     given = click.get_current_context().find_root().obj
     if not isinstance(given, list):
-        return f"to go on where it stopped: the same command with --run-dir {folder} --resume"
-    again = shlex.join(["parge", *(word for word in given if word != "--resume"), "--resume"])
-    return f"to go on where it stopped: {again}"
+        return f"to go on where it stopped: the same command with {pasteable('--run-dir', folder)} --resume"
+    words = [word for word in given if word != "--resume"]
+    end = words.index("--") if "--" in words else len(words)  # what comes after it is no option
+    return f"to go on where it stopped: {pasteable('parge', *words[:end], '--resume', *words[end:])}"
 
 
 @contextmanager

@@ -36,7 +36,8 @@ class PartJob:
     technique : Technique or its description, optional
         What the run was planned with; without it, the folder's own word is taken, within limits (see `trusted`).
     allow : str
-        A technique, as ``module:attribute``, that the folder may name although it is nobody's own code.
+        What the person typed: the technique that the folder must name, and as ``module:attribute`` the only one of
+        that kind that it may name.
     """
 
     folder: Path
@@ -118,4 +119,4 @@ def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
             "this run's technique is a Python object, which no file can carry; embed it with the parge that planned "
             "it, or name the technique as module:function"
         )
-    return restore(trusted(described, job.folder, allow=job.allow))
+    return trusted(described, job.folder, allow=job.allow)

@@ -6,42 +6,67 @@ from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError
-from parge.run.words import printable
+from parge.run.words import on_one_line, pasteable
+from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
+from parge.techniques.resolve import restore_declared
 
 
-def trusted(described: Mapping[str, Any], folder: Path, *, allow: str = "") -> Mapping[str, Any]:
-    """Return the description of a technique that a part folder holds, if running it is what the user asked for.
+def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
+    """Return the technique that a part folder describes, if running it is what the person asked for.
 
-    Techniques by name are installed with parge or with a plug-in, and may be named by anybody. A
-    ``module:attribute`` is imported only where the user's own code would be, in the folder they stand in; a
-    module from elsewhere (``subprocess:Popen``!), or from the run itself, only if they repeat its name.
+    A folder may name a technique that is registered, by parge or by an installed plug-in, or exactly what the person
+    typed (`allow`), a ``module:attribute``. Either way its settings are plain values of declared names. Nothing else
+    that a folder says is imported, also not from the folder that the person stands in: a module there may import
+    anything.
     """
-    name = described.get("technique")
-    if not isinstance(name, str):
-        raise InputError(f"{folder} names no technique; found {printable(repr(name), 60)}")
-    if name in techniques.names() or name == allow or _is_own(name.partition(":")[0], folder):
-        return described
-    shown = printable(name, 200)
-    raise InputError(
-        f"{folder} asks to import {shown!r}, which is neither a technique of parge nor a module of the folder you "
-        f"stand in ({Path.cwd()}); if you trust it: parge embed-part {folder} --technique {shown}"
-    )
+    name = described.get("technique") if isinstance(described, Mapping) else None
+    settings = described.get("settings") if isinstance(described, Mapping) else None
+    known = isinstance(name, str) and name in techniques.names()
+    if not isinstance(name, str) or not isinstance(settings, Mapping) or not (known or is_path(name)):
+        raise InputError(f"{folder} names no technique; found {on_one_line(repr(name), 60)}")
+    if allow and allow != name:
+        raise InputError(f"{folder} is to be embedded by {name}; --technique says {allow}")
+    if not known:
+        _refuse_unless_typed(name, settings, folder, allow)
+    return restore_declared(name, settings)
 
 
-def _is_own(module: str, folder: Path) -> bool:
-    """Return whether the module is a file of the current folder, and the current folder is not the run's."""
-    here, part = Path.cwd().resolve(), folder.resolve()
-    run = part.parent.parent if part.parent.name == "parts" else part
-    top = module.partition(".")[0]
-    if here == run or run in here.parents or not top.isidentifier():
-        return False
-    if not ((here / f"{top}.py").is_file() or (here / top / "__init__.py").is_file()):
-        return False
+def is_path(name: str) -> bool:
+    """Return whether a text is a ``module:attribute``: identifiers with dots between, and nothing else.
+
+    >>> is_path("sknetwork.embedding:Spectral"), is_path("../x:y")
+    (True, False)
+    """
+    halves = name.split(":")
+    return len(halves) == 2 and all(word.isidentifier() for half in halves for word in half.split("."))
+
+
+def _refuse_unless_typed(name: str, settings: Mapping[str, Any], folder: Path, allow: str) -> None:
+    if name != allow:
+        given = f" with the settings {on_one_line(dict(settings), 500)}" if settings else ""
+        raise InputError(
+            f"{folder} asks to run {name}{given}, which is neither a technique of parge nor of an installed plug-in. "
+            f"If you trust this code: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
+        )
+    module = name.partition(":")[0].partition(".")[0]
+    if any(_is_inside(place, folder) for place in _places(module)):
+        raise InputError(f"the module {module} lies inside the run of {folder}; import it from a place of your own")
+
+
+def _places(module: str) -> list[Path]:
+    """Return where Python would find a module, as far as that can be told without importing it."""
     try:
-        found = importlib.util.find_spec(top)
+        found = importlib.util.find_spec(module)
     except (ImportError, ValueError):
-        return False
-    # What Python would import: an installed module of the same name comes before the folder's own. None: the
-    # folder is not on the path yet, and `restore` puts it there.
-    return found is None or (found.origin is not None and here in Path(found.origin).resolve().parents)
+        return []
+    if found is None:  # the folder one stands in is not on the path yet, and `restore_declared` puts it there
+        return [Path.cwd() / module]
+    return [Path(place) for place in [*(found.submodule_search_locations or ()), found.origin] if place]
+
+
+def _is_inside(place: Path, folder: Path) -> bool:
+    """Return whether a file lies in a part folder, or in the run that this is a part of."""
+    part = folder.resolve()
+    run = part.parent.parent if part.parent.name == "parts" else part
+    return run in place.resolve().parents

@@ -1,14 +1,61 @@
-"""Words that stand in files of a run: shown to people, never trusted with their terminal."""
+"""Words that stand in files of a run: shown to people, never trusted with their terminal or their shell."""
 
+import os
+import shlex
+from pathlib import Path
 from typing import Any
 
 
 def printable(value: Any, most: int = 2000) -> str:
     r"""Return text without control characters, so that what a file says cannot steer a terminal.
 
-    >>> printable("a\x1b[31mb\nc")
-    'a\\x1b[31mb\nc'
+    Escapes, carriage returns, bidirectional overrides, line separators: all but printable characters, line breaks
+    and tabs is written as Python writes it.
+
+    >>> printable("a\x1b[31mb\nc\u202e")
+    'a\\x1b[31mb\nc\\u202e'
     """
     text = str(value)
     text = text if len(text) <= most else f"{text[:most]} ..."
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return text if text.isprintable() else "".join(c if c in "\n\t" else _shown(c) for c in text)
+
+
+def on_one_line(value: Any, most: int = 2000) -> str:
+    r"""Return printable text in which line breaks and tabs are escaped, too: a name, which has one line.
+
+    >>> on_one_line("a\nError: b")
+    'a\\nError: b'
+    """
+    return "".join(map(_shown, printable(value, most)))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def pasteable(*words: str | os.PathLike[str]) -> str:
+    r"""Return a command line that a shell reads as these very words, and a terminal as text.
+
+    A path that begins with a dash would be an option, so it begins with ``./``. What a terminal would obey is written
+    as ``$'\x1b'``, which bash, zsh and ksh read.
+
+    >>> pasteable("parge", "status", Path("my run"))
+    "parge status 'my run'"
+    """
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str | os.PathLike[str]) -> str:
+    text = os.fspath(word)
+    if isinstance(word, Path) and text.startswith("-"):
+        text = f"./{text}"
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(_in_ansi_c(c) for c in text) + "'"
+
+
+def _in_ansi_c(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    # Octal: it ends after three digits, whatever follows.
+    return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in os.fsencode(character))

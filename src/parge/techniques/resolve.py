@@ -84,6 +84,32 @@ def restore(described: Any) -> Technique:
     raise InputError(f"a technique and its settings were expected; found {described!r}")
 
 
+def restore_declared(name: str, settings: Mapping[str, Any]) -> Technique:
+    """Return the technique that a stranger describes; what they chose reaches nothing but declared settings.
+
+    A registered name is looked up and never imported as a path; its settings are fields, of their types. Of a
+    ``module:attribute``, which the caller must have allowed, the attribute comes from that module's own package, and
+    settings are plain values of parameters that are declared by name: no ``**settings`` takes whatever it is given.
+    """
+    if name in techniques.names():
+        return _build(techniques.get(name), settings)
+    for key, value in settings.items():
+        if not (value is None or isinstance(value, int | float | str)):
+            raise InputError(f"{key} of {name} must be a number, a text, true, false or none; got {value!r}")
+    found = _imported(name)
+    if _is_technique(found):
+        return resolve(found, settings)
+    _refuse_imports(found, name)
+    return _foreign(found, settings, name, free=False)
+
+
+def _refuse_imports(found: Any, path: str) -> None:
+    """Refuse a class or function that a module has from another package: ``mine:Popen`` is none of mine."""
+    home, package = getattr(found, "__module__", None), path.partition(":")[0].partition(".")[0]
+    if isinstance(home, str) and home.partition(".")[0] != package:
+        raise InputError(f"{path} is only imported there, from {home}; name it where it is defined, {home}:...")
+
+
 def _is_technique(value: Any) -> bool:
     return isinstance(value, Technique) or (inspect.isclass(value) and issubclass(value, Technique))
 
@@ -173,7 +199,12 @@ def _imported(path: str) -> Any:
             f"the technique {path!r} needs the module {module_name!r}, which cannot be imported from {here} or "
             f"Python's own path: {cause}"
         ) from error
-    for name in attribute.split("."):
+    for depth, name in enumerate(attribute.split(".")):
+        if depth and not (inspect.isclass(found) and found.__module__ == module_name):
+            raise InputError(
+                f"{path!r} goes through {attribute.split('.')[depth - 1]!r}, which is no class of {module_name}; name "
+                "a technique where it is defined, as module:name or module:Class.name"
+            )
         if not hasattr(found, name):
             public = ", ".join(key for key in dir(found) if not key.startswith("_"))
             raise InputError(f"{module_name!r} has no {attribute!r}; it has {public or 'nothing public'}")
@@ -181,8 +212,11 @@ def _imported(path: str) -> Any:
     return found
 
 
-def _foreign(found: Any, given: Mapping[str, Any], path: str) -> Technique:
-    """Return someone else's class, object or function as a technique, with its own settings."""
+def _foreign(found: Any, given: Mapping[str, Any], path: str, *, free: bool = True) -> Technique:
+    """Return someone else's class, object or function as a technique, with its own settings.
+
+    With `free`, what takes ``**`` takes any setting; otherwise only settings that are declared by name.
+    """
     owner = path or getattr(found, "__name__", type(found).__name__)
     extra = {name: value for name, value in given.items() if name != "dim"}
     dim = None if given.get("dim") is None else _value(given["dim"], int, f"dim of {owner}")
@@ -190,7 +224,7 @@ def _foreign(found: Any, given: Mapping[str, Any], path: str) -> Technique:
     is_function = callable(found) and not is_class and not hasattr(found, "fit") and not hasattr(found, "fit_transform")
     target = found
     if is_class or is_function:
-        known = _keywords(found, extra, positional=2 if is_function else 0)
+        known = _keywords(found, extra if free else {}, positional=2 if is_function else 0)
         keywords = _parsed(known, extra, owner)
         alias = next((name for name in DIM_NAMES if name in known), None)
         if dim is not None and alias is not None:
