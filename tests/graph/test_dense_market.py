@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from parge.errors import InputError
 from parge.graph.dense_market import parse_array
+from parge.graph.market import parse_header
 from parge.graph.read import read
 
 HEAD = "%%MatrixMarket matrix array {} {}\n"
 
 
 def parse(text: str, n: int, symmetry: str = "general") -> list[list[float]]:
-    return parse_array(Path("m.mtx"), text.encode(), n, symmetry).tolist()
+    head = parse_header(Path("m.mtx"), text.encode())
+    return parse_array(Path("m.mtx"), text.encode()[head.size :], n, symmetry).tolist()
 
 
 @settings(deadline=None, max_examples=60)
@@ -28,7 +30,8 @@ def test_equals_scipy(n: int, seed: int, symmetry: str) -> None:
     matrix = matrix if symmetry == "general" else matrix + matrix.T
     file = io.BytesIO()
     scipy.io.mmwrite(file, matrix, symmetry=symmetry, comment="one\n\ntwo", precision=17)
-    found = parse_array(Path("m.mtx"), file.getvalue(), n, symmetry)
+    head = parse_header(Path("m.mtx"), file.getvalue())
+    found = parse_array(Path("m.mtx"), file.getvalue()[head.size :], n, symmetry)
     assert np.array_equal(found, scipy.io.mmread(io.BytesIO(file.getvalue())))
     assert np.array_equal(found, matrix)
 
@@ -49,7 +52,7 @@ def test_too_few_and_too_many_numbers_are_refused(symmetry: str, right: int, mor
 
 @pytest.mark.parametrize("word", ["x", "1,0", "0x10", "1_0", "%", "1 % note", "\0", "\xff"])
 def test_words_are_no_numbers(word: str) -> None:
-    with pytest.raises(InputError, match="something that is not a number"):
+    with pytest.raises(InputError, match="is not a number"):
         parse(HEAD.format("real", "general") + f"2 2\n1\n1\n{word}\n1\n", 2)
 
 
@@ -61,7 +64,7 @@ CASES: dict[str, tuple[str, str]] = {
     "rectangle": (HEAD.format("real", "general") + "2 3\n" + "1\n" * 6, "must be square; found 2 x 3"),
     "too many": (HEAD.format("integer", "general") + "2 2\n" + "1\n" * 5000, "announces 4 numbers; 5,000 follow"),
     "too few": (HEAD.format("integer", "symmetric") + "2 2\n1\n", "announces 3 numbers; 1 follow"),
-    "huge": (HEAD.format("real", "general") + "2000000 2000000\n1\n", "more than its .* bytes can hold"),
+    "huge": (HEAD.format("real", "general") + "2000000 2000000\n1\n", "more than its .* bytes can hold|budget"),
     "not a number": (HEAD.format("real", "general") + "2 2\n0\nnan\n1\n0\n", "finite"),
 }
 

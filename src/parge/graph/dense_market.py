@@ -9,20 +9,28 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 
-# Comments stand on lines of their own; the first line that is neither empty nor one of them gives the size.
-_HEAD = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*[^\n]*\n?")
+# All that the format has; numpy takes more, such as hexadecimal numbers.
+_NUMBER = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?(?i:inf(?:inity)?|nan)")
 
 
-def parse_array(path: Path, text: bytes, n: int, symmetry: str) -> NDArray[np.float64]:
+def parse_array(path: Path, text: bytes, n: int, symmetry: str, *, line: int = 1) -> NDArray[np.float64]:
     r"""Return the n x n matrix of layout ``array``: numbers by columns, of a symmetric matrix the lower half.
 
-    >>> text = b"%%MatrixMarket matrix array real symmetric\n2 2\n0\n3\n1\n"
-    >>> parse_array(Path("m.mtx"), text, 2, "symmetric").tolist()
+    Parameters
+    ----------
+    text : bytes
+        What follows the sizes.
+    line : int
+        Number of its first line in the file, for messages.
+
+    Examples
+    --------
+    >>> parse_array(Path("m.mtx"), b"0\n3\n1\n", 2, "symmetric").tolist()
     [[0.0, 3.0], [3.0, 1.0]]
     """
     if symmetry not in {"general", "symmetric"}:
         raise InputError(f"{path}: a {symmetry} matrix is no adjacency matrix: general or symmetric was expected")
-    values = _numbers(path, text)
+    values = _numbers(path, text, line)
     expected = n * n if symmetry == "general" else n * (n + 1) // 2
     if values.size != expected:
         raise InputError(f"{path}: its header announces {expected:,} numbers; {values.size:,} follow")
@@ -33,11 +41,17 @@ def parse_array(path: Path, text: bytes, n: int, symmetry: str) -> NDArray[np.fl
     return matrix + np.triu(matrix, 1).T
 
 
-def _numbers(path: Path, text: bytes) -> NDArray[np.float64]:
-    head = _HEAD.match(text)
+def _numbers(path: Path, text: bytes, line: int) -> NDArray[np.float64]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # how numpy says it before version 2.3
         try:
-            return np.fromstring(text[head.end() if head else 0 :], np.float64, sep=" ")
+            if not re.search(rb"[^-+.0-9eE\sinfatyINFATY]", text):
+                return np.fromstring(text, np.float64, sep=" ")
         except (ValueError, DeprecationWarning):
-            raise InputError(f"{path}: after its header stands something that is not a number") from None
+            pass
+    for number, words in enumerate(text.splitlines(), line):
+        wrong = next((word for word in words.split() if not _NUMBER.fullmatch(word)), None)
+        if wrong is not None:
+            shown = wrong[:80].decode("utf-8", "replace")
+            raise InputError(f"{path}, line {number:,}: {shown!r} is not a number")
+    raise InputError(f"{path}: after its header stands something that is not a number")

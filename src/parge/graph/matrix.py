@@ -1,6 +1,5 @@
-"""Square matrices as graphs: scipy's own, and the files that hold one (.mtx, .npz)."""
+"""Square matrices as graphs: scipy's own, and the file that holds one (.npz)."""
 
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,15 @@ import scipy.sparse as sp
 
 from parge.errors import InputError
 from parge.graph.build import check_weights, useful_weights
-from parge.graph.dense_market import parse_array
-from parge.graph.files import check_file, foreign_errors, is_compressed, refuse_larger_than_memory
+from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
-from parge.graph.segments import read_segments
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
 from parge.typing import IdArray
+
+VERTEX_BYTES = 24
+"""Bytes that `from_matrix` takes for a row without entries: 13 measured, and the ids that others make of it."""
 
 
 def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
@@ -92,47 +92,6 @@ def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = 
         return from_matrix(matrix, ids=ids, weighted=weighted)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
-    """Read a Matrix Market file; row and column k are vertex k - 1."""
-    import scipy.io
-
-    # The parser wants a name or a file of Python's own: others have made it end the process.
-    file, size = _plain_file(path)
-    with foreign_errors(path, "Matrix Market"):
-        n_rows, n_columns, n_entries, layout, field, symmetry = scipy.io.mminfo(file)
-    if n_rows != n_columns:
-        raise InputError(f"{path}: an adjacency matrix must be square; found {n_rows:,} x {n_columns:,}")
-    if field == "complex":
-        raise InputError(f"{path}: an adjacency matrix must hold real numbers; found complex ones")
-    if layout == "array" and field == "pattern":
-        raise InputError(f"{path}: its header says array and pattern, of which nothing would be left to read")
-    stored = n_entries // 2 if layout == "array" else n_entries  # symmetric arrays store about half
-    shortest = 2 if layout == "array" else 4  # bytes of an entry and its line break
-    if stored * shortest > size + 4096:
-        raise InputError(f"{path}: its header announces {n_entries:,} entries, more than its {size:,} bytes can hold")
-    refuse_larger_than_memory(path, 8.0 * max(n_rows, n_entries), f"{n_rows:,} vertices and {n_entries:,} entries")
-    with foreign_errors(path, "Matrix Market"):
-        if layout == "array":
-            text = path.read_bytes() if isinstance(file, str) else file.getvalue()
-            return graph_of_file(path, parse_array(path, text, n_rows, symmetry), weighted=weighted)
-        if not isinstance(file, str):
-            file.seek(0)
-        return graph_of_file(path, scipy.io.mmread(file), weighted=weighted)
-
-
-def _plain_file(path: Path) -> tuple[Any, int]:
-    """Return the name of a file, or its decompressed content in memory; and the size of its text."""
-    if not is_compressed(path):
-        return str(path), path.stat().st_size
-    text = io.BytesIO()
-    for offset, segment in read_segments(path):
-        refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
-        text.write(segment)
-    size = text.tell()
-    text.seek(0)
-    return text, size
 
 
 def read_npz(path: Path, *, weighted: bool = True) -> Graph:

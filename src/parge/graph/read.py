@@ -25,7 +25,7 @@ from parge.memory import format_bytes
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
     ".parquet": ("frame", "read_parquet"),
-    ".mtx": ("matrix", "read_matrix_market"),
+    ".mtx": ("market", "read_matrix_market"),
     ".npz": ("matrix", "read_npz"),
     ".mat": ("mat", "read_mat"),
     ".graph": ("metis", "read_metis"),

@@ -1,0 +1,125 @@
+"""The memory budget: how much this process may take for what it reads or makes; counted before it is allocated."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from parge.errors import InputError
+from parge.memory import current_limit, format_bytes, parse_bytes, private_bytes
+
+VARIABLE = "PARGE_MEMORY_BUDGET"
+"""The environment variable that sets the budget, such as ``2GB``."""
+
+# Of the memory that is free. The rest is for what a count does not see: arrays that exist twice for a moment, and the
+# other programs of the machine.
+_SHARE = 0.8
+
+# Smaller sizes are not worth the question.
+_ALWAYS_FITS = 10**6
+
+# Sizes are compared as numbers of any length, but shown as floats.
+_LARGEST_SHOWN = 10**30
+
+REMEDY = f"use a machine with more memory, or set {VARIABLE} (such as 8GB) if you know better"
+"""What to do about a size that is right but over the budget."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes that may be taken from now on, and where the number comes from."""
+
+    n_bytes: int
+    because: str
+
+    def __str__(self) -> str:
+        return f"{format_bytes(self.n_bytes)} ({self.because})"
+
+
+def budget() -> Budget:
+    """Return the budget of this process.
+
+    It is what `VARIABLE` says, where it is set. Else it is the least of what the limits of this process leave
+    (``--coordinator-memory``, ``ulimit -d``, ``ulimit -v``) and 80 % of the memory that is free, in the machine or in
+    the control group (container) of this process.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Budget(parse_bytes(given), VARIABLE)
+    return min(_rooms(), key=lambda room: room.n_bytes)
+
+
+def refuse_over_budget(n_bytes: float, what: str, remedy: str = REMEDY) -> None:
+    """Refuse what would take more bytes than the budget, with both numbers; `what` is the start of the message."""
+    if n_bytes < _ALWAYS_FITS:
+        return
+    allowed = budget()
+    if n_bytes > allowed.n_bytes:
+        size = format_bytes(min(n_bytes, _LARGEST_SHOWN))
+        raise InputError(f"{what}: that would take {size} of memory; the budget is {allowed}; {remedy}")
+
+
+def _rooms() -> Iterator[Budget]:
+    """Yield every bound on what this process may still take."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    yield Budget(int(_SHARE * free), f"{100 * _SHARE:.0f} % of the {format_bytes(free)} that are free")
+    left = _left_in_group()
+    if left is not None:
+        yield Budget(int(_SHARE * left), f"{100 * _SHARE:.0f} % of the {format_bytes(left)} left to this container")
+    limit = current_limit()
+    if limit is not None:
+        yield Budget(max(0, limit - private_bytes()), f"the memory limit of this process is {format_bytes(limit)}")
+    yield from _resource_limits()
+
+
+def _resource_limits() -> Iterator[Budget]:
+    import psutil
+
+    try:
+        import resource
+    except ImportError:  # no such limits on this system
+        return
+    for name, taken in (("RLIMIT_DATA", private_bytes()), ("RLIMIT_AS", psutil.Process().memory_info().vms)):
+        soft = resource.getrlimit(getattr(resource, name))[0]
+        if soft not in (resource.RLIM_INFINITY, -1):
+            yield Budget(max(0, soft - taken), f"{name} is {format_bytes(soft)}")
+
+
+# Where control groups of version 2 and 1 are mounted; their files for the limit and the use; pages that give way.
+_GROUPS = (
+    ("0::", Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (
+        ":memory:",
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
+def _left_in_group() -> int | None:
+    """Return what the control groups of this process leave it, the least of all levels; None without a limit."""
+    found = []
+    with suppress(OSError):
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        for mark, root, *names in _GROUPS:
+            group = next((line.partition(mark)[2] for line in lines if mark in line), None)
+            if group is not None:
+                here = root / group.lstrip("/")
+                found += [
+                    _left_in(folder, *names) for folder in (here, *here.parents) if root in (folder, *folder.parents)
+                ]
+    return min((left for left in found if left is not None), default=None)
+
+
+def _left_in(folder: Path, limit: str, use: str, cached: str) -> int | None:
+    """Return the limit of one group less what it uses; cached pages of files give way, so they do not count."""
+    with suppress(OSError, ValueError, KeyError):  # no such file, or "max": no limit
+        most, used = int((folder / limit).read_text()), int((folder / use).read_text())
+        facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return max(0, most - used + int(facts[cached]))
+    return None
