@@ -60,7 +60,7 @@ class Run:
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this very run, not of another one copied here."""
         facts = self.folder.result_facts(i)
-        return self._is_ours(facts, i) and facts is not None and facts["vertices"] == self.decomposition.sizes[i]
+        return self._is_ours(facts, i) and facts is not None and facts["vertices"] == self.decomposition.held[i]
 
     def _is_ours(self, facts: dict[str, Any] | None, i: int) -> bool:
         return facts is not None and facts.get("run") == self.id and facts.get("index") == i

@@ -1,12 +1,299 @@
 """Every number of a page is what slow, obvious code counts in the arrays of the run's folder."""
 
+import json
+import re
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from click.testing import CliRunner
 from tests.report.conftest import named_graph, plan
+from tests.report.counted import Counted
 
 import parge
+from parge.cli.main import cli
+from parge.graph.generate import planted, tree
+from parge.graph.graph import Graph
+from parge.memory import format_bytes
+from parge.pipeline import embed_to_file
 from parge.report.page import write_report
+from parge.report.pictures import seconds_text
+from parge.run.status import status
 from parge.runs import open_planned
+
+SMALL = parge.DeepWalk(dim=4, walks=2, walk_length=8)
+
+
+def lonely() -> Graph:
+    """Return a graph in which every tenth vertex has no edge."""
+    plain = planted(270, 1200, communities=3, mixing=0.3, seed=8).graph
+    source = np.repeat(np.arange(270), plain.degrees)
+    return Graph.from_edges(source, plain.indices, vertices=300)
+
+
+def weighted() -> Graph:
+    """Return a graph whose weights are nowhere near 1, so that no sum of them passes for a count."""
+    plain = named_graph()
+    source = np.repeat(np.arange(plain.n_vertices), plain.degrees)
+    once = source < plain.indices
+    return Graph.from_edges(source[once], plain.indices[once], 7.5 + np.arange(once.sum()) % 5)
+
+
+PLANS: dict[str, tuple[Graph, dict[str, Any]]] = {
+    "backbone": (named_graph(), {"technique": SMALL, "reconcile": "backbone", "parts": 4}),
+    "backbone, capacities": (
+        named_graph(400, seed=1),
+        {"technique": SMALL, "reconcile": "backbone", "parts": None, "capacities": [220, 150, 190, 260]},
+    ),
+    "backbone, memory": (
+        named_graph(300, seed=2),
+        {"technique": SMALL, "reconcile": "backbone", "parts": None, "memory": ["280MB", "300MB", "320MB"]},
+    ),
+    "backbone, tree": (tree(300, seed=1).graph, {"technique": SMALL, "reconcile": "backbone"}),
+    "backbone, isolated vertices": (lonely(), {"technique": SMALL, "reconcile": "backbone"}),
+    "backbone, weights": (weighted(), {"technique": SMALL, "reconcile": "backbone"}),
+    "consensus": (named_graph(), {}),
+    "consensus, capacities": (named_graph(), {"parts": None, "capacities": [140, 100, 90]}),
+    "consensus, memory": (named_graph(), {"parts": None, "memory": ["400MB", "500MB"]}),
+    "consensus, weights": (weighted(), {"refine": "none"}),
+    "consensus, isolated vertices": (lonely(), {}),
+    "no reconciling, few anchors": (named_graph(), {"reconcile": "none", "anchors": 2}),
+    "no anchors": (named_graph(), {"reconcile": "none", "anchors": 0, "refine": "none"}),
+    "one part": (named_graph(), {"parts": 1}),
+    "the paper": (named_graph(), {"preset": "paper", "reconcile": None, "anchors": "10%"}),
+}
+
+
+class Page(HTMLParser):
+    """The tables of a page by caption, the tiles, and all else as lines of text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.titles: list[str] = []
+        self.tiles: dict[str, list[str]] = {}
+        self.lines: list[str] = []
+        self.inside: list[str] = []
+        self.rows: list[list[str]] = []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside.append(tag)
+        title = dict(attrs).get("title")
+        if tag == "caption":
+            self.rows = []
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "dt":
+            self.tile: list[str] = []
+        elif tag == "input":
+            self.inside.pop()
+        if tag == "td" and title:
+            self.titles.append(title)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        text = " ".join(data.split())
+        if not text or {"style", "script", "title", "svg"} & set(self.inside):
+            return
+        if "caption" in self.inside:
+            self.tables[text] = self.rows
+        elif self.inside[-1:] == ["dt"]:
+            self.tiles[text] = self.tile
+        elif "dd" in self.inside:
+            self.tile.append(text)
+        elif {"td", "th"} & set(self.inside):
+            self.rows[-1][-1] += text
+        else:
+            self.lines.append(text)
+
+    def column(self, caption: str, heading: str) -> list[str]:
+        """Return a column; a heading above bars has its scale behind it."""
+        head, *rows = self.tables[caption]
+        return [row[head.index(heading)] for row in rows]
+
+    def line(self, pattern: str) -> re.Match[str]:
+        """Return what the one line of text with this pattern says."""
+        found = [match for match in (re.search(pattern, line) for line in self.lines) if match]
+        assert len(found) == 1, (pattern, self.lines)
+        return found[0]
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A run that was embedded into a file, in its folder, and what `parge embed --json` prints of it."""
+    graph, fields = PLANS[request.param]
+    place = tmp_path_factory.mktemp("numbers")
+    report = embed_to_file(graph, plan(**fields), place / "out.npy", run_dir=place / "run")
+    return place / "run", json.loads(json.dumps(report))
+
+
+@pytest.fixture(scope="module", params=["at once", "from the folder"])
+def told(
+    request: pytest.FixtureRequest, ran: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Page, Counted, dict[str, Any]]:
+    """The page that `embed --report` writes, and the one that `parge report` writes of the folder alone."""
+    folder, report = ran
+    page = tmp_path_factory.mktemp("page") / "x.html"
+    write_report(folder, page, report=report if request.param == "at once" else None)
+    return Page(page), Counted(folder), report
+
+
+SIZES = "Vertices of each subgraph against its capacity"
+
+
+def whole(texts: list[str]) -> list[int]:
+    return [int(text.replace(",", "")) for text in texts]
+
+
+def test_plans_are_what_their_names_say(ran: tuple[Path, dict[str, Any]], request: pytest.FixtureRequest) -> None:
+    name, counted = request.node.callspec.params["ran"], Counted(ran[0])
+    lumped = counted.lump is not None
+    assert lumped == name.startswith("backbone")
+    if lumped and "tree" not in name:  # all of whose few edges between the parts are at anchors
+        assert any(counted.halos)
+        assert counted.counts()["in_halos"] > 0
+    assert bool(counted.anchors) == (name not in ("no anchors", "one part"))
+
+
+def test_vertices_of_each_subgraph(told: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = told
+    parts = range(counted.n_parts)
+    assert whole(page.column(SIZES, "own")) == [len(counted.own(i)) for i in parts]
+    assert whole(page.column(SIZES, "anchors")) == [len(counted.anchors) for i in parts]
+    assert whole(page.column(SIZES, "in all")) == [counted.vertices(i) for i in parts]
+    assert whole(page.column(SIZES, "capacity")) == counted.capacities
+    assert whole(page.column(SIZES, "edges")) == [counted.subgraph_edges(i) for i in parts]
+    full = [counted.vertices(i) / max(1, counted.capacities[i]) for i in parts]
+    assert page.column(SIZES, "full") == [f"{share:.0%}" for share in full]
+    assert page.column(SIZES, "kept") == [f"{counted.kept(i):.1%}" for i in parts]
+    assert f"of at most {max(counted.vertices(i) for i in parts):,} vertices" in page.tiles["parts"]
+    if counted.lump is None:
+        assert "halo" not in page.tables[SIZES][0]
+    else:
+        assert whole(page.column(SIZES, "halo")) == [len(halo) for halo in counted.halos]
+        assert whole(page.column(SIZES, "lumps")) == [counted.lumps(i) for i in parts]
+
+
+def test_where_the_edges_are(told: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = told
+    if counted.n_parts == 1:
+        assert "edges lost" not in page.tiles
+        return
+    counts, total = counted.counts(), len(counted.edges)
+    assert sum(counts.values()) == total
+    words = {
+        "inside": "within a part",
+        "at_anchors": "at an anchor",
+        "in_halos": "in a halo",
+        "lost": "held by neither",
+    }
+    for name, count in counts.items():
+        if name == "in_halos" and not count:
+            assert not any("in a halo:" in line for line in page.lines)
+            continue
+        found = page.line(rf"{words[name]}[^:]*: ([\d,]+) \(([\d.]+%)\)")
+        assert found.groups() == (f"{count:,}", f"{count / total:.1%}")
+    assert page.tiles["edges lost"][0] == f"{counts['lost'] / total:.1%}"
+    assert page.tiles["edges lost"][1].startswith(f"{counts['lost']:,}, between")
+
+
+def test_the_matrix_of_parts(told: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = told
+    found: dict[tuple[int, int], int] = {}
+    for title in page.titles:
+        inside = re.fullmatch(r"([\d,]+) edges inside part (\d+)", title)
+        between = re.fullmatch(r"([\d,]+) edges lost between parts (\d+) and (\d+)", title)
+        if inside:
+            found[int(inside[2]), int(inside[2])] = int(inside[1].replace(",", ""))
+        elif between:
+            found[int(between[2]), int(between[3])] = int(between[1].replace(",", ""))
+    parts = range(counted.n_parts)
+    wanted = {(i, j): counted.matrix()[i][j] for i in parts for j in parts} if counted.n_parts > 1 else {}
+    assert found == wanted
+    if counted.n_parts > 1:
+        assert sum(n for (i, j), n in found.items() if i < j) == counted.counts()["lost"]
+
+
+def test_the_share_of_edges_that_stay(told: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = told
+    said = [line for line in page.lines if "stay in their part" in line]
+    if "Many spaces, then one" in page.lines:
+        assert len(said) == 1
+    for line in said:
+        assert f"{counted.stay():.1%} stay in their part" in line
+
+
+def test_anchors_and_dimensions(told: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, report = told
+    if counted.n_parts > 1:
+        n_anchors, dim = len(counted.anchors), report["dim"]
+        assert page.tiles["anchors"] == [f"{n_anchors:,}", f"{n_anchors / dim:.1f} times the {dim} dimensions"]
+
+
+def test_time_and_memory_of_workers(told: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
+    page, counted, _ = told
+    facts = [
+        json.loads((ran[0] / "parts" / f"{i:03d}" / "result" / "manifest.json").read_text())["body"]["facts"]
+        for i in range(counted.n_parts)
+    ]
+    seconds, peaks = ([fact[name] for fact in facts] for name in ("seconds", "peak_bytes"))
+    caption = "Time and memory of each worker"
+    assert page.column(caption, "took") == [seconds_text(took) for took in seconds]
+    assert page.column(caption, "measured") == [format_bytes(peak) for peak in peaks]
+    slowest = max(seconds)
+    assert page.tiles["slowest worker"][0] == seconds_text(slowest)
+    assert page.tiles["slowest worker"][1] == f"{slowest / np.mean(seconds):.2f} times the mean"
+    assert page.tiles["most memory"][0] == format_bytes(max(peaks))
+
+
+def test_plan_embed_part_status_and_report_count_the_same(ran: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """The four places that tell of a subgraph tell of the same one."""
+    folder, report = ran
+    counted = Counted(folder)
+    with open_planned(folder) as run:
+        from parge.report.summary import summarise
+
+        planned = summarise(run.decomposition, run.technique).to_json()
+    names = ("vertices", "own", "halo", "lumps", "edges")
+    parts = range(counted.n_parts)
+    wanted = [
+        dict(
+            zip(
+                names,
+                (
+                    counted.vertices(i),
+                    len(counted.own(i)),
+                    len(counted.halos[i]),
+                    counted.lumps(i),
+                    counted.subgraph_edges(i),
+                ),
+                strict=True,
+            )
+        )
+        for i in parts
+    ]
+    assert [{name: part[name] for name in names} for part in report["parts"]] == wanted
+    assert [{name: part[name] for name in names} for part in planned["parts"]] == wanted
+    assert [(part.vertices, part.edges) for part in status(folder).parts] == [
+        (part["vertices"], part["edges"]) for part in wanted
+    ]
+    for i in parts:
+        ended = CliRunner().invoke(cli, ["embed-part", str(folder / "parts" / f"{i:03d}"), "--missing", "--json"])
+        assert ended.exit_code == 0, ended.output
+        told = json.loads(ended.stdout)
+        assert {name: told[name] for name in names} == wanted[i]
+        assert told["anchors"] == len(counted.anchors) == report["anchors"] == planned["anchors"]
+    assert report["edge_counts"] == planned["edge_counts"] == counted.counts()
+    assert report["lost_edges"] == planned["lost_edges"] == pytest.approx(counted.counts()["lost"] / len(counted.edges))
+    assert [part["kept_edges"] for part in report["parts"]] == pytest.approx([counted.kept(i) for i in parts])
 
 
 def test_nothing_is_predicted(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **o
     report = rows[0].embedding.report
     show.out.print(
         f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report['anchors']:,} anchors; "
-        f"{report['lost_edges']:.1%} of the edges are in no part\nvectors (first row): {path}\n"
+        f"{report['lost_edges']:.1%} of the edges are lost\nvectors (first row): {path}\n"
         f"report (second row): {page}"
     )
 

@@ -45,9 +45,15 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
     else:
         what = f"subgraph {facts['index']}{' has a result' if known else ''}"
         show.out.print(
-            f"{what}: {facts['vertices']:,} vertices in {facts['seconds']:.1f} s, "
-            f"at most {format_bytes(facts['peak_bytes'])}"
+            f"{what}: {facts['vertices']:,} vertices ({_held(facts)}), {facts['edges']:,} edges; "
+            f"{facts['seconds']:.1f} s, peak memory {format_bytes(facts['peak_bytes'])}"
         )
+
+
+def _held(facts: dict[str, Any]) -> str:
+    """Say what the vertices of a subgraph are, as `parge plan` counts them."""
+    kinds = [("own", "own"), ("anchors", "anchors"), ("halo", "halo"), ("lumps", "lumps")]
+    return ", ".join(f"{facts[name]:,} {words}" for name, words in kinds if facts[name] or name == "own")
 
 
 def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
     if parts is not None and told and len(told) != parts:
         raise InputError(f"--parts {parts} was given; the embedding says that it was computed in {len(told)} parts")
     if told:
-        return [int(part["vertices"]) - int(part.get("surroundings", 0)) for part in told]
+        return [int(part["vertices"]) - int(part.get("halo", 0)) - int(part.get("lumps", 0)) for part in told]
     return [-(-graph.n_vertices // parts)] * parts if parts is not None else []
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from parge.decompose.surroundings import Surroundings, halo_of, unseen_edges
+from parge.decompose.surroundings import CutEdges, Surroundings, cut_edges, halo_of
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.lumped import lumped
@@ -16,6 +17,29 @@ from parge.typing import BoolArray, IntArray, PartArray
 
 # Vertices looked at together.
 _BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """Where the edges of a decomposed graph are; every edge is counted once.
+
+    Parameters
+    ----------
+    inside : int
+        Both ends are own vertices of one part.
+    at_anchors : int
+        An end is an anchor, so that a subgraph holds the edge.
+    in_halos : int
+        Between two parts, at least one of which has the other end in its halo.
+    lost : int
+        Between two parts, neither of which holds the other end as a vertex of its own kind: where subgraphs are
+        lumped the edge only adds to the weight of lumps, else nobody sees it.
+    """
+
+    inside: int
+    at_anchors: int
+    in_halos: int
+    lost: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +109,35 @@ class Decomposition:
         return mask
 
     @cached_property
-    def sizes(self) -> IntArray:
-        """Vertices of each subgraph, |V_i ∪ A|."""
+    def owned(self) -> IntArray:
+        """Own vertices of each part: those of the part that are no anchors."""
         blocks = row_blocks(self.part.size, _BLOCK)
-        held = sum((np.bincount(self.part[some], minlength=self.n_parts) for some in blocks), np.zeros(self.n_parts))
-        own = held - np.bincount(self.part[self.anchors], minlength=self.n_parts)
-        return own.astype(np.int64) + self.anchors.size
+        inside = sum((np.bincount(self.part[some], minlength=self.n_parts) for some in blocks), np.zeros(self.n_parts))
+        return (inside - np.bincount(self.part[self.anchors], minlength=self.n_parts)).astype(np.int64)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Vertices that each subgraph has vectors of, |V_i ∪ A|: its own and the anchors."""
+        return self.owned + self.anchors.size
+
+    @property
+    def halos(self) -> IntArray:
+        """Foreign vertices that each subgraph holds one by one; none unless it is lumped."""
+        return np.zeros(self.n_parts, np.int64) if self.surroundings is None else self.surroundings.halos
+
+    @cached_property
+    def lumps(self) -> IntArray:
+        """Foreign lumps that each subgraph holds; none unless it is lumped."""
+        if self.surroundings is None:
+            return np.zeros(self.n_parts, np.int64)
+        around = self.surroundings
+        ours = [np.unique(around.lump[self.own(i)]).size for i in range(self.n_parts)]
+        return around.n_lumps - self.anchors.size - np.array(ours, np.int64)
 
     @cached_property
     def held(self) -> IntArray:
-        """Vertices that each worker holds: its subgraph's and, where that is lumped, its halo and the foreign lumps."""
-        if self.surroundings is None:
-            return self.sizes
-        around = self.surroundings
-        ours = [np.unique(around.lump[self.own(i)]).size for i in range(self.n_parts)]
-        return self.sizes + around.halos + (around.n_lumps - self.anchors.size) - np.array(ours, np.int64)
+        """Vertices that each worker holds, against its capacity: own ones, anchors, halo and foreign lumps."""
+        return self.sizes + self.halos + self.lumps
 
     @cached_property
     def cut(self) -> IntArray:
@@ -119,15 +157,39 @@ class Decomposition:
         cut, to_anchors, among_anchors = self._counts
         return np.diagonal(cut) + to_anchors + among_anchors
 
-    @cached_property
+    @property
+    def lost(self) -> IntArray:
+        """Edges between part i and part j that are lost, (n, n) int64 with 0 on the diagonal; see `EdgeCounts`."""
+        return self._cut_edges.lost
+
+    @property
     def n_lost(self) -> int:
-        """Edges that no subgraph sees; where subgraphs are lumped, those that none sees between two single vertices."""
-        return int(np.triu(self.cut, 1).sum()) if self.surroundings is None else unseen_edges(self)
+        """Edges that are lost, in all."""
+        return int(np.triu(self.lost).sum())
 
     @property
     def lost_edges(self) -> float:
-        """Share of the edges that no subgraph sees: the first cause of a worse embedding."""
+        """Share of the edges that are lost: the first cause of a worse embedding."""
         return self.n_lost / max(1, self.graph.n_edges)
+
+    @property
+    def edge_counts(self) -> EdgeCounts:
+        """Where the edges of the graph are, each counted once."""
+        inside, between, lost = int(np.trace(self.cut)), int(np.triu(self.cut, 1).sum()), self.n_lost
+        return EdgeCounts(inside, self.graph.n_edges - inside - between, between - lost, lost)
+
+    @property
+    def kept(self) -> NDArray[np.float64]:
+        """Share of the edges at each part's own vertices that its subgraph holds as they are: 1 where it has none."""
+        kept = np.diagonal(self.cut) + self.to_anchors + self._cut_edges.to_halo
+        touched = self.cut.sum(axis=1) + self.to_anchors
+        return np.where(touched > 0, kept / np.maximum(touched, 1), 1.0)
+
+    @cached_property
+    def _cut_edges(self) -> CutEdges:
+        if self.surroundings is not None:
+            return cut_edges(self)
+        return CutEdges(self.cut - np.diag(np.diagonal(self.cut)), np.zeros(self.n_parts, np.int64))
 
     @cached_property
     def _counts(self) -> tuple[IntArray, IntArray, int]:

@@ -1,7 +1,7 @@
 """What a subgraph holds of the rest of the graph, where it holds it lumped."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -71,21 +71,40 @@ def halo_of(decomposition: "Decomposition", i: int) -> IntArray:
     return np.sort(nearest[: around.halos[i]])
 
 
-def unseen_edges(decomposition: "Decomposition") -> int:
-    """Return the edges between two parts of which neither has the other's end in its halo, nor is an end an anchor."""
-    graph, part, around = decomposition.graph, decomposition.part, decomposition.surroundings
-    assert around is not None
-    near_part = np.zeros((graph.n_vertices, decomposition.n_parts), np.bool_)
-    for i in range(decomposition.n_parts):
-        near_part[halo_of(decomposition, i), i] = True
-    unseen = 0
+class CutEdges(NamedTuple):
+    """What halos hold of the edges between two parts, edges of anchors left aside.
+
+    Parameters
+    ----------
+    lost : (n_parts, n_parts) int64, symmetric
+        Edges between each two parts of which neither has the other's end in its halo; the diagonal is 0.
+    to_halo : (n_parts,) int64
+        Edges between the own vertices of each part and its halo.
+    """
+
+    lost: IntArray
+    to_halo: IntArray
+
+
+def cut_edges(decomposition: "Decomposition") -> CutEdges:
+    """Count which edges between the parts halos hold, and which nothing holds."""
+    graph, part, n_parts = decomposition.graph, decomposition.part, decomposition.n_parts
+    in_halo = np.zeros((graph.n_vertices, n_parts), np.bool_)
+    for i in range(n_parts):
+        in_halo[halo_of(decomposition, i), i] = True
+    lost, to_halo = np.zeros(n_parts * n_parts, np.int64), np.zeros(n_parts, np.int64)
     for first in range(0, graph.n_vertices, _ROWS):
         u = np.repeat(np.arange(graph.n_vertices)[first : first + _ROWS], graph.degrees[first : first + _ROWS])
         w = graph.indices[graph.indptr[first] : graph.indptr[min(first + _ROWS, graph.n_vertices)]]
-        lost = (part[u] != part[w]) & ~decomposition.is_anchor[u] & ~decomposition.is_anchor[w]
-        u, w = u[lost], w[lost]
-        unseen += int((~near_part[w, part[u]] & ~near_part[u, part[w]]).sum())
-    return unseen // 2
+        between = (part[u] != part[w]) & ~decomposition.is_anchor[u] & ~decomposition.is_anchor[w]
+        u, w = u[between], w[between]
+        here, there = part[u], part[w]
+        held = in_halo[w, here]
+        to_halo += np.bincount(here[held], minlength=n_parts)
+        unseen = ~held & ~in_halo[u, there]
+        pair = here[unseen].astype(np.int64) * n_parts + there[unseen]
+        lost += np.bincount(pair, minlength=n_parts * n_parts)
+    return CutEdges(lost.reshape(n_parts, n_parts), to_halo)
 
 
 # Vertices whose edges are looked at together.

@@ -73,8 +73,23 @@ class Subgraph:
 
     @property
     def n_vertices(self) -> int:
-        """Number of vertices, anchors included."""
+        """Number of vertices, all that a worker holds: own ones and anchors, and where it is lumped, halo and lumps."""
         return self.graph.n_vertices
+
+    @property
+    def n_anchors(self) -> int:
+        """How many of the vertices are anchors."""
+        return self.n_answers - self.n_own
+
+    @property
+    def n_halo(self) -> int:
+        """How many foreign vertices it holds one by one; none unless it is lumped."""
+        return 0 if self.lumps is None else self.lumps.n_halo
+
+    @property
+    def n_lumps(self) -> int:
+        """How many foreign lumps it holds; none unless it is lumped."""
+        return self.n_vertices - self.n_answers - self.n_halo
 
     @property
     def n_edges(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from parge.decompose.decomposition import EdgeCounts
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
@@ -60,8 +61,10 @@ class Findings:
         Name and settings of the technique.
     cut : (n_parts, n_parts) int64
         Edges between non-anchors, by part.
-    inside, anchored, lost : int
-        Edges within a part, edges of anchors, edges in no subgraph.
+    lost : (n_parts, n_parts) int64
+        Of those between two parts, the ones that neither of them holds.
+    edges : EdgeCounts
+        Where the edges of the graph are, each counted once.
     atlas : Atlas
         The pictures of the embedding.
     scores : mapping
@@ -74,9 +77,8 @@ class Findings:
     report: dict[str, Any]
     technique: dict[str, Any]
     cut: IntArray
-    inside: int
-    anchored: int
-    lost: int
+    lost: IntArray
+    edges: EdgeCounts
     atlas: Atlas
     scores: Mapping[str, Any] = field(default_factory=dict)
     versions: tuple[dict[str, str], ...] = ()
@@ -86,6 +88,16 @@ class Findings:
         """One entry a subgraph."""
         found: list[dict[str, Any]] = self.report["parts"]
         return found
+
+    @property
+    def rotates(self) -> bool:
+        """Whether there are several spaces, which anchors have to tie together: around a backbone there is one."""
+        return len(self.parts) > 1 and self.report["reconcile"]["reconciler"] != "backbone"
+
+    @property
+    def stay(self) -> float:
+        """Share of the edges between vertices that are no anchors whose ends are in one part."""
+        return int(np.trace(self.cut)) / max(1, int(np.triu(self.cut).sum()))
 
     @property
     def residuals(self) -> list[dict[str, Any]]:
@@ -113,17 +125,15 @@ def collect(
         reconciliation = reconcile_parts(run, ignore)
         report, maps = _numbers(run, reconciliation), reconciliation.maps
     else:
-        maps = _maps(run)
+        maps = _maps(run, report)
     sample = draw_sample(decomposition, run.local_vectors, maps)
-    n_inside = int(np.trace(decomposition.cut))
     return Findings(
         title=title,
         report=report,
         technique=_technique(run),
         cut=decomposition.cut,
-        inside=n_inside,
-        anchored=decomposition.graph.n_edges - n_inside - decomposition.n_lost,
-        lost=decomposition.n_lost,
+        lost=decomposition.lost,
+        edges=decomposition.edge_counts,
         atlas=_atlas(run, sample, labels, embedding, projection),
         scores=dict(scores or {}),
         versions=_versions(run),
@@ -137,12 +147,14 @@ def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
     return numbers
 
 
-def _maps(run: Run) -> tuple[Map, ...]:
-    """Return the maps alone: the residuals, which take as long again, are known already."""
+def _maps(run: Run, report: dict[str, Any]) -> tuple[Map, ...]:
+    """Return the maps alone, as they were used: the residuals, which take as long again, are known already."""
+    told = report["reconcile"]
+    name = "none" if told.get("gave_way") else str(told["reconciler"])
     n_anchors = run.decomposition.anchors.size
     with one_blas_thread():
         anchors = [vectors[len(vectors) - n_anchors :] for vectors in run.local_vectors]
-        return resolve(str(run.plan.reconcile)).maps(anchors)
+        return resolve(name).maps(anchors)
 
 
 def _technique(run: Run) -> dict[str, Any]:

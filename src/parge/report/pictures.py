@@ -21,8 +21,8 @@ _UNRELATED = 2**0.5
 
 
 def sizes(findings: Findings) -> Markup:
-    """Return each subgraph's vertices, own and anchors, against its capacity."""
-    anchors = findings.report["anchors"]
+    """Return each subgraph's vertices, its own and what it holds beside them, against its capacity."""
+    anchors, lumped = findings.report["anchors"], any(part["halo"] or part["lumps"] for part in findings.parts)
     largest = max(part["vertices"] for part in findings.parts)
     # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
     limit = max(1, largest, min(2 * largest, max(part["capacity"] for part in findings.parts)))
@@ -31,15 +31,12 @@ def sizes(findings: Findings) -> Markup:
             str(i),
             bar(
                 limit,
-                [
-                    Stretch(part["vertices"] - anchors, "own", f"{part['vertices'] - anchors:,} vertices of its own"),
-                    Stretch(anchors, "anchor", f"{anchors:,} anchors"),
-                ],
+                [Stretch(count, kind, f"{count:,} {words}") for count, kind, words in _held(part, anchors)],
                 [Mark(part["capacity"], "limit", f"capacity {part['capacity']:,} vertices")]
                 if part["capacity"] <= limit
                 else (),
             ),
-            f"{part['vertices'] - anchors:,}",
+            *(f"{count:,}" for count, *_ in _held(part, anchors)[: 4 if lumped else 2]),
             f"{part['vertices']:,}",
             f"{part['capacity']:,}",
             f"{part['vertices'] / max(1, part['capacity']):.0%}",
@@ -48,20 +45,38 @@ def sizes(findings: Findings) -> Markup:
         ]
         for i, part in enumerate(findings.parts)
     ]
-    columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("in all")]
-    columns += [Column("capacity"), Column("full"), Column("edges"), Column("kept")]
-    said = key(("own", "vertices of its own"), ("anchor", "anchors"), ("mark limit", "capacity"))
+    columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("anchors")]
+    columns += [Column("halo"), Column("lumps")] if lumped else []
+    columns += [Column("in all"), Column("capacity"), Column("full"), Column("edges"), Column("kept")]
+    around = [("halo", _HALO), ("lump", _LUMPS)] if lumped else []
+    said = key(("own", "vertices of its own"), ("anchor", "anchors"), *around, ("mark limit", "capacity"))
     return joined([said, table(columns, rows, caption="Vertices of each subgraph against its capacity")])
 
 
-def edges(findings: Findings) -> Markup:
-    """Return where the edges of the graph are: within parts, at anchors, or in no subgraph."""
-    total = max(1, findings.report["edges"])
-    kinds = [
-        ("own", findings.inside, "within a part"),
-        ("anchor", findings.anchored, "at an anchor, so in a subgraph"),
-        ("lost", findings.lost, "lost: in no subgraph"),
+_HALO, _LUMPS = "halo: near vertices of other parts", "lumps: the rest of the graph, merged"
+
+
+def _held(part: dict[str, Any], n_anchors: int) -> list[tuple[int, str, str]]:
+    """Return what a subgraph's vertices are: how many, their class in the style sheet, and words."""
+    return [
+        (part["own"], "own", "vertices of its own"),
+        (n_anchors, "anchor", "anchors"),
+        (part["halo"], "halo", "of other parts, its halo"),
+        (part["lumps"], "lump", "lumps"),
     ]
+
+
+def edges(findings: Findings) -> Markup:
+    """Return where the edges of the graph are: within parts, at anchors, in halos, or lost."""
+    total, counts = max(1, findings.report["edges"]), findings.edges
+    kinds = [
+        ("own", counts.inside, "within a part"),
+        ("anchor", counts.at_anchors, "at an anchor, so in a subgraph"),
+        ("halo", counts.in_halos, "between two parts, in a halo"),
+        ("lost", counts.lost, "lost: between two parts, held by neither"),
+    ]
+    if not counts.in_halos:
+        del kinds[2]
     drawn = bar(total, [Stretch(count, kind, f"{count:,} edges {words}") for kind, count, words in kinds])
     said = key(*((kind, f"{words}: {count:,} ({count / total:.1%})") for kind, count, words in kinds))
     return joined([tag("div", drawn, class_="wide"), said])
@@ -88,8 +103,8 @@ def anchors(findings: Findings) -> Markup:
 
 
 def cut_matrix(findings: Findings) -> Markup:
-    """Return the edges between each two parts as a shaded matrix; of very many parts, the worst pairs."""
-    n_parts, cut = len(findings.parts), findings.cut
+    """Return the edges lost between each two parts as a shaded matrix; of very many parts, the worst pairs."""
+    n_parts, cut = len(findings.parts), findings.lost + np.diag(np.diagonal(findings.cut))
     if n_parts > _WHOLE:
         return _worst_pairs(findings)
     most_inside = int(np.diagonal(cut).max(initial=0))
@@ -99,12 +114,12 @@ def cut_matrix(findings: Findings) -> Markup:
         tag("tr", tag("th", i, scope="row"), *(_cut_cell(cut, i, j, most_inside, most_between) for j in range(n_parts)))
         for i in range(n_parts)
     ]
-    caption = "Edges between the parts, anchors left aside; off the diagonal they are lost"
+    caption = "Edges inside the parts (diagonal) and lost between them; those of anchors and in halos left aside"
     inner = joined([tag("caption", caption), tag("thead", head), tag("tbody", *rows)])
     size = "heat" if n_parts <= _NUMBERED else "heat small"
     said = key(
         ("heat-inside", f"inside a part, up to {most_inside:,}"),
-        ("heat-between", f"between two parts, lost, up to {most_between:,}"),
+        ("heat-between", f"lost between two parts, up to {most_between:,}"),
     )
     framed = tag(
         "div", tag("table", inner, class_=size), class_="scroll", tabindex=0, role="region", aria_label=caption
@@ -116,15 +131,15 @@ def _cut_cell(cut: Any, i: int, j: int, most_inside: int, most_between: int) -> 
     count = int(cut[i, j])
     most, kind = (most_inside, "inside") if i == j else (most_between, "between")
     shade = round((_SHADES - 1) * count / most) if most else 0
-    where = f"inside part {i}" if i == j else f"between parts {i} and {j}, lost"
+    where = f"inside part {i}" if i == j else f"lost between parts {i} and {j}"
     text = _short(count) if len(cut) <= _NUMBERED else None
     return tag("td", text, class_=f"{kind} shade{shade}", title=f"{count:,} edges {where}")
 
 
 def _worst_pairs(findings: Findings) -> Markup:
-    cut = findings.cut
-    pairs = sorted(combinations(range(len(findings.parts)), 2), key=lambda pair: -int(cut[pair]))[:20]
-    rows = [[f"{i} and {j}", f"{int(cut[i, j]):,}", f"{cut[i, j] / max(1, findings.lost):.1%}"] for i, j in pairs]
+    lost, n_lost = findings.lost, max(1, findings.edges.lost)
+    pairs = sorted(combinations(range(len(findings.parts)), 2), key=lambda pair: -int(lost[pair]))[:20]
+    rows = [[f"{i} and {j}", f"{int(lost[i, j]):,}", f"{lost[i, j] / n_lost:.1%}"] for i, j in pairs]
     columns = [Column("parts", "text"), Column("edges lost"), Column("of all lost")]
     return table(columns, rows, caption=f"The pairs that lose most, of {len(findings.parts)} parts")
 

@@ -32,13 +32,12 @@ class Section:
 
 def sections(findings: Findings) -> list[Section]:
     """Return the sections that this run has something to say in."""
-    several = len(findings.parts) > 1
     makers: list[tuple[bool, Callable[[Findings], Section]]] = [
         (True, _glance),
         (True, _map),
         (True, _decomposition),
         (True, _workers),
-        (several and bool(findings.residuals), _reconciling),
+        (findings.rotates and bool(findings.residuals), _reconciling),
         (bool(findings.scores), _scores),
         (True, _plan),
     ]
@@ -76,14 +75,18 @@ def _glance(findings: Findings) -> Section:
     tiles = [_tile(f"{len(parts)}", "parts", f"of at most {max(part['vertices'] for part in parts):,} vertices")]
     if len(parts) > 1:
         tiles += [
-            _tile(f"{report['lost_edges']:.1%}", "edges lost", f"{findings.lost:,} edges are in no subgraph"),
+            _tile(
+                f"{report['lost_edges']:.1%}",
+                "edges lost",
+                f"{findings.edges.lost:,}, between two parts, held by neither",
+            ),
             _tile(
                 f"{report['anchors']:,}",
                 "anchors",
                 f"{report['anchors'] / max(1, report['dim']):.1f} times the {report['dim']} dimensions",
             ),
         ]
-    if len(parts) > 1 and residuals:
+    if findings.rotates and residuals:
         before, after = (fmean(residual[when] for residual in residuals) for when in ("before", "after"))
         tiles.append(_tile(f"{after:.2f}", "residual", f"after reconciling, mean; {before:.2f} before"))
     bound = largest.get("projected_bytes")
@@ -153,13 +156,15 @@ def _mixing(findings: Findings) -> Markup | None:
     if len(shares) < 2 or any(share is None for _, share in shares):
         return None
     said = ", ".join(f"{share:.0%} {title}" for title, share in shares)
-    inside = findings.inside / max(1, findings.inside + findings.lost)
     return tag(
         "p",
         f"Of the 10 sampled vertices nearest to a vertex, this share is of its own part: {said}. Of the edges between "
-        f"vertices that are no anchors, {inside:.0%} stay in their part.",
+        f"vertices that are no anchors, {findings.stay:.1%} stay in their part.",
         class_="words",
     )
+
+
+_OR_HALO = ", or in the halo of the other end's part (foreign vertices that its worker holds, too)"
 
 
 def _decomposition(findings: Findings) -> Section:
@@ -167,8 +172,9 @@ def _decomposition(findings: Findings) -> Section:
     words = "One worker holds the whole graph."
     if len(findings.parts) > 1:
         words = (
-            "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is seen by nobody, "
-            "unless one of its ends is an anchor: what is lost here, no reconciling brings back."
+            "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is lost unless one "
+            f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}: what is lost here, no reconciling "
+            "brings back."
         )
         parts += [
             tag("div", tag("h3", "From part to part"), pictures.cut_matrix(findings), class_="card"),
@@ -176,8 +182,7 @@ def _decomposition(findings: Findings) -> Section:
                 "div",
                 tag("h3", "Where the edges are"),
                 pictures.edges(findings),
-                tag("h3", "Anchors against dimensions"),
-                pictures.anchors(findings),
+                *([tag("h3", "Anchors against dimensions"), pictures.anchors(findings)] if findings.rotates else []),
                 class_="card",
             ),
         ]

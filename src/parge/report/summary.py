@@ -3,35 +3,54 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from parge.decompose.decomposition import Decomposition
+from parge.decompose.decomposition import Decomposition, EdgeCounts
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 
 
 @dataclass(frozen=True)
 class PartSummary:
-    """One subgraph: its size against its limits."""
+    """One subgraph: its size against its limits.
+
+    Parameters
+    ----------
+    vertices : int
+        All that its worker holds: `own` vertices, the anchors, and where it is lumped a `halo` and foreign `lumps`.
+    own, halo, lumps : int
+        Of those, the ones beside the anchors, of which every subgraph holds the same.
+    capacity : int
+        The most vertices it may hold.
+    edges : int
+        Edges that its worker holds; a lump's edges to one vertex are one.
+    projected_bytes : int
+        The most memory of its worker.
+    kept_edges : float
+        Share of the graph's edges at its own vertices that it holds as they are.
+    budget_bytes : int, optional
+        What its worker has.
+    """
 
     vertices: int
+    own: int
+    halo: int
+    lumps: int
     capacity: int
     edges: int
     projected_bytes: int
     kept_edges: float
     budget_bytes: int | None = None
-    surroundings: int = 0  # halo and foreign lumps, where subgraphs are lumped
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A decomposition in numbers; `lost_edges` is the share of edges that no subgraph sees."""
+    """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` the share of lost ones."""
 
     vertices: int
     edges: int
     dim: int
     technique: str
     anchors: int
+    edge_counts: EdgeCounts
     lost_edges: float
     parts: tuple[PartSummary, ...]
     warnings: tuple[str, ...]
@@ -43,8 +62,6 @@ class Summary:
         for part in out["parts"]:
             if part["budget_bytes"] is None:
                 del part["budget_bytes"]
-            if not part["surroundings"]:
-                del part["surroundings"]
         return out
 
 
@@ -58,22 +75,19 @@ def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprin
 
 def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
     """Count what each subgraph holds and needs, and say what deserves a warning."""
-    graph, cut = decomposition.graph, decomposition.cut
+    graph, budgets, kept = decomposition.graph, decomposition.budgets, decomposition.kept
     projected = decomposition.projected(footprint_of(technique, decomposition))
-    # Of the edges that touch a part's own vertices: those inside and to anchors are kept, those to other parts lost.
-    inside = np.diagonal(cut) + decomposition.to_anchors
-    touched = inside + cut.sum(axis=1) - np.diagonal(cut)
-    kept = inside / np.maximum(touched, 1)
-    budgets = decomposition.budgets
     parts = tuple(
         PartSummary(
             vertices=int(decomposition.held[i]),
+            own=int(decomposition.owned[i]),
+            halo=int(decomposition.halos[i]),
+            lumps=int(decomposition.lumps[i]),
             capacity=int(decomposition.capacities[i]),
             edges=int(decomposition.edges[i]),
             projected_bytes=int(projected[i]),
-            kept_edges=float(kept[i]) if touched[i] else 1.0,
+            kept_edges=float(kept[i]),
             budget_bytes=None if budgets is None else int(budgets[i]),
-            surroundings=int(decomposition.held[i] - decomposition.sizes[i]),
         )
         for i in range(decomposition.n_parts)
     )
@@ -83,6 +97,7 @@ def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
         dim=technique.dim,
         technique=technique.name,
         anchors=int(decomposition.anchors.size),
+        edge_counts=decomposition.edge_counts,
         lost_edges=decomposition.lost_edges,
         parts=parts,
         warnings=tuple(_warnings(decomposition, technique)),
@@ -109,7 +124,7 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
             f"{n_anchors:,} anchors fix the rotation between {dim}-dimensional spaces only just; "
             f"{2 * dim} or more are comfortable"
         )
-    empty = int((decomposition.sizes == n_anchors).sum())
+    empty = int((decomposition.owned == 0).sum())
     if empty:
         found.append(f"{empty} of {decomposition.n_parts} subgraphs hold no vertex of their own")
     n_loose, n_vertices = decomposition.unanchored
@@ -120,7 +135,7 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
         )
     if decomposition.lost_edges > 0.25:
         found.append(
-            f"{decomposition.lost_edges:.0%} of the edges are in no subgraph, and the embedding will miss what they "
-            "say; more anchors, fewer parts or larger capacities keep more"
+            f"{decomposition.lost_edges:.0%} of the edges are lost: they join two parts, and neither holds them; "
+            "more anchors, fewer parts or larger capacities keep more"
         )
     return found

@@ -81,7 +81,11 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
             raise MemoryError  # no result of a worker that kept its limit only by luck
         result = {
             "index": subgraph.index,
-            "vertices": subgraph.n_answers,
+            "vertices": subgraph.n_vertices,
+            "own": subgraph.n_own,
+            "anchors": subgraph.n_anchors,
+            "halo": subgraph.n_halo,
+            "lumps": subgraph.n_lumps,
             "edges": subgraph.n_edges,
             "dim": int(vectors.shape[1]),
             "seconds": time.perf_counter() - embedding_begun,

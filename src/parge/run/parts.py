@@ -136,7 +136,8 @@ def load_facts(folder: Path) -> dict[str, Any]:
 
 
 def _checked_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    whole, numbers = ("index", "vertices", "edges", "dim", "peak_bytes"), ("seconds", "total_seconds")
+    whole = ("index", "vertices", "own", "anchors", "halo", "lumps", "edges", "dim", "peak_bytes")
+    numbers = ("seconds", "total_seconds")
     right = (
         all(type(facts.get(name)) is int and facts[name] >= 0 for name in whole)
         and all(isinstance(facts.get(name), int | float) and 0 <= facts[name] < np.inf for name in numbers)
