@@ -8,7 +8,8 @@ import pytest
 import parge
 
 ROOT = Path(parge.__file__).parent
-BASE = {"kernels", "memory", "budget", "storage", "seeds", "errors", "typing", "registry", "ids", "rows", "events"}
+BASE = {"kernels", "memory", "budget", "tree", "storage", "seeds", "errors", "typing", "registry", "ids", "rows"}
+BASE |= {"events"}
 STAGES = {"decompose", "techniques", "reconcile", "evaluate"}
 
 # Who may import whom, by the first name under parge; who is not listed may import everything.

@@ -2,11 +2,13 @@
 
 import contextlib
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
 from parge.errors import InputError
+from parge.tree import looked_at
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
@@ -107,8 +109,8 @@ def current_limit() -> int | None:
 
 
 def over_limit() -> bool:
-    """Return whether this process has held more than its limit, pages of files counted."""
-    return _limit is not None and peak_bytes() > _limit
+    """Return whether this process, with all that it started, has held more than its limit, pages of files counted."""
+    return _limit is not None and tree_peak_bytes() > _limit
 
 
 def bytes_wanted(error: MemoryError) -> int:
@@ -126,6 +128,30 @@ def peak_bytes() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+_guarded: Callable[[], int] | None = None
+
+
+def guarded_by(measure: Callable[[], int] | None) -> None:
+    """Say who measures this process and all that it starts: the guard of a worker."""
+    global _guarded  # noqa: PLW0603  a process has one guard
+    _guarded = measure
+
+
+def tree_peak_bytes() -> int:
+    """Return the most memory that this process and all that it started have held, as far as somebody looks."""
+    return max(peak_bytes(), _guarded() if _guarded is not None else 0)
+
+
+@contextlib.contextmanager
+def measured_tree() -> Iterator[Callable[[], int]]:
+    """Yield what returns the peak so far of this process with all that it starts; without a guard we look ourselves."""
+    if _guarded is not None:
+        yield tree_peak_bytes
+        return
+    with looked_at() as peak:
+        yield lambda: max(peak_bytes(), peak())
 
 
 @dataclass(frozen=True)

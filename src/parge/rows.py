@@ -126,8 +126,13 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     return limits
 
 
+def machine_cores() -> int:
+    """Return how many cores the system lets this process use: for processes, each with threads of its own."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def usable_cores() -> int:
-    """Return how many cores this process may use; OMP_NUM_THREADS, where it is set, speaks for our threads, too."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores our threads may use; OMP_NUM_THREADS, where it is set, speaks for them, too."""
+    cores = machine_cores()
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores

@@ -40,10 +40,21 @@ def finish(folder: Path, *arguments: object, code: int = 0, **more: str) -> "sub
 
 
 def workers(parent: int) -> list[psutil.Process]:
-    """Return the worker processes of a coordinator."""
+    """Return the worker processes of a coordinator: each is the first child of its guard."""
+    found = []
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [child for child in psutil.Process(parent).children() if alive(child.pid)]
-    return []
+        for guard in psutil.Process(parent).children():
+            found += [child for child in guard.children()[:1] if alive(child.pid)]
+    return found
+
+
+def marked(mark: str) -> list[int]:
+    """Return the processes that are alive and have that word on their command line."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if mark in (process.info["cmdline"] or []) and alive(process.pid)
+    ]
 
 
 def alive(pid: int) -> bool:

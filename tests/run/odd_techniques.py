@@ -1,7 +1,7 @@
 """Techniques that are slow, fail or lie, as a module that test processes import from their own folder."""
 
 SOURCE = '''
-import os, time
+import os, subprocess, sys, time
 from dataclasses import dataclass
 from typing import ClassVar
 import numpy as np
@@ -15,6 +15,31 @@ def quick(csr, rng):
 
 def slow(csr, rng):
     time.sleep(float(os.environ.get("NAP", "30")))
+    return quick(csr, rng)
+
+
+def breeds(csr, rng):
+    """Start a process that leaves for another session, and one that stays; then answer, fail or sleep."""
+    sleeper = "import os, sys, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); time.sleep(600)"
+    subprocess.run([sys.executable, "-c", sleeper, os.environ["MARK"]], stdin=subprocess.DEVNULL)
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", os.environ["MARK"]])
+    if os.environ["THEN"] == "fail":
+        raise ZeroDivisionError("this subgraph is not liked")
+    time.sleep(600 if os.environ["THEN"] == "sleep" else 0)
+    return quick(csr, rng)
+
+
+def forks(csr, rng):
+    """Have four forked children hold 100 MB each."""
+    children = []
+    for _ in range(4):
+        if (child := os.fork()) == 0:
+            held = np.ones(100_000_000, np.uint8)
+            time.sleep(4)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
     return quick(csr, rng)
 
 

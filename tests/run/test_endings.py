@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 import shlex
 import signal
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.run.commands import alive, finish, start, wait_for, workers
+from tests.run.commands import alive, finish, marked, start, wait_for, workers
 from tests.run.odd_techniques import SOURCE
 
 from parge.cli.ending import resumable
@@ -19,6 +20,7 @@ from parge.graph.generate import planted
 from parge.graph.write import write
 from parge.run.status import PartStatus, status
 from parge.runs import open_planned
+from parge.tree import LINUX
 
 PLAN = ["--parts", 3, "--anchors", 10, "--workers", 2, "--partitioner", "random"]
 
@@ -74,6 +76,35 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     finish(place, *shlex.split(words[1]), NAP="0")
     assert (place / "v.npy").read_bytes() == reference
     assert not (place / "v.npy.run").exists()
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux hands orphans to an ancestor of theirs")
+@pytest.mark.parametrize("how", ["end", "fail", signal.SIGINT, signal.SIGKILL])
+def test_nothing_that_a_technique_started_is_left_however_the_run_ends(place: Path, how: str | signal.Signals) -> None:
+    mark = secrets.token_hex(8)
+    then = how if isinstance(how, str) else "sleep"
+    line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:breeds", *PLAN]
+    running = start(place, *line, MARK=mark, THEN=then)
+    if not isinstance(how, str):
+        wait_for(lambda: len(marked(mark)) == 4)
+        running.send_signal(how)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == {"end": 0, "fail": 1, signal.SIGINT: 130, signal.SIGKILL: -9}[how], said
+    wait_for(lambda: not marked(mark), 20 if how == signal.SIGKILL else 0.1)
+
+
+@pytest.mark.skipif(not LINUX, reason="elsewhere shared pages cannot be told from own ones")
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_children_of_a_technique_count_in_every_peak_and_under_every_cap(place: Path, engine: str) -> None:
+    finish(place, "decompose", "g.txt", "--run-dir", "run", "--technique", "odd:forks", *PLAN)
+    line = ["embed-part", "run/parts/001", "--technique", "odd:forks", "--json"]
+    cap = ["--memory", "10GB"] if engine == "processes" else []
+    assert json.loads(finish(place, *line, *cap).stdout)["peak_bytes"] > 400_000_000
+    failed = finish(place, *line, "--memory", "350MB", code=1)
+    assert re.search(r"subgraph 1 needed \S+ MB or more in \d processes, had 350 MB; give", failed.stderr)
+    whole = ["--technique", "odd:forks", "--parts", 1, "--engine", engine, "--json"]
+    report = json.loads(finish(place, "embed", "g.txt", "-o", "v.npy", *whole).stdout)
+    assert report["parts"][0]["peak_bytes"] > 400_000_000
 
 
 def test_handlers_of_signals_are_put_back() -> None:

@@ -3,17 +3,21 @@
 import contextlib
 import os
 import pickle
+import secrets
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import psutil
 
 from parge.engine.base import Task
+from parge.engine.cgroup import Group
 from parge.engine.failures import End
-from parge.memory import process_peak_bytes
+from parge.tree import Seen, kill_all
 
 # Threads of the numerical libraries in a worker: parallelism comes from subgraphs.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -21,42 +25,60 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_
 # Of what a worker prints, only the end is kept: days of a progress bar must fill neither memory nor disk.
 _LAST_WORDS = 2000
 
+# In the environment of a worker and of all that it starts: how to find them should their guard be killed.
+MARK = "PARGE_WORKER"
+
+# Time for a guard to end its worker and all that it started.
+_END_SECONDS = 15.0
+
 
 class Child:
-    """A worker process and what has been heard from it.
+    """A worker process, its guard (`parge.engine.guard`), and what has been heard from both.
 
-    It runs in a session of its own, so that Ctrl-C reaches the parent alone and everything it starts can be
-    ended with it.
+    They run in a session of their own, so that Ctrl-C reaches the parent alone. `process` is the guard, which measures
+    the worker with all that it starts, ends them, and then ends as the worker did.
     """
 
     def __init__(self, task: Task, threads: int) -> None:
         self.task = task
-        self.peak = 0
+        self.seen = Seen()
         self.answer: tuple[str, Any] | None = None
         self.progress: list[float] = []
         self._heard = bytearray()
         self._printed = bytearray()
-        self.words, writing = os.pipe()
-        self.prints, printing = os.pipe()
+        self._told = bytearray()
+        self._mark = secrets.token_hex(16)
+        self._group: Group | None = None
+        self._is_clean = False
+        (self.words, writing), (self.prints, printing), (self.sight, telling) = os.pipe(), os.pipe(), os.pipe()
+        numbers = (writing, telling, os.getpid(), task.limit_bytes or 0)
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "parge.engine.worker", str(writing), str(os.getpid())],
+                [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, numbers)],
                 stdin=subprocess.PIPE,
                 stdout=printing,
                 stderr=printing,
-                pass_fds=(writing,),
+                pass_fds=(writing, telling),
                 start_new_session=True,
-                env=_environment(threads),
+                env=_environment(threads) | {MARK: self._mark},
             )
         except BaseException:
-            os.close(self.words)
-            os.close(self.prints)
+            self._close()
             raise
         finally:
-            os.close(writing)
-            os.close(printing)
-        os.set_blocking(self.words, False)
-        os.set_blocking(self.prints, False)
+            for end in (writing, printing, telling):
+                os.close(end)
+        for pipe in self.pipes:
+            os.set_blocking(pipe, False)
+
+    @property
+    def pipes(self) -> tuple[int, int, int]:
+        """What to listen to: its words, what it prints, and what its guard tells."""
+        return self.words, self.prints, self.sight
+
+    def _close(self) -> None:
+        for pipe in self.pipes:
+            os.close(pipe)
 
     def send(self) -> None:
         """Hand the task over."""
@@ -68,7 +90,7 @@ class Child:
             self.process.stdin.flush()  # and stays open: its end tells the worker that we are gone
 
     def hear(self) -> None:
-        """Take in what has been said: frames of a length and a pickled (kind, value); and what was printed."""
+        """Take in what has been said: frames of a length and a pickled (kind, value); what was printed; and seen."""
         self._printed += _available(self.prints)
         del self._printed[:-_LAST_WORDS]
         self._heard += _available(self.words)
@@ -79,6 +101,11 @@ class Child:
             frame = bytes(self._heard[8 : 8 + length])
             del self._heard[: 8 + length]
             self._understand(frame)
+        self._told += _available(self.sight)
+        *lines, rest = self._told.split(b"\n")
+        self._told = rest
+        for line in lines:
+            self._understand_guard(line.decode())
 
     def _understand(self, frame: bytes) -> None:
         kind, value = pickle.loads(frame)  # our own child's words, from a private pipe
@@ -87,43 +114,63 @@ class Child:
         elif self.answer is None:
             self.answer = (kind, _rebuilt(value) if kind == "error" else value)
 
-    def look(self) -> None:
-        """Measure its memory; over the limit it is ended."""
-        self.peak = max(self.peak, process_peak_bytes(self.process.pid))
-        limit = self.task.limit_bytes
-        if limit is not None and self.peak > limit and self.answer is None:
-            self.answer = ("over", self.peak)
-            self.kill()
+    def _understand_guard(self, line: str) -> None:
+        kind, _, value = line.partition(" ")
+        if kind in ("peak", "over"):
+            seen = Seen(*map(int, value.split()))
+            self.seen = max(self.seen, seen, key=lambda each: each.bytes)
+            if kind == "over" and self.answer is None:
+                self.answer = ("over", seen.bytes)
+        elif kind == "group":
+            self._group = Group(Path(value))
+        elif kind == "clean":
+            self._is_clean = True
 
     def has_ended(self) -> bool:
-        """Return whether the process is over; it is not reaped yet, so that its number is still its own."""
-        if self.process.returncode is not None:
-            return True
-        state = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        return state is not None
+        """Return whether the worker and its guard are over."""
+        return self.process.poll() is not None
 
     def kill(self) -> None:
-        """End the process and all that it has started."""
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.kill()
+        """Ask the guard to end the worker and all that it has started."""
+        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped would not hear
+            self.process.send_signal(number)
 
     def reap(self) -> End:
-        """Wait until the process is gone, end what it left behind, and return how it ended."""
-        if not self.has_ended():
-            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """Wait until nothing is left of the worker, and return how it ended."""
+        try:
+            self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.hear()
-        self.process.wait()
+        if not self._is_clean:
+            self._sweep()
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
-        os.close(self.words)
-        os.close(self.prints)
+        self._close()
         words = self._printed.decode(errors="replace").strip()
-        return End(self.answer, self.process.returncode, self.peak, words)
+        return End(self.answer, self.process.returncode, self.seen.bytes, words, self.seen.processes)
+
+    def _sweep(self) -> None:
+        """End what a guard that was killed could not: all that bear our mark, or are in the control group."""
+        if self._group is not None:
+            self._group.kill()
+        end = time.monotonic() + _END_SECONDS
+        while time.monotonic() < end and kill_all(_marked(self._mark)):
+            time.sleep(0.01)
+        if self._group is not None:
+            self._group.remove()
+
+
+def _marked(mark: str) -> list[int]:
+    """Return the processes with that mark in their environment, as far as we may read it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
 
 
 def _available(pipe: int) -> bytes:

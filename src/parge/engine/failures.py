@@ -36,15 +36,18 @@ class End:
     returncode : int
         As `subprocess` has it: minus the signal that ended it, or its exit code.
     peak : int
-        The most memory it was seen to hold, in bytes.
+        The most memory that it and all it started were seen to hold, in bytes.
     last_words : str
         The end of what it printed.
+    processes : int
+        How many processes held that memory.
     """
 
     answer: tuple[str, Any] | None
     returncode: int
     peak: int
     last_words: str = ""
+    processes: int = 1
 
     @property
     def done(self) -> bool:
@@ -75,7 +78,7 @@ class End:
             failure = as_failure(error) if isinstance(error, BaseException) else WorkerError(str(error))
             return with_place(failure, f"in the worker of {task.label}", trace)
         if kind == "over":
-            return WorkerError(_over(task, max(value, self.peak)))
+            return WorkerError(_over(task, max(value, self.peak), self.processes))
         if task.limit_bytes is not None and _NO_MEMORY.search(self.last_words):
             return WorkerError(f"{_over(task, max(task.limit_bytes, self.peak))}{self._said()}")
         return WorkerError(f"{self._ending(task)}{self._said()}")
@@ -110,9 +113,10 @@ def with_place(failure: BaseException, place: str, trace: str) -> BaseException:
     return failure
 
 
-def _over(task: Task, needed: int) -> str:
+def _over(task: Task, needed: int, processes: int = 1) -> str:
     shown = format_bytes(needed)
     shown = f"over {shown}" if shown == _limit(task) else f"{shown} or more"
+    shown += f" in {processes} processes" if processes > 1 else ""
     projected = f" (projected: at most {format_bytes(task.projected_bytes)})" if task.projected_bytes else ""
     return (
         f"{task.label} needed {shown}, had {_limit(task)}{projected}; give that worker more memory, or plan smaller "

@@ -1,6 +1,5 @@
 """A fresh process for every task, its memory capped by the operating system; one that dies takes nobody with it."""
 
-import os
 import selectors
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,10 @@ import psutil
 from parge.engine.base import Engine, Task, Watch, raise_first, settle
 from parge.engine.child import Child
 from parge.engine.failures import End, WorkerError
+from parge.rows import machine_cores
+from parge.tree import POLL_SECONDS
 
 __all__ = ["Processes", "WorkerError"]
-
-_POLL_SECONDS = 0.05
 
 # Share of the free memory that running tasks may be projected to use together.
 _FREE_SHARE = 0.9
@@ -43,7 +42,7 @@ class Processes(Engine):
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result as it finishes; failures are raised after the last task."""
-        pool = _Pool(self.workers or len(os.sched_getaffinity(0)), self.threads, watch)
+        pool = _Pool(self.workers or machine_cores(), self.threads, watch)
         failures: list[BaseException] = []
         try:
             for task, end in pool.run(tasks):
@@ -95,27 +94,25 @@ class _Pool:
         self.attempts[task.key] += 1
         child = Child(task, self.threads)
         self.alive.append(child)
-        for pipe in (child.words, child.prints):
+        for pipe in child.pipes:
             self.selector.register(pipe, selectors.EVENT_READ, child)
         self.watch(task, 0.0)
         child.send()
 
     def _ended(self) -> list[tuple[Task, End]]:
         """Listen for a moment; return the tasks whose workers have ended, and how."""
-        for key, _ in self.selector.select(_POLL_SECONDS):
+        for key, _ in self.selector.select(POLL_SECONDS):
             key.data.hear()
         ended = []
         for child in list(self.alive):
-            child.look()
-            over = child.has_ended()
-            if over:
+            if child.has_ended():
                 ended.append((child.task, self._reap(child)))
             while child.progress:
                 self.watch(child.task, child.progress.pop(0))
         return ended
 
     def _reap(self, child: Child) -> End:
-        for pipe in (child.words, child.prints):
+        for pipe in child.pipes:
             self.selector.unregister(pipe)
         self.alive.remove(child)
         return child.reap()

@@ -33,7 +33,7 @@ from parge.memory import current_limit, format_bytes, limit_memory, private_byte
 # Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
 ATTENDANT_BYTES = 100_000_000
 
-_POLL_SECONDS = 0.05  # how often a worker is looked at, on its node
+_POLL_SECONDS = 0.05  # how often a worker is listened to, on its node
 _WAIT_SECONDS = 0.25  # how long to wait for news of any of them, here
 _NODES_SECONDS = 1.0  # how often to ask who is in the cluster
 # A node that does not answer for that long is not used; as long again four times where none does (on a machine with
@@ -351,12 +351,11 @@ def attend(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str
         try:
             child.send()
             with selectors.DefaultSelector() as selector:
-                for pipe in (child.words, child.prints):
+                for pipe in child.pipes:
                     selector.register(pipe, selectors.EVENT_READ)
                 while not child.has_ended():
                     selector.select(_POLL_SECONDS)
                     child.hear()
-                    child.look()
                     while child.progress:
                         yield "share", child.progress.pop(0)
         finally:

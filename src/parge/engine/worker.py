@@ -1,4 +1,4 @@
-"""What a worker process runs: one task, read from standard input, answered on a pipe of its own."""
+"""What a worker process does: one task, read from standard input, answered on a pipe of its own."""
 
 import contextlib
 import os
@@ -8,16 +8,21 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 _PROGRESS_SECONDS = 0.2
 
 
-def main() -> None:
-    """Run the task that the parent sends; the parent is told of progress, and of the result or the error."""
-    pipe, parent = int(sys.argv[1]), int(sys.argv[2])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    _die_with(parent)
+def work(pipe: int, guard: int, tree_peak: Callable[[], int]) -> NoReturn:
+    """Run the task that comes in; who sent it is told of progress, and of the result or the error.
+
+    `guard` is the process that watches this one (`parge.engine.guard`), and `tree_peak` returns what it has measured.
+    """
+    from parge.memory import guarded_by
+
+    _die_with(guard)
+    guarded_by(tree_peak)
     length = int.from_bytes(sys.stdin.buffer.read(8), "little")
     payload = sys.stdin.buffer.read(length)
     if len(payload) < length:
@@ -29,17 +34,17 @@ def main() -> None:
 
 def _answer(payload: bytes, pipe: int) -> bytes:
     """Return what to tell the parent: the pickled result, or what went wrong."""
-    from parge.memory import bytes_wanted, limit_memory, over_limit, peak_bytes
+    from parge.memory import bytes_wanted, limit_memory, over_limit, tree_peak_bytes
 
     try:
         function, argument, limit = pickle.loads(payload)  # from our parent, never from a file
         limit_memory(limit)  # its own, and not that which the parent may have set for itself
         result = function(argument, _Teller(pipe))
-        return _frame("over", peak_bytes()) if over_limit() else _frame("done", result)
+        return _frame("over", tree_peak_bytes()) if over_limit() else _frame("done", result)
     except MemoryError as error:
         wanted = bytes_wanted(error)
         limit_memory(None)  # the report itself needs a little
-        return _frame("over", max(wanted, peak_bytes()))
+        return _frame("over", max(wanted, tree_peak_bytes()))
     except BaseException as error:  # noqa: BLE001  whatever a task raises goes home
         return _frame("error", (_pickled(error), f"{type(error).__name__}: {error}", traceback.format_exc()))
 
@@ -91,7 +96,3 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)  # it died before we asked
-
-
-if __name__ == "__main__":
-    main()

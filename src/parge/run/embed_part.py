@@ -12,7 +12,7 @@ import numpy as np
 
 import parge
 from parge.errors import InputError
-from parge.memory import over_limit, peak_bytes, reset_peak
+from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
 from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held
@@ -70,7 +70,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
     """
     reset_peak()
     begun = time.perf_counter()
-    with parts.at_work(job.folder) as lock:
+    with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
         parts.forget_failure(job.folder)
         subgraph, facts = parts.load_subgraph(job.folder)
         technique = _technique(job, facts)

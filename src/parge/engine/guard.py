@@ -1,0 +1,169 @@
+"""Guard: a small process between a worker and the process that wants its answer.
+
+It starts the worker, measures it and all that it starts, and ends them: when they hold more than the worker's limit,
+when the worker has ended, when it is asked to (SIGTERM), and when its own parent is gone, however that one died. On
+Linux it inherits every orphan below it, so that nobody gets away by another session or a second fork.
+"""
+
+import contextlib
+import mmap
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from typing import Any
+
+from parge.engine.cgroup import Group
+from parge.tree import LINUX, Tree, adopt_orphans, kill_all
+
+_END_SECONDS = 10.0
+_END_PAUSE = 0.005
+
+# Peaks are told of when they have grown by that much.
+_TELL_GROWTH = 1.01
+
+
+def main() -> None:
+    """Fork: the child becomes the worker, this process its guard."""
+    words, sight, parent, limit = map(int, sys.argv[1:5])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    ready, waking = os.pipe()
+    for end in (ready, waking, sight):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    adopt_orphans()
+    peak = mmap.mmap(-1, mmap.PAGESIZE)  # shared with the worker
+    group = Group.make(limit) if limit and LINUX else None
+    me, worker = os.getpid(), os.fork()
+    if worker == 0:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        for end in (ready, waking, sight):
+            os.close(end)
+        os.setpgid(0, 0)
+        if group is not None:
+            group.enter()
+        from parge.engine.worker import work
+
+        work(words, me, lambda: int(struct.unpack_from("q", peak)[0]))
+    _forget_input()
+    guard = _Guard(worker, parent, limit or None, sight, peak, group)
+    try:
+        status = guard.watch(ready, asked)
+    finally:
+        guard.end()
+    _leave_as(status)
+
+
+class _Guard:
+    """A worker that is watched."""
+
+    def __init__(
+        self, worker: int, parent: int, limit: int | None, sight: int, peak: mmap.mmap, group: Group | None
+    ) -> None:
+        self.worker, self.parent, self.sight, self.peak, self.group = worker, parent, sight, peak, group
+        self.tree = Tree(worker, reaper=os.getpid() if LINUX else None, limit=limit)
+        self.status: int | None = None
+        self.told = 0
+        if group is not None:
+            self._tell("group", group.path)
+
+    def watch(self, ready: int, asked: list[int]) -> int:
+        """Look at the worker until it is over; return its wait status, or a signal that ended it."""
+        while True:
+            self._reap()
+            if self.status is not None:
+                return self.status
+            if asked or os.getppid() != self.parent:
+                return signal.SIGTERM
+            self.look()
+            if self.tree.is_over:
+                self._over()
+                return signal.SIGKILL
+            select.select([ready], [], [], self.tree.pause)
+            with contextlib.suppress(BlockingIOError):
+                os.read(ready, 4096)
+
+    def look(self) -> None:
+        """Measure the tree, and tell the worker and the parent."""
+        seen = self.tree.look()
+        struct.pack_into("q", self.peak, 0, seen.bytes)
+        if seen.bytes > self.told * _TELL_GROWTH:
+            self.told = seen.bytes
+            self._tell("peak", seen.bytes, seen.processes)
+
+    def _over(self) -> None:
+        seen = self.tree.seen
+        self._tell("over", seen.bytes, seen.processes)
+
+    def _reap(self) -> bool:
+        """Bury who has ended; return whether anybody is left."""
+        try:
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self.worker:
+                    self.status = status
+                    self._last_look(usage)
+        except ChildProcessError:
+            return False
+
+    def _last_look(self, usage: Any) -> None:
+        """Tell what the worker has held up to its end, which may have come between two looks."""
+        if self.group is not None and self.group.was_full():
+            self._over()
+        held = usage.ru_maxrss * (1024 if LINUX else 1)
+        if held > self.told:
+            self.told = held
+            self._tell("peak", held, 1)
+
+    def end(self) -> None:
+        """End all that is left; say so to the parent when nothing is."""
+        until = time.monotonic() + _END_SECONDS
+        if self.group is not None:
+            self.group.kill()
+        while time.monotonic() < until:
+            left = self.tree.kill()
+            if self.status is None:
+                kill_all([self.worker])
+            if not self._reap() and not left:
+                self._tell("clean")
+                break
+            time.sleep(_END_PAUSE)
+        if self.group is not None:
+            self.group.remove()
+
+    def _tell(self, *words: object) -> None:
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            os.write(self.sight, f"{' '.join(map(str, words))}\n".encode())
+
+
+def _forget_input() -> None:
+    """Leave the task to the worker alone: whoever writes it learns of the worker's death."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def _leave_as(status: int) -> None:
+    """End as the worker did."""
+    import resource
+
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one such file is enough
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(max(code, 0))
+
+
+if __name__ == "__main__":
+    main()
