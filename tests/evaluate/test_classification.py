@@ -143,7 +143,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], me
 def test_json_is_that_of_the_contract() -> None:
     embedding, labels = planted()
     found = json.loads(json.dumps(classify(embedding, Labels.of(labels), train_ratio=0.3, repeats=3).to_json()))
-    assert list(found) == ["micro_f1", "macro_f1", "protocol", "train_ratio", "repeats"]
+    assert list(found) == ["micro_f1", "macro_f1", "protocol", "train_ratio", "repeats", "classes", "labelled"]
     assert list(found["micro_f1"]) == ["mean", "sd"]
     assert (found["protocol"], found["train_ratio"], found["repeats"]) == ("known-count", 0.3, 3)
     assert classify(embedding, labels, standardise=True, repeats=1).to_json()["standardised"] is True

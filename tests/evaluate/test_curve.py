@@ -27,7 +27,7 @@ def test_every_point_is_a_classification() -> None:
     ]
     assert list(found.points) == each
     assert found.to_json() == {"curve": [point.to_json() for point in each]}
-    assert "(threshold, 4 shuffles, features standardised)" in str(found)
+    assert "labelled vertices; threshold, 4 shuffles, features standardised)" in str(found)
 
 
 def test_the_usual_ratios_are_the_literatures_and_more_training_helps() -> None:
@@ -54,7 +54,7 @@ def test_the_command_takes_one_ratio_or_several(files: list[str], capsys: pytest
     line = ["evaluate", "classify", *files, "--repeats", "3", "--jobs", "1"]
     assert run([*line, "--json"]) == 0
     one = json.loads(capsys.readouterr().out)
-    assert list(one) == ["micro_f1", "macro_f1", "protocol", "train_ratio", "repeats"]
+    assert list(one) == ["micro_f1", "macro_f1", "protocol", "train_ratio", "repeats", "classes", "labelled"]
     assert run([*line, "--train-ratio", "0.1,0.5", "--json"]) == 0
     several = json.loads(capsys.readouterr().out)["curve"]
     assert [point["train_ratio"] for point in several] == [0.1, 0.5]
@@ -67,3 +67,29 @@ def test_the_command_takes_one_ratio_or_several(files: list[str], capsys: pytest
 def test_shares_out_of_range_are_refused(files: list[str], ratio: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", "classify", *files, "--train-ratio", ratio]) == 2
     assert "--train-ratio" in capsys.readouterr().err
+
+
+def test_a_constant_column_changes_no_score(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every column was taken as a label, so that a constant one was right for every vertex and raised the score."""
+    line = ["evaluate", "classify", files[0], "--repeats", "3", "--jobs", "1", "--json"]
+    pairs = [row.split() for row in Path(files[1]).read_text().splitlines()]
+    assert {len(row) for row in pairs} == {2}
+    assert run([*line, files[1]]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert (expected["classes"], expected["labelled"]) == (len({label for _, label in pairs}), len(pairs))
+    table = tmp_path / "table.csv"
+    table.write_text("id,subject,year\n" + "".join(f"{vertex},{label},1999\n" for vertex, label in pairs))
+    assert run([*line, str(table)]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == expected
+    assert "year" in said.err
+    plain = tmp_path / "plain.txt"
+    plain.write_text("".join(f"{vertex} {label} 1999\n" for vertex, label in pairs))
+    assert run([*line, str(plain)]) == 2
+    assert "--label-column 2" in capsys.readouterr().err
+    assert run([*line, str(plain), "--label-column", "2"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert run([*line, str(plain), "--label-column", "all"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == expected["classes"] + 1

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from parge.embedding import Embedding
@@ -57,7 +59,6 @@ def test_files_without_labels_are_refused(tmp_path: Path, content: bytes) -> Non
             {"New York": {"big city", "old"}, "Paris, Texas": {"small"}},
         ),
         ("l.csv", "id,label,age\nann,red,7\nbob,blue,8\n", {"ann": {"red"}, "bob": {"blue"}}),
-        ("l.csv", "Node,Label1,Label2\nann,red,blue\nbob,blue,\n", {"ann": {"red", "blue"}, "bob": {"blue"}}),
         ("l.csv", "user,team\n1,red\n2,blue\n", {1: {"red"}, 2: {"blue"}}),
         ("l.csv", "1,5,6\n2,5\n", {1: {5, 6}, 2: {5}}),
         ("l.csv", "1 5 6\n2 5\n", {1: {5, 6}, 2: {5}}),
@@ -71,6 +72,115 @@ def test_tables_keep_blanks_and_commas(
     assert as_dict(read_labels(tmp_path / name)) == expected
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
     assert as_dict(read_labels(tmp_path / f"{name}.gz")) == expected
+
+
+CORA = "id,subject,year\nann,nets,1999\nbob,rules,1999\ncy,nets,1999\n"
+ONE = {"ann": {"nets"}, "bob": {"rules"}, "cy": {"nets"}}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".parquet"])
+def test_one_column_of_a_table_is_the_label(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"labels{suffix}"
+    if suffix == ".parquet":
+        columns = zip(*(line.split(",") for line in CORA.splitlines()), strict=True)
+        pq.write_table(pa.table({name: values for name, *values in columns}), path)
+    else:
+        path.write_text(CORA.replace(",", {".tsv": "\t", ".txt": " "}.get(suffix, ",")))
+    found = read_labels(path)
+    assert as_dict(found) == ONE
+    assert any("'year'" in notice for notice in found.notices)
+    assert as_dict(read_labels(path, label_column="subject")) == ONE
+    assert as_dict(read_labels(path, label_column="2", id_column="1")) == ONE
+    assert {*map(str, as_dict(read_labels(path, label_column="subject,year"))["ann"])} == {"nets", "1999"}
+    assert {*map(str, as_dict(read_labels(path, label_column="all"))["ann"])} == {"nets", "1999"}
+    with pytest.raises(InputError, match="'id', 'subject', 'year'"):
+        read_labels(path, label_column="sujbect")
+
+
+@pytest.mark.parametrize("mark", [" ", "\t", ","])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ""])
+def test_lines_with_as_many_fields_each_are_refused_until_asked(tmp_path: Path, mark: str, suffix: str) -> None:
+    path = tmp_path / f"labels{suffix}"
+    path.write_text("0 3 1999\n1 4 1999\n2 4 1999\n".replace(" ", mark))
+    with pytest.raises(InputError, match=r"--label-column 2 .*--label-column all"):
+        read_labels(path)
+    assert as_dict(read_labels(path, label_column="2")) == {0: {3}, 1: {4}, 2: {4}}
+    assert as_dict(read_labels(path, label_column="all")) == {0: {3, 1999}, 1: {4, 1999}, 2: {4, 1999}}
+
+
+def test_tables_whose_label_nobody_can_tell_are_refused_with_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("Node,Label1,Label2\nann,red,blue\nbob,blue,\n")
+    with pytest.raises(InputError, match=r"'Label1', 'Label2'.*--label-column Label1"):
+        read_labels(path)
+    assert as_dict(read_labels(path, label_column="Label1, Label2")) == {"ann": {"red", "blue"}, "bob": {"blue"}}
+    path.write_text("id,colour,year\nann,red,7\nbob,blue,8\n")
+    with pytest.raises(InputError, match="'colour', 'year'"):
+        read_labels(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("id,subject\nann,red\nbob,blue\n", {"ann": {"red"}, "bob": {"blue"}}),
+        ("paper,topic\nann,red\nbob,blue\n", {"ann": {"red"}, "bob": {"blue"}}),
+        ("subject,id\nred,ann\nblue,bob\n", {"ann": {"red"}, "bob": {"blue"}}),
+        # Without a usual name, over strings: an id like the others.
+        ("cy,green\nann,red\nbob,blue\n", {"cy": {"green"}, "ann": {"red"}, "bob": {"blue"}}),
+        # A name in use that is a label below.
+        ("cy,group\nann,red\nbob,group\n", {"cy": {"group"}, "ann": {"red"}, "bob": {"group"}}),
+        ("id,red\nid,blue\nann,red\n", {"id": {"red", "blue"}, "ann": {"red"}}),
+    ],
+)
+@pytest.mark.parametrize("name", ["l.csv", "l.txt"])
+def test_headers_are_told_from_labels(
+    tmp_path: Path, text: str, expected: dict[object, set[object]], name: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    if text.startswith("subject"):
+        assert as_dict(read_labels(tmp_path / name, id_column="id")) == expected
+    else:
+        assert as_dict(read_labels(tmp_path / name)) == expected
+
+
+def test_a_first_line_over_known_vertices_names_columns(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("person,colour\nann,red\nbob,blue\n")
+    known = np.array(["ann", "bob", "cy"], np.dtypes.StringDType())
+    assert as_dict(read_labels(path)) == {"person": {"colour"}, "ann": {"red"}, "bob": {"blue"}}
+    found = read_labels(path, known=known)
+    assert as_dict(found) == {"ann": {"red"}, "bob": {"blue"}}
+    assert "person colour" in found.notices[0]
+    assert as_dict(read_labels(path, header=True)) == {"ann": {"red"}, "bob": {"blue"}}
+    assert len(read_labels(path, header=False, known=known)) == 3
+    path.write_text("person,colour\nann,red\nbob,blue\nnobody,blue\n")
+    assert len(read_labels(path, known=known)) == 4
+
+
+def test_a_line_wider_than_the_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "l.txt"
+    path.write_text("id,subject\nann,neural nets\nbob,rules\n")
+    with pytest.raises(InputError, match=r"2 columns.* 3 fields.*\.csv"):
+        read_labels(path)
+    path.rename(tmp_path / "l.csv")
+    assert as_dict(read_labels(tmp_path / "l.csv")) == {"ann": {"neural nets"}, "bob": {"rules"}}
+
+
+def test_parquet_of_lists_categories_and_missing_values(tmp_path: Path) -> None:
+    path = tmp_path / "l.parquet"
+    lists = pa.array([["a", "b"], [], None, ["b", None]], pa.list_(pa.string()))
+    pq.write_table(pa.table({"node": [5, 6, 7, 8], "labels": lists}), path)
+    assert as_dict(read_labels(path)) == {5: {"a", "b"}, 8: {"b"}}
+    pq.write_table(pa.table({"x": ["p", "q", "r"], "y": pa.array([1.0, None, 2.0])}), path)
+    assert as_dict(read_labels(path)) == {"p": {1}, "r": {2}}
+    pq.write_table(pa.table({"x": ["p", "q"], "y": pa.array(["s", "t"]).dictionary_encode()}), path)
+    assert as_dict(read_labels(path)) == {"p": {"s"}, "q": {"t"}}
+    pq.write_table(pa.table({"x": ["p", "q"], "y": [0.5, 1.0]}), path)
+    with pytest.raises(InputError, match="'y' has fractions"):
+        read_labels(path)
+    pq.write_table(pa.table({"x": ["p", None], "y": [1, 1]}), path)
+    with pytest.raises(InputError, match="'x' has no value"):
+        read_labels(path)
 
 
 @pytest.mark.parametrize("text", ['"ann,red\n', ",red\n"])

@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from parge.cli import show
+from parge.cli.labels import label_options, take_labels
 from parge.cli.options import read_graph, reading_options
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
@@ -48,6 +49,7 @@ class _Row:
 @click.command("demo")
 @click.option("--graph", type=click.Path(), metavar="GRAPH", help="Your own graph instead of a generated one.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Labels of your own graph.")
+@label_options
 @click.option("--parts", type=click.IntRange(min=1), default=8, show_default=True, help="How many workers.")
 @click.option("--dim", type=click.IntRange(min=1), default=64, show_default=True, help="Dimensions of the vectors.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -96,7 +98,8 @@ def _generated(out: Path, seed: int) -> tuple[Graph, Labels]:
 
 
 def _own(options: dict[str, Any], labels: Path | None) -> tuple[Graph, Labels | None]:
-    return read_graph(options), None if labels is None else read_labels(labels)
+    graph = read_graph(options)
+    return graph, None if labels is None else take_labels(labels, options, graph.outside_ids)
 
 
 def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener: Listener, run_dir: str | None) -> _Row:

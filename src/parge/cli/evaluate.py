@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
+from parge.cli.labels import label_options, take_labels
 from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph, sizes
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
@@ -14,7 +15,6 @@ from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import curve
-from parge.evaluate.labels import read_labels
 from parge.evaluate.links import hold_out, score_links
 from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
@@ -79,10 +79,15 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
 @click.option("--standardise", is_flag=True, help="Give every column unit deviation first; HOPE needs it.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="J", help="Shuffles at a time.  [default: one a core]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@label_options
 @json_option
 def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
-    """Predict LABELS from vectors by one-vs-rest logistic regression; micro- and macro-F1."""
-    vectors, known = Embedding.load(embedding), read_labels(labels)
+    """Predict LABELS from vectors by one-vs-rest logistic regression; micro- and macro-F1.
+
+    LABELS has lines 'vertex label [label ...]', or is a table (.csv, .tsv, .parquet) of which one column is the label.
+    """
+    vectors = Embedding.load(embedding)
+    known = take_labels(labels, settings, vectors.ids)
     if len(train_ratio) == 1:
         show.show_score(classify(vectors, known, train_ratio=train_ratio[0], **settings), as_json=as_json)
     else:

@@ -6,12 +6,16 @@ from typing import Any
 
 import click
 
+from parge.budget import refuse_over_budget
 from parge.cli import show
+from parge.cli.labels import label_options, take_labels
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.classification import classify
-from parge.evaluate.labels import read_labels
 from parge.report.page import check_page, write_report
+
+# What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
+_JSON_BYTES = 30
 
 
 @click.command("report")
@@ -40,6 +44,7 @@ from parge.report.page import check_page, write_report
     show_default=True,
     help="umap: its picture, too, where umap-learn is installed.",
 )
+@label_options
 def command(
     folder: Path,
     out: Path,
@@ -48,6 +53,7 @@ def command(
     files: tuple[Path, ...],
     title: str,
     projection: str,
+    **options: Any,
 ) -> None:
     """Write one HTML page about the run in RUN, whose subgraphs are all embedded.
 
@@ -61,8 +67,8 @@ def command(
       parge report run -o report.html --labels labels.txt --embedding vectors.npy
     """
     check_page(out)
-    known = None if labels is None else read_labels(labels)
     vectors = None if embedding is None else Embedding.load(embedding)
+    known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}
     if known is not None and vectors is not None:
         scores = {"labels from vectors": classify(vectors, known), **scores}
@@ -73,9 +79,12 @@ def command(
 def _read_score(path: Path) -> Any:
     """Return the JSON object in a file."""
     try:
+        refuse_over_budget(_JSON_BYTES * path.stat().st_size, f"{path} is a file of {path.stat().st_size:,} bytes")
         score = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise InputError(f"{path} was to be read as a score; there is no such file") from None
+    except InputError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} was to hold what `parge evaluate ... --json` prints: {error}") from None
     if not isinstance(score, dict):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import logistic
@@ -63,6 +64,13 @@ def classify(
     """
     _check(train_ratio, repeats, protocol)
     labels = Labels.of(labels)
+    shape = labels.indicator.shape
+    # The truth as bytes; scores, and the answers of a solver, as float64, for every shuffle at work.
+    refuse_over_budget(
+        shape[0] * shape[1] * (2 + 40 * max(1, jobs or usable_cores())),
+        f"{shape[1]:,} classes of {shape[0]:,} labelled vertices",
+        "are these labels, rather than ids or numbers? (--label-column)",
+    )
     data = _Data(
         _with_ones(_labelled_rows(embedding, labels)),
         labels.indicator.toarray(),
@@ -75,7 +83,16 @@ def classify(
         raise InputError("at least two labelled vertices are needed, one to train on and one to test on; got 1")
     with single_threaded_blas(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
         micro, macro = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
-    return Classification(_mean(micro), _mean(macro), protocol, train_ratio, repeats, standardise)
+    return Classification(
+        _mean(micro),
+        _mean(macro),
+        protocol,
+        train_ratio,
+        repeats,
+        standardise,
+        classes=int(labels.classes.size),
+        labelled=len(labels),
+    )
 
 
 def _labelled_rows(embedding: Embedding, labels: Labels) -> FloatArray:

@@ -23,7 +23,7 @@ class Curve:
         lines = [f"{p.train_ratio:6.0%}   micro-F1 {p.micro_f1}   macro-F1 {p.macro_f1}" for p in self.points]
         first = self.points[0]
         features = ", features standardised" if first.standardised else ""
-        return "\n".join([*lines, f"({first.protocol}, {first.repeats} shuffles{features})"])
+        return "\n".join([*lines, f"({first.used}; {first.protocol}, {first.repeats} shuffles{features})"])
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"curve": [...]}``, each point as `Classification.to_json` has it."""

@@ -1,9 +1,7 @@
 """Labels: which vertices carry which, keyed by vertex id."""
 
-import csv
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,13 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.files import foreign_errors, format_suffix, open_bytes
-from parge.ids import as_ids, parse_ids
+from parge.ids import as_ids
 from parge.typing import IdArray, IntArray
-
-# Names of columns in a header.
-_ID = {"id", "ids", "vertex", "node", "name", "vertex_id", "node_id", "vertexid", "nodeid"}
-_LABEL = re.compile(r"(labels?|class|category|group|community)[ _]?[0-9]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +26,8 @@ class Labels:
         The labels there are, ascending.
     indicator : (n_labelled, n_classes) scipy CSR of bool
         Which vertex carries which.
+    notices : tuple of str
+        What of a file was not read, for people.
 
     Examples
     --------
@@ -44,6 +39,7 @@ class Labels:
     ids: IdArray = field(repr=False)
     classes: IdArray
     indicator: Any = field(repr=False)
+    notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.ids.size)
@@ -81,55 +77,35 @@ class Labels:
         return Labels(ids, classes, sp.csr_matrix((entries, (row, column)), shape=(ids.size, classes.size)))
 
 
-def read_labels(path: str | PathLike[str]) -> Labels:
-    """Read a file of lines ``vertex label [label ...]``, separated by white space or commas.
+def read_labels(
+    path: str | PathLike[str],
+    *,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    header: bool | None = None,
+    known: IdArray | None = None,
+) -> Labels:
+    """Read lines ``vertex label [label ...]``, or one column of a table (CSV, TSV, Parquet); may be compressed.
 
-    In ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes there: so ids and labels may hold blanks;
-    both may have a header, ``id,label,...``. Lines that start with ``#`` or ``%`` are comments; several lines of one
-    vertex add up, so files of one pair a line will do; a vertex alone on its line has no label. The file may be
-    compressed (``.gz``, ``.zst``).
+    Lines are split at white space and commas; in ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
+    there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
+    vertex add up; a vertex alone on its line has no label. A table has a header, or as many fields (over two) in every
+    line: then exactly one column is the label, and where it is not clear which, the file is refused.
+
+    Parameters
+    ----------
+    path : path
+    label_column : str, optional
+        Name or number (from 1) of the column of labels, several with commas between, or ``all``.
+    id_column : str, optional
+        Name or number of the column of vertices; by default one called id, vertex, node or name, else the first.
+    header : bool, optional
+        Whether the first line names the columns; by default it does if its words are usual names (id, label, ...), or
+        stand over integer ids, or over ids that are all `known`.
+    known : ids, optional
+        The vertices there are.
     """
-    path = Path(path)
-    with foreign_errors(path, "labels"), open_bytes(path) as file:
-        lines = [line for line in file.read().decode("utf-8-sig").splitlines() if line.strip()]
-    rows = _rows([line for line in lines if line.lstrip()[0] not in "#%"], path)
-    vertices = [row[0] for row in rows for _ in row[1:]]
-    carried = [label for row in rows for label in row[1:]]
-    if not carried:
-        raise InputError(
-            f"{path}: lines 'vertex label [label ...]' were expected; found no labelled vertex. Ids and labels with "
-            "blanks or commas are read from .csv (with quotes) and .tsv"
-        )
-    return Labels.from_pairs(parse_ids(vertices), parse_ids(carried))
+    from parge.evaluate.label_files import Choice, read_pairs
 
-
-def _rows(lines: list[str], path: Path) -> list[list[str]]:
-    """Return the vertex and the labels of every line."""
-    mark = {".csv": ",", ".tsv": "\t"}.get(format_suffix(path))
-    if mark is None or not any(mark in line for line in lines):
-        return [line.replace(",", " ").split() for line in lines]
-    rows = [_fields(line, mark, path) for line in lines]
-    columns = _labelled_columns(rows)
-    if columns is not None:
-        rows = [[row[0], *(row[place] for place in columns if place < len(row))] for row in rows[1:]]
-    if any(not row[0] for row in rows):
-        raise InputError(f"{path}: a line begins with an empty id; every label needs a vertex")
-    return [[row[0], *filter(None, row[1:])] for row in rows]
-
-
-def _fields(line: str, mark: str, path: Path) -> list[str]:
-    try:
-        fields = next(csv.reader([line], strict=True, skipinitialspace=True)) if mark == "," else line.split(mark)
-    except csv.Error as error:
-        raise InputError(f"{path}: the line {line[:80]!r} cannot be split at commas: {error}") from None
-    return [field.strip() for field in fields]
-
-
-def _labelled_columns(rows: list[list[str]]) -> list[int] | None:
-    """Return which columns hold labels if the first row is a header: names in use, or words over integers."""
-    first, rest = [name.lower() for name in rows[0]], rows[1:]
-    named = [place for place, name in enumerate(first) if place and _LABEL.fullmatch(name)]
-    if named and first[0] in _ID:
-        return named
-    integers = bool(rest) and parse_ids([row[0] for row in rest]).dtype.kind == "i"
-    return list(range(1, len(first))) if integers and first[0][:1].isalpha() else None
+    found = read_pairs(Path(path), Choice(label_column, id_column, header, known))
+    return replace(Labels.from_pairs(found.vertices, found.labels), notices=found.notices)

@@ -56,14 +56,23 @@ class Classification:
     train_ratio: float
     repeats: int
     standardised: bool = False
+    classes: int = 0
+    """Labels there are."""
+    labelled: int = 0
+    """Vertices that carry one."""
 
     def __str__(self) -> str:
         how = f"{self.protocol}, {self.train_ratio:.0%} for training, {self.repeats} shuffles"
         features = ", features standardised" if self.standardised else ""
-        return f"micro-F1 {self.micro_f1}, macro-F1 {self.macro_f1} ({how}{features})"
+        return f"micro-F1 {self.micro_f1}, macro-F1 {self.macro_f1} ({self.used}; {how}{features})"
+
+    @property
+    def used(self) -> str:
+        """What was predicted, for people."""
+        return f"{self.classes:,} classes, {self.labelled:,} labelled vertices"
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats"}``."""
+        """Return ``{"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats", "classes", "labelled"}``."""
         out = asdict(self)
         if not out.pop("standardised"):
             return out

@@ -1,0 +1,41 @@
+"""Options that several commands share: which columns of a file of labels are read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from parge.cli import show
+from parge.cli.options import all_of
+from parge.evaluate.labels import Labels, read_labels
+from parge.typing import IdArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def label_options(function: F) -> F:
+    """Add the options that say which columns of LABELS are read."""
+    return all_of(
+        [
+            click.option(
+                "--label-column",
+                metavar="NAME[,NAME...]|all",
+                help="Column of labels in a table: its name or number; several where each holds labels.",
+            ),
+            click.option("--id-column", metavar="NAME", help="Column of vertices: its name or number."),
+            click.option(
+                "--header/--no-header",
+                default=None,
+                help="Whether the first line of the labels names the columns.  [default: judged by its words]",
+            ),
+        ]
+    )(function)
+
+
+def take_labels(path: Path, options: dict[str, Any], known: IdArray | None = None) -> Labels:
+    """Take the label options out of `options`, read the labels, and print what of them was not read."""
+    chosen = {name: options.pop(name) for name in ("label_column", "id_column", "header")}
+    labels = read_labels(path, known=known, **chosen)
+    show.say(labels.notices, style="dim", label="notice")
+    return labels

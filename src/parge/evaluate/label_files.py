@@ -1,0 +1,349 @@
+"""Files of labels: lines of a vertex and its labels, or tables of which one column is the label."""
+
+import csv
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.budget import refuse_over_budget
+from parge.errors import InputError
+from parge.graph.files import check_file, foreign_errors, format_suffix
+from parge.graph.segments import line_number, read_head, read_segments
+from parge.ids import STRING, as_ids, parse_ids, positions
+from parge.typing import IdArray, IntArray
+
+# Names of columns in use: of vertices, and of labels.
+_ID = {"id", "ids", "vertex", "node", "name", "vertex_id", "node_id", "vertexid", "nodeid", "vertices", "nodes"}
+_LABEL = re.compile(r"(labels?|class|category|group|community|subject|topic|target)[ _]?[0-9]*")
+_WORD = re.compile(r"[^\W\d].*")
+
+# Text split at a time; words of Python take some 20 times their text.
+_BLOCK = 1 << 20
+
+# Measured at the peak for a word of a line, and for a row of Parquet: strings of numpy, joined, numbered and sorted.
+_WORD_BYTES, _ROW_BYTES = 100, 250
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns to read.
+
+    Parameters
+    ----------
+    label_column : str, optional
+        Name or number (from 1) of the column of labels; several with commas between; ``all`` for every column but that
+        of the vertices.
+    id_column : str, optional
+        Name or number of the column of vertices.
+    header : bool, optional
+        Whether the first line names the columns; by default judged by its words.
+    known : ids, optional
+        The vertices there are: a first line of words whose first is no vertex, where all others are, names columns.
+    """
+
+    label_column: str | None = None
+    id_column: str | None = None
+    header: bool | None = None
+    known: IdArray | None = None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Vertices and labels, as many of each, and what was not read."""
+
+    vertices: IdArray
+    labels: IdArray
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The fields of all lines in a row, and how many each line has."""
+
+    fields: IdArray
+    widths: IntArray
+
+    def first(self) -> list[str]:
+        return [str(field) for field in self.fields[: self.widths[0]].tolist()]
+
+    def without_first(self) -> "_Rows":
+        return _Rows(self.fields[self.widths[0] :], self.widths[1:])
+
+    def column(self, place: int) -> tuple[IdArray, IntArray]:
+        """Return the fields of one column, and the numbers of the rows that have it."""
+        starts = np.cumsum(self.widths) - self.widths
+        rows = np.flatnonzero(self.widths > place)
+        return self.fields[starts[rows] + place], rows
+
+    @property
+    def labelled_widths(self) -> list[int]:
+        """The widths that lines with a label have."""
+        return [int(width) for width in np.unique(self.widths) if width > 1]
+
+
+def read_pairs(path: Path, choice: Choice) -> Pairs:
+    """Read vertices and labels from a text file or from Parquet."""
+    check_file(path)
+    with foreign_errors(path, "labels"):
+        if format_suffix(path) == ".parquet":
+            return _parquet(path, choice)
+        rows = _rows(path)
+        return _table(path, rows, choice) if rows.widths.size else _pairs(path, rows, 0, [], ())
+
+
+def _rows(path: Path) -> _Rows:
+    """Split all lines, a block of text at a time."""
+    mark = _mark(path)
+    fields: list[IdArray] = [np.zeros(0, STRING)]
+    widths: list[IntArray] = [np.zeros(0, np.int64)]
+    n_words = n_text = 0
+    for offset, segment in read_segments(path, size=_BLOCK):
+        try:
+            text = bytes(segment).decode("utf-8-sig" if offset == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
+            raise InputError(f"{path}, about line {line:,}: not UTF-8 text; lines of labels were expected") from None
+        lines = [line for line in text.splitlines() if (start := line.lstrip()[:1]) and start not in "#%"]
+        found = [_split(line, mark, path) for line in lines]
+        words = [word for row in found for word in row]
+        fields.append(np.array(words, STRING))
+        widths.append(np.fromiter(map(len, found), np.int64, len(found)))
+        n_words, n_text = n_words + len(words), n_text + sum(map(len, words))
+        refuse_over_budget(_WORD_BYTES * n_words + 4 * n_text, f"{path} has {n_words:,} words or more")
+    return _Rows(np.concatenate(fields), np.concatenate(widths))
+
+
+def _mark(path: Path) -> str | None:
+    """Return what alone separates: commas in .csv and tabs in .tsv, where the first lines have some."""
+    mark = {".csv": ",", ".tsv": "\t"}.get(format_suffix(path))
+    return mark if mark and mark.encode() in read_head(path) else None
+
+
+def _split(line: str, mark: str | None, path: Path) -> list[str]:
+    if mark is None:
+        return line.replace(",", " ").split()
+    try:
+        fields = next(csv.reader([line], strict=True, skipinitialspace=True)) if mark == "," else line.split(mark)
+    except csv.Error as error:
+        raise InputError(f"{path}: the line {line[:80]!r} cannot be split at commas: {error}") from None
+    return [field.strip() for field in fields]
+
+
+def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
+    names = rows.first() if _has_header(rows, choice) else None
+    notices: tuple[str, ...] = ()
+    if names is not None:
+        rows = rows.without_first()
+        if not _is_usual(names) and choice.header is None:
+            notices += (f"the first line taken as names of columns: {' '.join(names)!r}",)
+        if rows.widths.max(initial=0) > len(names) and choice.label_column != ALL:
+            raise InputError(
+                f"{path}: its first line names {len(names)} columns, but a line has {rows.widths.max()} fields; quote "
+                "labels with commas in .csv, use .csv or .tsv for labels with blanks, or say --label-column all (every "
+                "field is a label) or --no-header"
+            )
+    width = int(rows.widths.max(initial=0)) if names is None or choice.label_column == ALL else len(names)
+    place = _id_place(path, names, width, choice)
+    if choice.label_column is None and names is None and (len(rows.labelled_widths) != 1 or width <= 2):
+        labels = [other for other in range(width) if other != place]
+    else:
+        labels, unread = _label_places(path, names, width, place, choice)
+        notices += unread
+    return _pairs(path, rows, place, labels, notices)
+
+
+def _has_header(rows: _Rows, choice: Choice) -> bool:
+    """Return whether the first line names columns.
+
+    So it does if all of it is words, none of which stands in the same column again, and the first is a usual name of a
+    vertex, or another is a usual name of a label, or the ids below are integers, or all ids but the first are known.
+    """
+    if choice.header is not None:
+        return choice.header
+    first, rest = rows.first(), rows.without_first()
+    if not all(_WORD.fullmatch(name) for name in first if name) or not first[0] or not rest.widths.size:
+        return False
+    asked = {name.strip() for name in [*(choice.label_column or "").split(","), choice.id_column or ""]} - {""}
+    if asked & {*first}:
+        return True
+    again = any((rest.column(place)[0] == name).any() for place, name in enumerate(first))
+    return not again and (_is_usual(first) or _stands_over_ids(first[0], rest.column(0)[0], choice.known))
+
+
+def _is_usual(names: list[str]) -> bool:
+    lower = [name.lower() for name in names]
+    return lower[0] in _ID or any(_LABEL.fullmatch(name) for name in lower[1:])
+
+
+def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
+    """Return whether the ids are integers, or vertices that there are, and the word above them is none."""
+    if _numbers(ids).dtype.kind == "i":
+        return True
+    if known is None:
+        return False
+    found = positions(known, np.concatenate([np.array([name], STRING), ids])) >= 0
+    return bool(not found[0] and found[1:].all())
+
+
+def _id_place(path: Path, names: Sequence[str] | None, width: int, choice: Choice) -> int:
+    if choice.id_column is not None:
+        return _place(path, names, width, choice.id_column, "--id-column")
+    lower = [name.lower() for name in names or ()]
+    return next((place for place, name in enumerate(lower) if name in _ID), 0)
+
+
+def _label_places(
+    path: Path, names: Sequence[str] | None, width: int, place: int, choice: Choice
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return the columns of labels, and a notice that names those that are not read."""
+    others = [other for other in range(width) if other != place]
+    asked = choice.label_column
+    if asked == ALL and (names is None or ALL not in names):
+        return others, ()
+    if asked is not None:
+        found = [_place(path, names, width, name.strip(), "--label-column") for name in asked.split(",")]
+        return found, _not_read(names, [other for other in others if other not in found])
+    usual = [other for other in others if names is not None and _LABEL.fullmatch(names[other].lower())]
+    if len(others) > 1 and len(usual) != 1:
+        raise InputError(f"{path}: {_ambiguous(names, others)}")
+    found = usual if len(others) > 1 else others
+    return found, _not_read(names, [other for other in others if other not in found])
+
+
+def _ambiguous(names: Sequence[str] | None, others: list[int]) -> str:
+    if names is None:
+        return (
+            f"every line has {len(others)} fields beside the vertex, so that they may be labels or other columns; say "
+            f"--label-column {others[0] + 1} (one column is the label) or --label-column all (every field is a label)"
+        )
+    shown = ", ".join(repr(names[other]) for other in others)
+    return (
+        f"its columns beside the vertex are {shown}; say which is the label, such as --label-column "
+        f"{shlex.quote(names[others[0]])}; several, with commas between, where each holds labels"
+    )
+
+
+def _not_read(names: Sequence[str] | None, places: list[int]) -> tuple[str, ...]:
+    if not places:
+        return ()
+    shown = ", ".join(repr(names[place]) if names is not None else str(place + 1) for place in places)
+    return (f"columns not read as labels: {shown} (--label-column says which are)",)
+
+
+def _place(path: Path, names: Sequence[str] | None, width: int, wanted: str, option: str) -> int:
+    if names is not None and wanted in names:
+        return list(names).index(wanted)
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 and 1 <= int(wanted) <= width:
+        return int(wanted) - 1
+    there = ", ".join(map(repr, names)) if names is not None else f"the numbers 1 to {width}"
+    raise InputError(f"{path}: {option} {wanted!r} was asked for; the columns are {there}")
+
+
+def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tuple[str, ...]) -> Pairs:
+    ids, has_id = rows.column(place)
+    if has_id.size < rows.widths.size or (ids == "").any():
+        raise InputError(f"{path}: a line has no id, or an empty one; every label needs a vertex")
+    columns = [rows.column(label) for label in labels]
+    carriers = [np.zeros(0, np.int64), *(rows_with[values != ""] for values, rows_with in columns)]
+    values = [np.zeros(0, STRING), *(values[values != ""] for values, _ in columns)]
+    carried, carrier = np.concatenate(values), np.concatenate(carriers)
+    if not carried.size:
+        raise InputError(
+            f"{path}: lines 'vertex label [label ...]' were expected; found no labelled vertex. Ids and labels with "
+            "blanks or commas are read from .csv (with quotes) and .tsv"
+        )
+    return Pairs(_numbers(ids[carrier]), _numbers(carried), notices)
+
+
+def _numbers(strings: IdArray) -> IdArray:
+    """Return integers where every string is written as one; each different string is looked at once."""
+    different, place = np.unique(strings, return_inverse=True)
+    return parse_ids(different.tolist())[place]
+
+
+def _parquet(path: Path, choice: Choice) -> Pairs:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, page_checksum_verification=True) as plain:
+        names, n_rows = plain.schema_arrow.names, plain.metadata.num_rows
+        strings = [field.name for field in plain.schema_arrow if str(field.type) in {"string", "large_string"}]
+    refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(f"{path}: two columns or more were expected, a vertex and its label; found {', '.join(names)}")
+    place = _id_place(path, names, len(names), choice)
+    labels, notices = _label_places(path, names, len(names), place, choice)
+    used = [names[place], *(names[label] for label in labels)]
+    vertices: list[IdArray] = []
+    carried: list[IdArray] = []
+    # Strings that repeat stay places in a dictionary until their length is counted.
+    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=strings) as file:
+        for batch in _batches(file, used):
+            columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
+            if columns[0].null_count:
+                raise InputError(
+                    f"{path}: the column {used[0]!r} has no value in some rows; every label needs a vertex"
+                )
+            ids = _values(path, used[0], columns[0], n_rows)
+            for name, column in zip(used[1:], columns[1:], strict=True):
+                rows, values = _labelled(column)
+                vertices.append(ids[rows])
+                carried.append(_values(path, name, values, n_rows))
+    if not sum(values.size for values in carried):
+        raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
+    return Pairs(_joined(vertices), _joined(carried), notices)
+
+
+def _batches(file: Any, names: list[str]) -> Iterator[Any]:
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(1 << 16, row_groups=[group], columns=names)
+
+
+def _labelled(column: Any) -> tuple[IntArray, Any]:
+    """Return the rows that have a label, one for each of a list, and the labels."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = np.arange(len(column))
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
+        rows, column = pc.list_parent_indices(column).to_numpy(), pc.list_flatten(column)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)  # what pandas makes of integers where one is missing
+    there = column.is_valid()
+    return rows[there.to_numpy(zero_copy_only=False)], column.filter(there)
+
+
+def _values(path: Path, name: str, column: Any, n_rows: int) -> IdArray:
+    """Return a column of arrow as integers or strings."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        words = column.dictionary
+        if not pa.types.is_integer(words.type):
+            words = words.cast(pa.large_string())
+            n_text = pc.sum(pc.binary_length(words).take(column.indices)).as_py() or 0
+            refuse_over_budget(2 * n_text + _ROW_BYTES * n_rows, f"{path}: the column {name!r} has long strings")
+        column = words.take(column.indices)
+    if pa.types.is_floating(column.type):
+        whole = column.to_numpy(zero_copy_only=False)
+        if not (whole == np.round(whole)).all() or (np.abs(whole) > 2**53).any():
+            raise InputError(f"{path}: the column {name!r} has fractions; ids and labels are integers or strings")
+        return np.asarray(whole, np.int64)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_integer(column.type):
+        return as_ids(column.to_numpy(zero_copy_only=False))
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        return np.array(column.to_pylist(), STRING)
+    raise InputError(f"{path}: the column {name!r} must hold integers or strings; it holds {column.type}")
+
+
+def _joined(runs: list[IdArray]) -> IdArray:
+    return np.concatenate([run.astype(STRING) for run in runs] if any(run.dtype == STRING for run in runs) else runs)
