@@ -33,8 +33,8 @@ def read_mat(path: Path, *, weighted: bool = True) -> Graph:
     with TemporaryDirectory() as folder, foreign_errors(path, "MATLAB (version 4 to 7)"):
         out = Path(folder) / "matrix.npz"
         done = subprocess.run(
-            [sys.executable, "-m", "parge.graph.mat", str(path), str(out)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"},
+            [sys.executable, "-P", "-m", "parge.graph.mat", str(path), str(out)],  # -P: import nothing of this folder
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"},
             capture_output=True,
             encoding="utf-8",
             check=False,

@@ -22,6 +22,10 @@ from typing import Any
 import numba
 from numba.core.caching import IndexDataCacheFile
 
+from parge.kernels.safety import is_safe, look_at_no_folder
+
+look_at_no_folder()
+
 # A process that was stopped while it held the lock keeps the others waiting for so long and no longer; compiling
 # the slowest kernels takes 10 s.
 _PATIENCE = 60.0
@@ -36,6 +40,8 @@ def compiled(function: Any, **options: Any) -> Any:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder that it may write to
         return numba.njit(**options)(function)
+    if not is_safe(Path(dispatcher._cache._cache_path), Path(function.__code__.co_filename)):
+        return numba.njit(**options)(function)  # code is pickled: who can write there could have us run theirs
     cache, compile_now = dispatcher._cache, dispatcher.compile
     file = _SharedFile(cache._cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
     cache._cache_file = file
@@ -95,7 +101,7 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no typ
         digest, content = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if hashlib.sha256(content).digest() != digest:
             raise ValueError(f"{name} is damaged")
-        return pickle.loads(content)  # as numba does: the folder is as trusted as the program beside it
+        return pickle.loads(content)  # as numba does: the folder is as trusted as the program (`is_safe`)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
