@@ -85,7 +85,7 @@ def some_rows(matrix: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
 
 def all_finite(matrix: NDArray[Any]) -> bool:
     """Return whether no entry is NaN or infinite, looking at one block at a time."""
-    for rows in row_blocks(len(matrix)):
+    for rows in row_blocks(len(matrix), rows_at_once(matrix.shape[1] if matrix.ndim > 1 else 1)):
         if not np.isfinite(matrix[rows]).all():
             return False
         forget(matrix)

@@ -266,7 +266,7 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
         if missing:
             raise InputError(
                 f"{len(missing)} of {decomposition.n_parts} subgraphs of {path} have no intact result of this run: "
-                f"{_names(folder, missing)}. {_how_to_embed(run, missing)}"
+                f"{_names(folder, missing)}{_why(run, missing[0])}. {_how_to_embed(run, missing)}"
             )
         run.seconds["embed"] = sum(parts.load_facts(folder.part(i))["seconds"] for i in range(decomposition.n_parts))
         yield run
@@ -274,6 +274,12 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
 
 def _names(folder: RunFolder, some: list[int]) -> str:
     return ", ".join(folder.part(i).name for i in some[:8]) + (", ..." if len(some) > 8 else "")
+
+
+def _why(run: Run, i: int) -> str:
+    """Return what is wrong with the result of subgraph i, where there is one."""
+    fault = run.folder.result_fault(i)
+    return f" ({fault})" if fault else ""
 
 
 def _how_to_embed(run: Run, missing: list[int]) -> str:

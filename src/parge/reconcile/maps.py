@@ -37,10 +37,16 @@ class LinearMap:
         """Return the rows times W, one block at a time so that float64 copies stay small."""
         out = np.empty((len(vectors), self.matrix.shape[1]), vectors.dtype)
         for rows in row_blocks(len(vectors), rows_at_once(self.matrix.shape[1])):
-            out[rows] = double(vectors[rows]) @ self.matrix
+            out[rows] = within(double(vectors[rows]) @ self.matrix, out.dtype)
         return out
 
 
 def double(vectors: NDArray[Any]) -> Matrix:
     """Return the rows in float64, copied only where they are not."""
     return np.asarray(vectors, np.float64)
+
+
+def within(rows: Matrix, dtype: np.dtype[Any]) -> Matrix:
+    """Return the rows with what would overflow a precision, and be infinite, as its largest number."""
+    most = float(np.finfo(dtype).max)
+    return np.clip(rows, -most, most)

@@ -10,7 +10,7 @@ import numpy as np
 from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
-from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double
+from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double, within
 from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
 from parge.rows import row_blocks, rows_at_once
@@ -41,7 +41,7 @@ class PerceptronMap:
         out = np.empty_like(vectors)
         for rows in row_blocks(len(vectors), rows_at_once(self.turn.shape[1])):
             turned = double(vectors[rows]) @ self.turn
-            out[rows] = turned + odd_part(turned, self.inner, self.bias) @ self.outer
+            out[rows] = within(turned + odd_part(turned, self.inner, self.bias) @ self.outer, out.dtype)
         return out
 
 

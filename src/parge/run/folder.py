@@ -125,6 +125,16 @@ class RunFolder:
         except DamagedError:
             return None
 
+    def result_fault(self, i: int) -> str:
+        """Return what is wrong with the result of subgraph i as a file; empty where there is none, or none there."""
+        place = self.part(i) / RESULT
+        if arrays.exists(place):
+            try:
+                arrays.load(place, RESULT)
+            except DamagedError as error:
+                return str(error)
+        return ""
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other parge out of this folder; the system lets go of the lock when the process ends."""

@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from parge.rows import all_finite
+
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an array of some name must be."""
+    """What an array of some name must be; `finite` ones hold neither NaN nor infinity, which none of ours does."""
 
     dtypes: tuple[str, ...]
     ndim: int = 1
     needed: bool = False
+    finite: bool = False
 
     def fault(self, array: np.ndarray[Any, Any]) -> str | None:
         """Return what is wrong with an array, or None."""
@@ -22,7 +25,9 @@ class Kind:
             return f"{' or '.join(self.dtypes)} was expected; it holds {array.dtype}"
         if array.ndim != self.ndim:
             return f"{self.ndim} dimensions were expected; it has {array.ndim}"
-        return None if array.flags.c_contiguous else "its rows are not stored one after another"
+        if not array.flags.c_contiguous:
+            return "its rows are not stored one after another"
+        return "it holds NaN or infinity" if self.finite and not all_finite(array) else None
 
 
 _INTEGERS = ("int32", "int64")
@@ -38,8 +43,11 @@ _ROWS = {
 
 # What a technique prepares for every worker: vectors, matrices and one number a lump.
 _SHARED = {
-    **{f"shared_{name}": Kind(("float32",), ndim=2) for name in ("in", "out", "to_in", "to_out", "reach", "beyond")},
-    **{f"shared_{name}": Kind(("float32",)) for name in ("mass", "degree")},
+    **{
+        f"shared_{name}": Kind(("float32",), ndim=2, finite=True)
+        for name in ("in", "out", "to_in", "to_out", "reach", "beyond")
+    },
+    **{f"shared_{name}": Kind(("float32",), finite=True) for name in ("mass", "degree")},
 }
 
 LAYOUT: dict[str, dict[str, Kind]] = {
@@ -64,6 +72,6 @@ LAYOUT: dict[str, dict[str, Kind]] = {
         **_SHARED,
     },
     SHARED: _SHARED,
-    RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True)},
+    RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True, finite=True)},
 }
 """Kind of folder -> name of array -> what it must be."""

@@ -17,7 +17,7 @@ from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held, InUseError, hold
 from parge.run.notes import FAILURE, read_note, write_note
 from parge.run.rows import Arrays, graph_arrays, graph_of
-from parge.run.words import printable
+from parge.run.words import pasteable, printable
 from parge.typing import FloatArray
 
 
@@ -109,15 +109,19 @@ def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> Non
 
 
 def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Take in the files of a result that was written elsewhere; its own manifest says whether they are intact."""
+    """Take in the files of a result that was written elsewhere; refuse them where they are not intact and finite."""
     arrays.save_files(folder / RESULT, files)
+    load_result(folder)
     forget_failure(folder)
 
 
 def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
-    """Return the local vectors (memory-mapped) and how they came about."""
-    content, facts = arrays.load(folder / RESULT, RESULT)
-    return content["vectors"], _checked_facts(folder, facts)
+    """Return the local vectors (memory-mapped), every one finite, and how they came about."""
+    try:
+        content, facts = arrays.load(folder / RESULT, RESULT)
+        return content["vectors"], _checked_facts(folder, facts)
+    except arrays.DamagedError as error:
+        raise arrays.DamagedError(f"{error}; embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
 
 def whole_result(folder: Path) -> dict[str, Any] | None:
