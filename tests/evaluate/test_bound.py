@@ -85,7 +85,7 @@ def test_no_bound_is_broken_in_hundreds_of_settings() -> None:
         assert truth <= triangle + rounding, seed
         assert truth <= printed.bound + rounding, seed
         assert triangle <= printed.singular_values + rounding, "the first term alone is looser than the triangle"
-        printed_tighter += printed.bound < triangle
+        printed_tighter += printed.bound < triangle - rounding
         if at["signal"].is_square_root_of(at["alpha"]):
             computable += 1
             found = a_posteriori(at["signal"], at["F"], alpha=at["alpha"])
@@ -186,7 +186,7 @@ def test_exact_recovery_needs_exactly_its_conditions(rank: int, n_anchors: int, 
     assert {promised for _, promised in found} == {exact}
     worst = max(relative for relative, _ in found)
     # One anchor short leaves one direction's sign open in each part: by luck all of them may be right.
-    assert worst < 1e-12 if exact else worst > 0.05
+    assert worst < 1e-9 if exact else worst > 0.05
 
 
 def test_exact_recovery_says_what_is_missing() -> None:

@@ -56,7 +56,7 @@ def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: 
     Examples
     --------
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> pip(rows, rows[:, ::-1]).pip < 1e-15
+    >>> pip(rows, rows[:, ::-1]).relative < 1e-12
     True
     """
     pairs = _Pairs.meet(a, b, block_rows)
