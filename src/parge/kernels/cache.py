@@ -5,12 +5,17 @@ file (so a process killed in between leaves old code under the new name), two pr
 once may give two functions one name (numba issue 4807), and a damaged file, or a full disk, ends the caller.
 Here code is written first and named after, under a lock; whoever comes second waits and reads; what cannot be
 read is compiled again; what cannot be written is not kept.
+
+numba compiles a kernel into those that call it, with the constants it finds in their modules, and looks for changes in
+the file of the caller alone. Here code is of one text of all sources: those of this folder, and those beside the
+function.
 """
 
 import contextlib
 import fcntl
 import functools
 import hashlib
+import inspect
 import os
 import pickle
 import time
@@ -19,7 +24,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
 from parge.kernels.safety import is_safe, look_at_no_folder
@@ -35,7 +42,12 @@ _DIGEST_BYTES = 32
 
 
 def compiled(function: Any, **options: Any) -> Any:
-    """Compile a function when it is first called, or read what another process compiled."""
+    """Compile a function when it is first called, or read what another process compiled.
+
+    With ``NUMBA_DISABLE_JIT=1`` Python runs it as it stands: slowly, and within reach of a debugger.
+    """
+    if not is_compiling():
+        return _interpreted(function)
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder that it may write to
@@ -43,7 +55,7 @@ def compiled(function: Any, **options: Any) -> Any:
     if not is_safe(Path(dispatcher._cache._cache_path), Path(function.__code__.co_filename)):
         return numba.njit(**options)(function)  # code is pickled: who can write there could have us run theirs
     cache, compile_now = dispatcher._cache, dispatcher.compile
-    file = _SharedFile(cache._cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
+    file = _SharedFile(cache._cache_path, cache._impl.filename_base, _stamp(Path(inspect.getfile(function)).parent))
     cache._cache_file = file
 
     @functools.wraps(compile_now)
@@ -56,6 +68,33 @@ def compiled(function: Any, **options: Any) -> Any:
 
     dispatcher.compile = compile_once
     return dispatcher
+
+
+def is_compiling() -> bool:
+    """Return whether kernels are compiled, as they are but where NUMBA_DISABLE_JIT forbids it."""
+    return not numba.config.DISABLE_JIT
+
+
+def _interpreted(function: Any) -> Any:
+    """Return the function for Python to run; integers wrap around there as in compiled code, without a warning."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*arguments)
+
+    return run
+
+
+@functools.cache
+def _stamp(folder: Path) -> str:
+    """Return what code compiled from functions of a folder depends on: its sources, ours, and who compiles."""
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    for source in sorted({*folder.glob("*.py"), *Path(__file__).parent.glob("*.py")}):
+        with contextlib.suppress(OSError):  # a file that is being written, or nobody's to read
+            content = source.read_bytes()
+            digest.update(f"\n{source.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
 
 
 class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types

@@ -9,6 +9,7 @@ from numba.core.errors import NumbaError
 
 from parge.kernels import skipgram
 from parge.kernels.alias import AliasTable, draw_item
+from parge.kernels.cache import is_compiling
 from parge.kernels.jit import kernel
 from parge.kernels.skipgram import Tables, window_around
 from parge.kernels.streams import GOLDEN, TRAIN, KeyArray, below, high, mix, open_stream
@@ -73,9 +74,10 @@ def train_walks(
 def is_usable(negatives: int) -> bool:
     """Return whether the fast kernel takes so many negatives and compiles here.
 
-    Setting the environment variable PARGE_PLAIN_KERNEL says no, for doubts and comparisons.
+    Setting the environment variable PARGE_PLAIN_KERNEL says no, for doubts and comparisons; NUMBA_DISABLE_JIT as well,
+    as Python cannot run what is written for LLVM.
     """
-    if negatives >= MOST_TARGETS or os.environ.get("PARGE_PLAIN_KERNEL"):
+    if negatives >= MOST_TARGETS or not is_compiling() or os.environ.get("PARGE_PLAIN_KERNEL"):
         return False
     table = skipgram.new_table(1, 1)
     noise = AliasTable(np.zeros(1, np.uint32), np.zeros(1, np.int32))
