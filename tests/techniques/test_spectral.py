@@ -15,7 +15,6 @@ from parge.techniques.chebyshev import modified_bessel, propagate
 from parge.techniques.spectral import (
     basis_sizes,
     components,
-    fix_signs,
     largest,
     magnitude,
     one_thread,
@@ -89,10 +88,6 @@ def test_small_matrices_are_solved_densely_with_all_their_eigenvectors() -> None
     assert basis_sizes(128) == (192, 4)
 
 
-def test_signs_are_those_of_the_largest_entries() -> None:
-    assert fix_signs(np.array([[1.0, -3.0], [-2.0, 1.0]])).tolist() == [[-1.0, 3.0], [2.0, -1.0]]
-
-
 def test_randomised_svd_is_near_the_dense_one() -> None:
     M = sp.random_array((200, 200), density=0.1, rng=np.random.default_rng(1)).tocsr()
     vectors, values = randomised_svd(M, 20, np.random.default_rng(2), iterations=30)
@@ -131,7 +126,7 @@ def test_a_long_shuffled_path_is_one_component() -> None:
 @pytest.mark.parametrize("x", [0.0, 0.1, 0.5, 3.0, 20.0])
 def test_bessel_functions_are_those_of_scipy(x: float) -> None:
     found = [modified_bessel(order, x) for order in range(12)]
-    assert np.allclose(found, scipy.special.iv(np.arange(12), x), rtol=1e-13, atol=0)
+    assert np.allclose(found, scipy.special.iv(np.arange(12), x), rtol=1e-11, atol=0)
 
 
 def test_propagation_is_the_gaussian_filter_written_densely() -> None:

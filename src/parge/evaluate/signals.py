@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.seeds import stream
+from parge.techniques.signs import best_first, fix_signs
 from parge.techniques.spectral import one_thread, top_eigenpairs
 
 Matrix = NDArray[np.float64]
@@ -34,7 +35,7 @@ class Spectrum:
     values : (k,) float64
         What is below the rounding errors of the first is 0.
     vectors : (n_vertices, k) float64
-        Orthonormal.
+        Orthonormal; which way each points, see `parge.techniques.signs`.
     """
 
     values: Matrix
@@ -84,8 +85,8 @@ class Signal:
         with one_thread():
             if n <= DENSE_UP_TO:
                 values, vectors = np.linalg.eigh(self.root.toarray())
-                best = np.argsort(-np.abs(values), kind="stable")
-                values, vectors = values[best], vectors[:, best]
+                best = best_first(values, np.abs)
+                values, vectors = values[best], fix_signs(vectors[:, best])
             else:
                 values, vectors = top_eigenpairs(self.root.__matmul__, n, min(k, n), stream(seed, "spectrum"))
         strengths = np.abs(values)

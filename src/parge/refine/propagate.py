@@ -9,6 +9,7 @@ from parge.graph.graph import Graph
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
 from parge.techniques.chebyshev import propagate
+from parge.techniques.signs import signs, weighed_sums
 from parge.techniques.tall import gram, mean_length, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
@@ -50,5 +51,6 @@ class Propagate(Refiner):
         kept = strengths > 1e-7 * strengths.max(initial=0.0)
         scale = np.divide(1.0, np.sqrt(np.where(kept, strengths, 1.0)), where=kept, out=np.zeros_like(strengths))
         turn = axes[:, ::-1] * scale
+        turn *= signs(weighed_sums(n, rows, dim=dim) @ turn)
         overwrite(vectors, lambda where: length * unit(rows(where) @ turn))
         return {"products": 2 * self.step - 1}

@@ -12,6 +12,7 @@ from parge.refine.base import Refiner, Workspace
 from parge.rows import row_blocks, rows_at_once
 from parge.techniques.base import Technique
 from parge.techniques.features import normal_rows
+from parge.techniques.signs import best_first, signs, weighed_sums
 from parge.techniques.tall import Block, Matrix, gram, orthonormalise, overwrite, rows_of
 from parge.typing import FloatArray
 
@@ -101,7 +102,7 @@ class Subspace(Refiner):
             projected = gram(n, rows_of(basis), rows_of(image), dim=width)
             values, rotation = np.linalg.eigh((projected + projected.T) / 2)
             strength = proximity(values)
-            best = np.argsort(-np.abs(strength), kind="stable")[: technique.n_pairs]
+            best = best_first(values, lambda some: np.abs(proximity(some)))[: technique.n_pairs]
             total = float(np.abs(strength[best]).sum())
             if done == self.steps or (done and total <= (1 + self.tolerance) * before):
                 break
@@ -111,10 +112,10 @@ class Subspace(Refiner):
             _scale_columns(basis)
             before, done = total, done + 1
             work.progress(done / (self.steps + 1))
-        turn = np.zeros((width, dim))
+        turn, rows, axes = np.zeros((width, dim)), rows_of(basis), rotation[:, best]
+        axes = axes * signs(weighed_sums(n, rows, dim=width) @ axes)
         for i, scale in enumerate(technique.scales(strength[best])):
-            turn[:, i * best.size : (i + 1) * best.size] = rotation[:, best] * scale
-        rows = rows_of(basis)
+            turn[:, i * best.size : (i + 1) * best.size] = axes * scale
         overwrite(vectors, lambda where: rows(where) @ turn)
         technique.finish(graph, vectors)
         return {"steps": done}

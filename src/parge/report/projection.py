@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError, MissingExtraError
 from parge.rows import row_blocks
+from parge.techniques.signs import column_signs
 from parge.typing import BoolArray, FloatArray, IntArray
 
 Plane = NDArray[np.float64]
@@ -78,8 +79,8 @@ def pca(rows: FloatArray, fit: BoolArray) -> tuple[Plane, float]:
     centred = exact - exact[fit].mean(axis=0)
     values, axes = np.linalg.eigh(centred[fit].T @ centred[fit])
     two = axes[:, ::-1][:, :2]
-    two = two * np.where(two[np.abs(two).argmax(axis=0), np.arange(two.shape[1])] < 0, -1, 1)  # a sign, always the same
-    plane[:, : two.shape[1]] = centred @ two
+    shown = centred @ two
+    plane[:, : two.shape[1]] = shown * column_signs(shown[fit])
     total = values.sum()
     return plane, float(values[::-1][:2].sum() / total) if total > 0 else 0.0
 

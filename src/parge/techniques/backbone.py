@@ -29,6 +29,7 @@ from parge.kernels.skipgram import Tables
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.placing import logarithms, opened, start, step_shares
+from parge.techniques.signs import signs, weighed_sums
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.typing import FloatArray, IntArray
@@ -65,7 +66,7 @@ def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int
         "reach": _single(reach),
         "beyond": _single(beyond),
         "mass": _single(mass),
-        "degree": _single(degree),
+        "degree": _single(np.minimum(degree, np.finfo(np.float32).max)),  # heavy weights may sum to more
     }
 
 
@@ -101,7 +102,9 @@ def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, Flo
         basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
     basis = np.linalg.qr(basis)[0]
     U, S, Vt = np.linalg.svd(basis.T @ matrix, full_matrices=False)
-    return basis @ U[:, :k], S[:k], Vt[:k].T
+    left, right = basis @ U[:, :k], Vt[:k].T
+    turned = signs(weighed_sums(n, left.__getitem__, dim=left.shape[1])).astype(left.dtype)
+    return left * turned, S[:k], right * turned
 
 
 def train(

@@ -88,13 +88,14 @@ def normal_rows(numbers: IntArray, dim: int, seed: int) -> FloatArray:
     out: FloatArray = np.empty((numbers.size, dim), np.float32)
     pairs = np.arange(-(-dim // 2), dtype=np.uint64)
     for start in range(0, numbers.size, ROWS):
-        keys = _mix(numbers[start : start + ROWS].astype(np.uint64) + _mix(np.array([seed], np.uint64) + _GOLDEN))
-        bits = _mix(keys[:, None] + (pairs + np.uint64(1)) * _GOLDEN)
+        keys = mixed(numbers[start : start + ROWS].astype(np.uint64) + mixed(np.array([seed], np.uint64) + _GOLDEN))
+        bits = mixed(keys[:, None] + (pairs + np.uint64(1)) * _GOLDEN)
         out[start : start + ROWS] = _box_muller(bits)[:, :dim]
     return out
 
 
-def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return 64 bits that look random, each decided by its number."""
     z = (state ^ (state >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))

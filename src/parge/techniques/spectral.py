@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from parge.graph.graph import Graph
 from parge.memory import Footprint
 from parge.techniques.base import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, silent
+from parge.techniques.signs import best_first, fix_signs
 from parge.typing import FloatArray
 
 Matrix = NDArray[np.float64]
@@ -84,11 +85,11 @@ def top_eigenpairs(
     -------
     values : (k,) float64
     vectors : (n_vertices, k) float64
-        Orthonormal, each with a positive entry of largest magnitude.
+        Orthonormal; which way each points, see `parge.techniques.signs`.
     """
     if n_vertices <= sum(basis_sizes(k)):
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
-        best = np.argsort(-rank(values), kind="stable")[:k]
+        best = best_first(values, rank)[:k]
         return values[best], fix_signs(vectors[:, best])
     space = _KrylovSpace(product, n_vertices, k, rng)
     settled = -np.inf
@@ -136,7 +137,7 @@ class _KrylovSpace:
         for start in range(self.first, self.width, self.block):
             leftover = self._extend(start, start + self.block)
         values, rotation = np.linalg.eigh(self.projected)
-        best = np.argsort(-rank(values), kind="stable")[: self.k]
+        best = best_first(values, rank)[: self.k]
         values, rotation = values[best], rotation[:, best]
         self.coupling = leftover @ rotation[-self.block :]
         rotate_rows(self.basis, self.width, rotation)
@@ -200,15 +201,6 @@ def rotate_rows(tall: Matrix, width: int, rotation: Matrix) -> None:
         rows[:, : rotation.shape[1]] = rows[:, :width] @ rotation
 
 
-def fix_signs(vectors: Matrix) -> Matrix:
-    """Flip columns in place so that the entry of largest magnitude is positive."""
-    if len(vectors):
-        for column in vectors.T:  # one at a time: magnitudes of all would double the memory
-            if column.max() < -column.min():
-                np.negative(column, out=column)
-    return vectors
-
-
 def orthonormalise(columns: Matrix) -> Matrix:
     """Replace columns in place by an orthonormal basis of their span; columns beyond their rank become 0.
 
@@ -228,9 +220,9 @@ def principal_axes(columns: Matrix) -> tuple[Matrix, Matrix]:
     Values under 1e-7 of the first are rounding errors there, and returned as 0.
     """
     squares, rotation = np.linalg.eigh(columns.T @ columns)
-    squares, rotation = squares[::-1], rotation[:, ::-1]
+    squares = squares[::-1]
     kept = squares > 1e-14 * squares.max(initial=0.0)
-    return np.sqrt(np.where(kept, squares, 0.0)), fix_signs(np.array(rotation))
+    return np.sqrt(np.where(kept, squares, 0.0)), rotation[:, ::-1]
 
 
 def randomised_svd(
@@ -292,7 +284,7 @@ def low_rank_eigenpairs(
         if i < passes - 1:
             basis = orthonormalise(image)
     values, rotation = np.linalg.eigh(basis.T @ image)
-    best = np.argsort(-np.abs(values), kind="stable")[:k]
+    best = best_first(values, magnitude)[:k]
     rotate_rows(basis, width, rotation[:, best])
     return values[best], fix_signs(basis[:, :k])
 
@@ -302,6 +294,7 @@ def principal_vectors(columns: Matrix, dim: int) -> FloatArray:
     strengths, rotation = principal_axes(columns)
     factors = np.divide(1.0, np.sqrt(strengths), out=np.zeros_like(strengths), where=strengths > 0)
     rotate_rows(columns, columns.shape[1], rotation * factors)
+    fix_signs(columns)
     return padded_vectors(unit_rows(columns), (np.ones(columns.shape[1]),), dim)
 
 
