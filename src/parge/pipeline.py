@@ -24,7 +24,7 @@ from parge.rows import forget, usable_cores
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import scratch_matrix
-from parge.runs import Run, open_run, reproducible
+from parge.runs import STAGES, Run, open_run, reproducible
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 
@@ -64,6 +64,7 @@ def embed(
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
+        run.note_seconds(STAGES)
         return Embedding(vectors, graph.outside_ids, run.report(reconciliation, refinement))
 
 
@@ -90,6 +91,7 @@ def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
         vectors = scratch_matrix(scratch, run.shape)
         merge_parts(run, reconciliation, vectors)
         refinement = refine_vectors(run, vectors, listener, in_files=True)
+        run.note_seconds(STAGES)
         listener(Step("write", str(out)))
         report = run.report(reconciliation, refinement)
         Embedding(vectors, run.decomposition.graph.outside_ids, reproducible(report)).save(out)

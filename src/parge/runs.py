@@ -5,7 +5,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -30,7 +30,7 @@ from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.lock import holder
-from parge.run.notes import record_retries, recorded_retries
+from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
 from parge.run.words import pasteable, printable
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
@@ -93,10 +93,21 @@ class Run:
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Add the time spent inside to a stage."""
-        begun = time.perf_counter()
-        yield
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun
+        """Add the time spent inside to a stage; that of another stage within it counts for that one alone."""
+        begun, known = time.perf_counter(), sum(self.seconds.values())
+        try:
+            yield
+        finally:
+            within = sum(self.seconds.values()) - known
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun - within
+            if stage in _TAKEN_UP:
+                self.note_seconds(_TAKEN_UP)
+
+    def note_seconds(self, stages: Sequence[str]) -> None:
+        """Keep how long stages took so far in the folder."""
+        told = recorded_seconds(self.folder.path, self.id)
+        told |= {stage: self.seconds[stage] for stage in stages if stage in self.seconds}
+        record_seconds(self.folder.path, self.id, told)
 
     @cached_property
     def local_vectors(self) -> list[FloatArray]:
@@ -124,11 +135,8 @@ class Run:
         for i, part in enumerate(out["parts"]):
             facts = parts.load_facts(self.folder.part(i))
             part |= {key: facts[key] for key in ("peak_bytes", "seconds")}
-        stages = {stage: self.seconds.get(stage, 0.0) for stage in ("decompose", "embed", "reconcile", "refine")}
         out["dim"] = self.shape[1]
-        if "prepare" in self.seconds:
-            stages["prepare"] = self.seconds["prepare"]  # a part of embed: what one machine does before the workers
-        out["seconds"] = {**stages, "total": sum(stages.values()) - stages.get("prepare", 0.0)}
+        out["seconds"] = stage_seconds(self.seconds, [part["seconds"] for part in out["parts"]])
         out["reconcile"] = reconciliation.to_json()
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
@@ -143,6 +151,24 @@ def embed_part_command(part: Path, technique: Technique) -> str:
     """Return the command that embeds a part folder alone; code that is not parge's own has to be typed."""
     name = str((describe(technique) or {}).get("technique", ""))
     return pasteable("parge", "embed-part", part, *(("--technique", name) if ":" in name else ()))
+
+
+# The stages of a run, which do not overlap. `prepare` is what one machine does for all workers before they begin.
+STAGES = ("decompose", "prepare", "embed", "reconcile", "refine")
+
+# Stages that who takes up a run goes on with; the later ones begin anew.
+_TAKEN_UP = ("prepare", "embed")
+
+
+def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> dict[str, float]:
+    """Return how long each stage took, and all of them: by the clock, reading the graph and writing vectors left out.
+
+    Workers that ran elsewhere, or whose command was killed, left no time by the clock: then embedding took as long as
+    the slowest worker, at least.
+    """
+    found = {stage: float(seconds.get(stage, 0.0)) for stage in STAGES}
+    found["embed"] = max([found["embed"], *workers])
+    return {**found, "total": sum(found.values())}
 
 
 def reproducible(report: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +253,9 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
 
 def _run(folder: RunFolder, plan: Plan, technique: Technique, decomposition: Decomposition, facts: PlanFacts) -> Run:
     """Return the run that a folder holds, with what it tells of the work so far."""
-    run_id, seconds = _run_id(facts.settings, facts.decomposition), {"decompose": facts.decompose_seconds}
+    run_id = _run_id(facts.settings, facts.decomposition)
+    told = recorded_seconds(folder.path, run_id)
+    seconds = {"decompose": facts.decompose_seconds} | {stage: told[stage] for stage in _TAKEN_UP if stage in told}
     retries = recorded_retries(folder.path, run_id)
     return Run(folder, plan, technique, decomposition, run_id, seconds, retries, choice=facts.coordinator)
 
@@ -268,7 +296,6 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
                 f"{len(missing)} of {decomposition.n_parts} subgraphs of {path} have no intact result of this run: "
                 f"{_names(folder, missing)}{_why(run, missing[0])}. {_how_to_embed(run, missing)}"
             )
-        run.seconds["embed"] = sum(parts.load_facts(folder.part(i))["seconds"] for i in range(decomposition.n_parts))
         yield run
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from tests.report.counted import Counted
 
 import parge
 from parge.cli.main import cli
+from parge.events import Part
 from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
+from parge.graph.write import write
 from parge.memory import format_bytes
 from parge.pipeline import embed_to_file
 from parge.report.page import write_report
@@ -252,6 +255,61 @@ def test_time_and_memory_of_workers(told: tuple[Page, Counted, dict[str, Any]], 
     assert page.tiles["slowest worker"][0] == seconds_text(slowest)
     assert page.tiles["slowest worker"][1] == f"{slowest / np.mean(seconds):.2f} times the mean"
     assert page.tiles["most memory"][0] == format_bytes(max(peaks))
+
+
+def test_there_is_one_total_of_seconds(told: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
+    page, counted, report = told
+    seconds = dict(report["seconds"])
+    total = seconds.pop("total")
+    assert list(seconds) == ["decompose", "prepare", "embed", "reconcile", "refine"]
+    assert total == pytest.approx(sum(seconds.values()))
+    assert (seconds["prepare"] > 0) == (counted.lump is not None)
+    assert seconds["embed"] >= sum(part["seconds"] for part in report["parts"])  # the engine serial: one by one
+    assert page.line(r"^(.*) in all by the clock")[1] == seconds_text(total)
+    for stage, took in seconds.items():
+        if took:
+            assert page.line(rf"^{stage} (.*)$")[1] == seconds_text(took)
+    facts = json.loads((ran[0] / "plan" / "manifest.json").read_text())["body"]["facts"]
+    assert seconds["decompose"] == facts["decompose_seconds"]
+
+
+def slow(csr: Any, rng: np.random.Generator) -> Any:
+    time.sleep(0.2)
+    return rng.normal(size=(csr.shape[0], 3))
+
+
+def test_a_resumed_run_tells_of_all_its_time(tmp_path: Path) -> None:
+    """What was embedded before the interruption is in the total, and the page of the folder says the same."""
+
+    def stop(event: Any) -> None:
+        if isinstance(event, Part) and event.share == 1:
+            raise KeyboardInterrupt
+
+    graph, what = named_graph(), plan(technique=slow, anchors=30)
+    with pytest.raises(KeyboardInterrupt):
+        parge.embed(graph, what, run_dir=tmp_path / "run", listener=stop)
+    assert 0 < sum(part.state == "done" for part in status(tmp_path / "run").parts) < 3
+    report = parge.embed(graph, what, run_dir=tmp_path / "run", resume=True).report
+    workers = [part["seconds"] for part in report["parts"]]
+    assert min(workers) >= 0.2
+    assert report["seconds"]["embed"] >= sum(workers)
+    page = Page(write_report(tmp_path / "run", tmp_path / "x.html"))
+    assert page.line(r"^(.*) in all by the clock")[1] == seconds_text(report["seconds"]["total"])
+
+
+def test_parts_embedded_elsewhere_count_as_the_slowest(tmp_path: Path) -> None:
+    """Nobody here waited for them, so the least that embedding can have taken is told, not their sum."""
+    write(weighted(), tmp_path / "graph.txt")
+    run = str(tmp_path / "run")
+    how = ["--technique", "hope", "--dim", "4", "--parts", "3", "--anchors", "20"]
+    for words in (
+        ["decompose", str(tmp_path / "graph.txt"), "--run-dir", run, *how],
+        *(["embed-part", f"{run}/parts/00{i}"] for i in range(3)),
+    ):
+        assert CliRunner().invoke(cli, words).exit_code == 0
+    ended = CliRunner().invoke(cli, ["reconcile", run, "-o", str(tmp_path / "out.npy"), "--json"])
+    report = json.loads(ended.stdout)
+    assert report["seconds"]["embed"] == max(part["seconds"] for part in report["parts"])
 
 
 def test_plan_embed_part_status_and_report_count_the_same(ran: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:

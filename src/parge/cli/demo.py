@@ -1,6 +1,5 @@
 """``parge demo``: the whole story in a minute, on a generated graph or on the user's own."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +41,6 @@ class _Row:
 
     name: str
     embedding: Embedding
-    seconds: float
     score: Classification | None
 
 
@@ -103,10 +101,8 @@ def _own(options: dict[str, Any], labels: Path | None) -> tuple[Graph, Labels | 
 
 
 def _embed(name: str, graph: Graph, labels: Labels | None, plan: Plan, listener: Listener, run_dir: str | None) -> _Row:
-    begun = time.perf_counter()
     embedding = embed(graph, plan, run_dir=run_dir, listener=listener)
-    seconds = time.perf_counter() - begun
-    return _Row(name, embedding, seconds, None if labels is None else classify(embedding, labels))
+    return _Row(name, embedding, None if labels is None else classify(embedding, labels))
 
 
 def _distance(row: _Row, rows: list[_Row]) -> float | None:
@@ -144,7 +140,7 @@ def _table(rows: list[_Row]) -> Table:
             "-" if row.score is None else str(row.score.macro_f1),
             "-" if distance is None else f"{distance:.3f}",
             f"{max(part['seconds'] for part in report['parts']):.1f} s",
-            f"{row.seconds:.1f} s",
+            f"{report['seconds']['total']:.1f} s",
             format_bytes(max(part["peak_bytes"] for part in report["parts"])),
         )
     return table

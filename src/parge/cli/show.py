@@ -121,10 +121,11 @@ def show_report(report: dict[str, Any], path: Path) -> None:
     if shared:
         out.print("process memory: all that parge held in the one process of --engine serial; at most: a worker alone")
     seconds = report["seconds"]
-    stages = ", ".join(f"{stage} {seconds[stage]:.1f} s" for stage in ("decompose", "embed", "reconcile", "refine"))
+    stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in seconds.items() if took and stage != "total")
     out.print(
         f"[bold]{report['vertices']:,}[/bold] vectors of {report['dim']} numbers: [bold]{escape(str(path))}[/bold]\n"
-        f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}; {stages}"
+        f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}\n"
+        f"{seconds['total']:.1f} s in all, without reading and writing files: {stages}"
     )
     helped = report["reconcile"].get("helped")
     if helped and report["reconcile"]["reconciler"] not in ("none", "backbone"):

@@ -19,8 +19,9 @@ from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
 from parge.run import parts
+from parge.run.notes import recorded_seconds
 from parge.run.words import printable
-from parge.runs import Run
+from parge.runs import Run, stage_seconds
 from parge.typing import IntArray
 
 
@@ -142,8 +143,10 @@ def collect(
 
 def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
     numbers = run.report(reconciliation, {"name": run.plan.refine})
-    # From the folder alone, the time of embedding is that of all workers together: nobody waited so long.
-    numbers["seconds"] = {key: value for key, value in numbers["seconds"].items() if key not in ("embed", "total")}
+    # What the run itself took, not what it takes to compute the maps once more for the page.
+    told = recorded_seconds(run.folder.path, run.id)
+    seconds = {stage: took for stage, took in run.seconds.items() if stage not in ("reconcile", "refine")} | told
+    numbers["seconds"] = stage_seconds(seconds, [part["seconds"] for part in numbers["parts"]])
     return numbers
 
 

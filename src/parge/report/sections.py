@@ -196,33 +196,27 @@ def _workers(findings: Findings) -> Section:
         "decides how long the others wait."
     )
     body = [tag("div", pictures.workers(findings), class_="card broad")]
-    stages = _stages(findings)
-    if stages is not None:
-        body.append(tag("div", tag("h3", "With a machine for each subgraph"), stages, class_="card broad"))
+    body.append(tag("div", tag("h3", "Where the time went"), _stages(findings), class_="card broad"))
     return Section("workers", "Workers", "What the workers took", words, tag("div", *body, class_="cards"))
 
 
-def _stages(findings: Findings) -> Markup | None:
-    """Return the stages one after another, all workers at once: the paper's way to count."""
-    if len(findings.parts) < 2:
-        return None
-    seconds = findings.report["seconds"]
-    slowest = max(part["seconds"] for part in findings.parts)
-    found = [
-        ("stage1", "decompose", seconds.get("decompose", 0.0)),
-        ("time", "slowest worker", slowest),
-        ("stage2", "reconcile", seconds.get("reconcile", 0.0)),
-        ("stage3", "refine", seconds.get("refine", 0.0)),
+_STAGE_KINDS = {"decompose": "stage1", "prepare": "stage4", "embed": "time", "reconcile": "stage2", "refine": "stage3"}
+
+
+def _stages(findings: Findings) -> Markup:
+    """Return the stages one after another, by the clock, and the one total that the run tells everywhere."""
+    seconds, text = findings.report["seconds"], pictures.seconds_text
+    shown = [
+        (kind, f"{stage} {text(seconds[stage])}", seconds[stage])
+        for stage, kind in _STAGE_KINDS.items()
+        if seconds.get(stage, 0.0) > 0
     ]
-    shown = [(kind, f"{name} {pictures.seconds_text(took)}", took) for kind, name, took in found if took > 0]
-    total = sum(took for *_, took in shown)
-    words = f"{pictures.seconds_text(total)} in all, counting the slowest worker alone"
-    if "total" in seconds:
-        words += f"; on the machines there were, {pictures.seconds_text(seconds['total'])}"
-    drawn = bar(total, [Stretch(took, kind, said) for kind, said, took in shown])
-    return joined(
-        [tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words + ".")]
-    )
+    slowest = max(part["seconds"] for part in findings.parts)
+    words = f"{text(seconds['total'])} in all by the clock; reading the graph and writing the vectors are not counted."
+    if len(findings.parts) > 1:
+        words += f" With a machine for each subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
+    drawn = bar(seconds["total"], [Stretch(took, kind, said) for kind, said, took in shown])
+    return joined([tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words)])
 
 
 def _reconciling(findings: Findings) -> Section:

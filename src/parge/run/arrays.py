@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 _BLOCK = 1 << 22
 
 _TEMPORARY = re.compile(
-    r"((plan|graph|shared|subgraph|result|failure\.json|retries\.json)\.(tmp|old)-[0-9]+)|refine-[0-9]\.npy"
+    r"((plan|graph|shared|subgraph|result|failure\.json|retries\.json|seconds\.json)\.(tmp|old)-[0-9]+)|refine-[0-9]\.npy"
 )
 
 # Settings and a few numbers a subgraph; a longer manifest is none of ours.

@@ -1,14 +1,15 @@
-"""Small records in a run folder that explain and decide nothing: why a subgraph failed, what was begun again."""
+"""Small records in a run folder that explain and decide nothing: why a subgraph failed, what was retried, times."""
 
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from parge.run.words import printable
 
-FAILURE, RETRIES = "failure.json", "retries.json"
+FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"
 
 # A longer record is none of ours.
 _MOST_BYTES = 1 << 20
@@ -43,3 +44,23 @@ def recorded_retries(folder: Path, run: str) -> list[str]:
     if record.get("run") != run or not isinstance(found, list):
         return []
     return [printable(words) for words in found if isinstance(words, str)]
+
+
+def record_seconds(folder: Path, run: str, seconds: Mapping[str, float]) -> None:
+    """Write down how long the stages of a run took so far, for who takes it up or reports on it."""
+    write_note(folder / SECONDS, {"run": run, "seconds": dict(seconds)})
+
+
+def recorded_seconds(folder: Path, run: str) -> dict[str, float]:
+    """Return how long the stages of this very run took, as far as the folder tells."""
+    record = read_note(folder / SECONDS) or {}
+    found = record.get("seconds")
+    if record.get("run") != run or not isinstance(found, dict):
+        return {}
+    return {
+        str(stage): float(took) for stage, took in found.items() if type(took) in (int, float) and 0 <= took < _LONG
+    }
+
+
+# More seconds than any run takes: a note with more is none of ours.
+_LONG = 1e12
