@@ -71,8 +71,26 @@ def repeated(ids: IdArray) -> IdArray:
     """Return the ids that stand more than once, each once."""
     if ascending(ids):
         return ids[:0]
-    ordered = np.sort(ids)
-    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    ordered = np.sort(ids, kind="stable")
+    return unique_ids(ordered[1:][ordered[1:] == ordered[:-1]])[0]
+
+
+def unique_ids(ids: IdArray) -> tuple[IdArray, IntArray]:
+    """Return the different ids, ascending, and where each of the given ones stands among them.
+
+    numpy's own `unique` sorts strings by a method that ends the process on some orders, such as names that ascend and
+    then ascend again (seen with version 2.4); a stable sort does not.
+
+    >>> [found.tolist() for found in unique_ids(np.array(["b", "a", "b"], STRING))]
+    [['a', 'b'], [1, 0, 1]]
+    """
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    first = np.ones(ids.size, np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    place = np.empty(ids.size, np.int64)
+    place[order] = np.cumsum(first) - 1
+    return ordered[first], place
 
 
 def show_ids(ids: IdArray, limit: int = 3) -> str:

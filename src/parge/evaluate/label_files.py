@@ -14,7 +14,7 @@ from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.files import check_file, foreign_errors, format_suffix
 from parge.graph.segments import line_number, read_head, read_segments
-from parge.ids import STRING, as_ids, parse_ids, positions
+from parge.ids import STRING, as_ids, parse_ids, positions, unique_ids
 from parge.typing import IdArray, IntArray
 
 # Names of columns in use: of vertices, and of labels.
@@ -264,7 +264,7 @@ def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tupl
 
 def _numbers(strings: IdArray) -> IdArray:
     """Return integers where every string is written as one; each different string is looked at once."""
-    different, place = np.unique(strings, return_inverse=True)
+    different, place = unique_ids(strings)
     return parse_ids(different.tolist())[place]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.ids import as_ids
+from parge.ids import as_ids, unique_ids
 from parge.typing import IdArray, IntArray
 
 
@@ -71,8 +71,8 @@ class Labels:
             raise InputError(f"{vertices.size:,} vertices for {carried.size:,} labels; they go in pairs")
         if not vertices.size:
             raise InputError("no vertex has a label; at least one is needed")
-        ids, row = np.unique(vertices, return_inverse=True)
-        classes, column = np.unique(carried, return_inverse=True)
+        ids, row = unique_ids(vertices)
+        classes, column = unique_ids(carried)
         entries = np.ones(row.size, np.bool_)
         return Labels(ids, classes, sp.csr_matrix((entries, (row, column)), shape=(ids.size, classes.size)))
 

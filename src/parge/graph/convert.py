@@ -10,7 +10,7 @@ from parge.graph.build import from_edges
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
-from parge.ids import STRING
+from parge.ids import STRING, repeated
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 _DIRECTED = "directed edges read as undirected"
@@ -41,7 +41,7 @@ def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     """Build a graph from an igraph graph; see `Graph.from_igraph`."""
     n_vertices = graph.vcount()
     vertices = _names(graph.vs["name"]) if "name" in graph.vs.attributes() else np.arange(n_vertices)
-    if np.unique(vertices).size < vertices.size:
+    if repeated(vertices).size:
         raise InputError("every vertex needs a name of its own; some names of the igraph graph repeat")
     edges = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
     weights = _weights(graph.es[weight]) if weight in graph.es.attributes() else None

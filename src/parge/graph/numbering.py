@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from parge.graph.graph import MAX_INT32_VERTICES
-from parge.ids import STRING
+from parge.ids import STRING, unique_ids
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 Numbered = tuple[NeighbourArray, NeighbourArray, IdArray | None, int]
@@ -87,8 +87,8 @@ def number_strings(source: IdArray, target: IdArray) -> Numbered:
     (array([1, 0], dtype=int32), array([0, 2], dtype=int32))
     """
     both = np.concatenate([source.astype(STRING), target.astype(STRING)])
-    ids, number = np.unique(both, return_inverse=True)
-    number = number.astype(number_dtype(ids.size))
+    ids, place = unique_ids(both)
+    number = place.astype(number_dtype(ids.size))
     return number[: source.size], number[source.size :], ids, ids.size
 
 

@@ -12,7 +12,7 @@ from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.graph.segments import line_number, read_segments, without_comments
-from parge.ids import STRING, parse_ids
+from parge.ids import STRING, parse_ids, unique_ids
 from parge.rows import row_blocks
 from parge.storage import beside
 from parge.typing import IdArray, IntArray
@@ -47,7 +47,7 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
     if (ids.dtype == STRING) != (extra.dtype == STRING):
         graph = _with_string_ids(graph)
         ids, extra = graph.outside_ids, extra.astype(STRING)
-    everything, place = np.unique(np.concatenate([ids, extra]), return_inverse=True)
+    everything, place = unique_ids(np.concatenate([ids, extra]))
     plain = everything.dtype != STRING and everything[0] == 0 and everything[-1] == everything.size - 1
     return _renumber(graph, place[: ids.size], everything.size, None if plain else everything)
 

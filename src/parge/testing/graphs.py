@@ -179,7 +179,7 @@ def _draw_ids(draw: "DrawFn", n_vertices: int, ids: "Ids | SearchStrategy[Any] |
         return None
     one = _id_strategy(kind, n_vertices) if isinstance(kind, str) else kind
     names = draw(st.lists(one, min_size=n_vertices, max_size=n_vertices, unique=True))
-    return np.sort(np.array(names, STRING if names and isinstance(names[0], str) else np.int64))
+    return np.sort(np.array(names, STRING if names and isinstance(names[0], str) else np.int64), kind="stable")
 
 
 def _id_strategy(kind: str, n_vertices: int) -> "SearchStrategy[Any]":
