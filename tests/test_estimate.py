@@ -205,7 +205,7 @@ def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
         ({"vertices": "10", "edges": "9", "workers": "11"}, "at most one a vertex"),
         ({"vertices": "10", "edges": "9", "disk": "0"}, "disk= must be a size .* such as 10TB; got '0'"),
         ({"vertices": "10", "edges": "9", "network_speed": "fast"}, "network_speed= must be bytes a second"),
-        ({"vertices": "10", "edges": "9", "price_gb": "-1"}, "price_gb= must be a number of at least 0"),
+        ({"vertices": "10", "edges": "9", "price_gb": "-1"}, "price_gb= must be a number from 0"),
     ],
 )
 def test_bad_questions_are_refused(pairs: dict[str, str], said: str) -> None:

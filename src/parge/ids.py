@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
+from parge.numbers import shown
 from parge.typing import IdArray, IntArray
 
 STRING = np.dtypes.StringDType()
@@ -24,7 +25,7 @@ def as_ids(values: Any) -> IdArray:
         return array.astype(np.str_).astype(STRING)
     if array.dtype.kind in "UT" or (array.dtype == object and all(isinstance(value, str) for value in array)):
         return array.astype(STRING, copy=False)
-    raise InputError(f"ids must be integers or strings; got {array.dtype} such as {array[0]!r}")
+    raise InputError(f"ids must be integers or strings; got {array.dtype} such as {shown(array[0])}")
 
 
 def parse_ids(texts: Sequence[str]) -> IdArray:
@@ -99,5 +100,5 @@ def show_ids(ids: IdArray, limit: int = 3) -> str:
     >>> show_ids(np.array([1, 2, 3, 4, 5]))
     '1, 2, 3 and 2 more'
     """
-    some = ", ".join(repr(value) for value in ids[:limit].tolist())
+    some = ", ".join(shown(value) for value in ids[:limit].tolist())
     return some if ids.size <= limit else f"{some} and {ids.size - limit:,} more"

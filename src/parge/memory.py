@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path
 
 from parge.errors import InputError
+from parge.numbers import MOST, shown
 from parge.tree import looked_at
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
@@ -24,14 +25,16 @@ def parse_bytes(text: str) -> int:
     """
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise InputError(f"a size was expected, such as 2GB, 512MiB or 1500000 bytes; got {text!r}")
+        raise InputError(f"a size was expected, such as 2GB, 512MiB or 1500000 bytes; got {shown(text)}")
     number, unit, binary = match[1], match[2].upper(), match[3]
     if binary and not unit:
-        raise InputError(f"a size was expected, such as 2GB or 512MiB; got {text!r}")
+        raise InputError(f"a size was expected, such as 2GB or 512MiB; got {shown(text)}")
     size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
     if size < _SMALLEST:
-        hint = "" if unit else f"; a number without a unit counts bytes, did you mean {number}GB?"
-        raise InputError(f"a memory of at least 1 MB was expected; got {text!r}{hint}")
+        hint = "" if unit else f"; a number without a unit counts bytes, did you mean {number[:20]}GB?"
+        raise InputError(f"a memory of at least 1 MB was expected; got {shown(text)}{hint}")
+    if not size < MOST:
+        raise InputError(f"a memory of at most {format_bytes(MOST)} was expected; got {shown(text)}")
     return int(size)
 
 

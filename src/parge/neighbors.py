@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
-from parge.errors import InputError
+from parge.numbers import check_whole
 from parge.rows import BLOCK_ROWS, forget, row_blocks
 from parge.typing import FloatArray, IdArray
 
@@ -27,8 +27,7 @@ def neighbors(
     >>> neighbors(embedding, "a", k=1)[0].tolist()
     ['b']
     """
-    if k < 1:
-        raise InputError(f"at least one neighbour must be asked for; got k={k}")
+    check_whole("the number of neighbours", k, 1)
     itself = int(embedding.row_numbers([id])[0])
     query = _unit(embedding.vectors[[itself]])[0]
     best, score = np.zeros(0, np.int64), np.zeros(0)

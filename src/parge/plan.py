@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
@@ -13,6 +12,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.memory import format_bytes, parse_bytes
+from parge.numbers import MOST, check_number, check_whole
 from parge.plan_lumped import backbone_bytes, check_backbone, least_lumps, prepare_lumped
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
@@ -117,30 +117,30 @@ class Plan:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
         if self.refine not in (None, "auto"):
             refiners.check(self.refine)
-        _check_whole("seed", self.seed, 0)
+        check_whole("seed", self.seed)
         for name in ("parts", "workers"):
             if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), 1)
+                check_whole(name, getattr(self, name), 1)
         if self.anchors is not None:
             check_request(self.anchors)
         if isinstance(self.capacities, str | int | float) or isinstance(self.memory, int | float):
             raise InputError("capacities and memory are lists, one item a worker")
         for capacity in self.capacities if self.capacities is not None else ():
-            _check_whole("capacities", capacity, 0)
+            check_whole("capacities", capacity)
         self.budgets()
         self.coordinator_limit()
 
     def coordinator_limit(self) -> int | None:
         """Return the most bytes of the coordinator, if that is limited."""
         size = self.coordinator_memory
-        return parse_bytes(size) if isinstance(size, str) else size
+        return None if size is None else _bytes("coordinator_memory", size)
 
     def budgets(self) -> list[int] | None:
         """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
         if self.memory is None or self.memory_is_auto:
             return None
         sizes = self.memory.split(",") if isinstance(self.memory, str) else self.memory
-        return [parse_bytes(size) if isinstance(size, str) else int(size) for size in sizes]
+        return [_bytes("memory", size) for size in sizes]
 
     @property
     def memory_is_auto(self) -> bool:
@@ -330,6 +330,5 @@ def _limits(plan: Plan, technique: Technique, graph: Graph) -> Limits | None:
     return None if budgets is None else Limits.of_bytes(budgets, technique.footprint_for(graph))
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
+def _bytes(what: str, size: int | str) -> int:
+    return parse_bytes(size) if isinstance(size, str) else int(check_number(what, size, 0, MOST))

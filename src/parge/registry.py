@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from parge.errors import InputError
+from parge.numbers import shown
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> InputError:
         known = [*(word for word in self.also if word != name), *self.names()]
-        return InputError(f"there is no {self.kind} {name!r}; known: {', '.join(known)}")
+        return InputError(f"there is no {self.kind} {shown(name)}; known: {', '.join(known)}")
 
     def _plugins(self) -> Any:
         return _entry_points(self.group)

@@ -4,6 +4,8 @@ from zlib import crc32
 
 import numpy as np
 
+from parge.numbers import check_whole
+
 
 def stream(seed: int, *key: str | int) -> np.random.Generator:
     """Return the generator of one item: the same seed and key give the same numbers anywhere.
@@ -17,4 +19,4 @@ def stream(seed: int, *key: str | int) -> np.random.Generator:
     False
     """
     words = [crc32(part.encode()) if isinstance(part, str) else part for part in key]
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([check_whole("seed", seed), *words])))

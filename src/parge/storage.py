@@ -13,6 +13,14 @@ from parge.errors import PargeError
 from parge.memory import format_bytes
 
 
+def current_folder() -> Path | None:
+    """Return the folder that one stands in, or None where somebody removed it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 class Storage(Protocol):
     """Gives room for flat arrays."""
 

@@ -70,7 +70,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "no such function": (["--technique", "math:no_such"], "no_such"),
     "param without value": (["--param", "walks"], "key=value"),
     "param unknown": (["--param", "walk=3"], "it has dim, walks"),
-    "param words": (["--param", "walks=many"], "integer"),
+    "param words": (["--param", "walks=many"], "whole number"),
     "param out of range": (["--param", "walks=0"], "at least 1"),
     "dim zero": (["--dim", "0"], "dim"),
     "seed negative": (["--seed", "-1"], "seed"),

@@ -128,7 +128,7 @@ def test_labelled_vertices_without_vectors_are_named() -> None:
     [
         ({"train_ratio": 0.0}, "between 0 and 1; got 0.0"),
         ({"train_ratio": 1.0}, "between 0 and 1"),
-        ({"repeats": 0}, "repeats=0"),
+        ({"repeats": 0}, "repeats must be .* got 0"),
         ({"protocol": "magic"}, "known: known-count, threshold"),
     ],
 )

@@ -56,7 +56,7 @@ def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="samples of graphsage must be an integer of at least 1; got 0"):
+    with pytest.raises(InputError, match="samples of graphsage must be a whole number of at least 1; got 0"):
         GraphSAGE(samples=0)
     with pytest.raises(InputError, match="learning_rate of graphsage must be a number of at least 0; got inf"):
         GraphSAGE(learning_rate=float("inf"))

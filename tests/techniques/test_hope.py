@@ -120,8 +120,8 @@ def test_a_decay_that_does_not_converge_is_refused_with_the_limit() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dim": 0}, "dim of hope must be an integer of at least 1; got 0"),
-        ({"dim": 2.5}, "dim of hope must be an integer"),
+        ({"dim": 0}, "dim of hope must be a whole number of at least 1; got 0"),
+        ({"dim": 2.5}, "dim of hope must be a whole number"),
         ({"signal": "cosine"}, "one of common-neighbours, katz, adamic-adar; got 'cosine'"),
         ({"half": "left"}, "one of source, target, both; got 'left'"),
         ({"half": "both", "dim": 7}, "must be even to hold both halves; got 7"),

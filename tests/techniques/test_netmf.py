@@ -83,7 +83,7 @@ def test_components_of_all_sizes_are_multiplied_as_one_matrix_would() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="window of netmf must be an integer of at least 1; got 0"):
+    with pytest.raises(InputError, match="window of netmf must be a whole number of at least 1; got 0"):
         NetMF(window=0)
-    with pytest.raises(InputError, match="exact_up_to of netmf must be an integer of at least 0; got -1"):
+    with pytest.raises(InputError, match="exact_up_to of netmf must be a whole number of at least 0; got -1"):
         NetMF(exact_up_to=-1)

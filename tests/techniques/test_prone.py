@@ -81,7 +81,7 @@ def test_one_step_leaves_the_filter_out() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="step of prone must be an integer of at least 1; got 0"):
+    with pytest.raises(InputError, match="step of prone must be a whole number of at least 1; got 0"):
         ProNE(step=0)
     with pytest.raises(InputError, match="mu of prone must be a number from 0 to 2; got 3"):
         ProNE(mu=3)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import read_graph, reading_options
+from parge.cli.options import COUNT, DIM, SEED, read_graph, reading_options
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
 from parge.evaluate.classification import classify
@@ -48,9 +48,9 @@ class _Row:
 @click.option("--graph", type=click.Path(), metavar="GRAPH", help="Your own graph instead of a generated one.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Labels of your own graph.")
 @label_options
-@click.option("--parts", type=click.IntRange(min=1), default=8, show_default=True, help="How many workers.")
-@click.option("--dim", type=click.IntRange(min=1), default=64, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--parts", type=COUNT, default=8, show_default=True, help="How many workers.")
+@click.option("--dim", type=DIM, default=64, show_default=True, help="Dimensions of the vectors.")
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder.")
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **options: Any) -> None:
     """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""

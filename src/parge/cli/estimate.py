@@ -13,6 +13,7 @@ from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
 from parge.estimate.breaks import duration
 from parge.memory import format_bytes
+from parge.numbers import MOST_DIM, read_whole, shown
 
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")
@@ -62,10 +63,12 @@ def _pairs(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InputError(f"--estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {word!r}")
+            raise InputError(
+                f"--estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {shown(word)}"
+            )
         name = key.strip().replace("-", "_")
         if name in pairs:
-            raise InputError(f"{name}= was given twice, {pairs[name]!r} and {value!r}: give it once")
+            raise InputError(f"{name}= was given twice, {shown(pairs[name])} and {shown(value)}: give it once")
         pairs[name] = value
     return pairs
 
@@ -74,9 +77,7 @@ def _only(name: str, option: Any, text: str) -> Any:
     """Return what a key of the technique says, unless an option says otherwise."""
     value: Any = text
     if name == "dim":
-        if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 65_536:
-            raise InputError(f"dim= must be a whole number from 1 to 65536; got {text!r}")
-        value = int(text)
+        value = read_whole("dim=", text, 1, MOST_DIM)
     if _is_given(name) and option != value:
         raise InputError(f"--{name} {option} and {name}={text} contradict each other: give one of them")
     return value

@@ -8,7 +8,19 @@ import click
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph, sizes
+from parge.cli.options import (
+    COUNT,
+    DIM,
+    SEED,
+    Number,
+    Whole,
+    graph_options,
+    json_option,
+    make_plan,
+    plan_options,
+    read_graph,
+    sizes,
+)
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -20,6 +32,7 @@ from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
+from parge.numbers import MOST_SETTING
 from parge.pipeline import embed
 from parge.plan import Plan, decompose
 from parge.techniques.adapt import adapt
@@ -27,7 +40,7 @@ from parge.techniques.adapt import adapt
 # Workers of `bound` where nobody says how many.
 _PARTS = 2
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_SHARE = Number(0, 1, min_open=True, max_open=True)
 
 
 def ratios(text: str) -> list[float]:
@@ -43,7 +56,7 @@ def command() -> None:
 @command.command("pip")
 @click.argument("embedding", type=click.Path(path_type=Path))
 @click.argument("reference", type=click.Path(path_type=Path))
-@click.option("--core", type=click.IntRange(min=1), metavar="N", help="Compare against N sampled core vertices.")
+@click.option("--core", type=COUNT, metavar="N", help="Compare against N sampled core vertices.")
 @json_option
 def pip_command(embedding: Path, reference: Path, core: int | None, as_json: bool) -> None:
     """Measure how far EMBEDDING is from REFERENCE by pairwise inner products, whatever their rotation."""
@@ -68,7 +81,7 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
     metavar="R[,R...]",
     help="Share of the labelled vertices to learn from; several with commas between give a curve.",
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Random splits.")
+@click.option("--repeats", type=Whole(1, MOST_SETTING), default=10, show_default=True, help="Random splits.")
 @click.option(
     "--protocol",
     type=click.Choice(["known-count", "threshold"]),
@@ -77,8 +90,8 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
     help="known-count: the number of true labels is given, as in the literature; threshold: it is not.",
 )
 @click.option("--standardise", is_flag=True, help="Give every column unit deviation first; HOPE needs it.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="J", help="Shuffles at a time.  [default: one a core]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--jobs", type=COUNT, metavar="J", help="Shuffles at a time.  [default: one a core]")
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @label_options
 @json_option
 def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
@@ -112,11 +125,11 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
 @command.command("bound")
 @graph_options
 @click.option("--signal", type=click.Choice(SIGNALS), default="hope", show_default=True, help="What is factorised.")
-@click.option("--alpha", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="The signal parameter.")
-@click.option("--dim", type=click.IntRange(min=1), default=128, show_default=True, help="Columns of the embedding.")
+@click.option("--alpha", type=Number(0, 1), default=0.5, show_default=True, help="The signal parameter.")
+@click.option("--dim", type=DIM, default=128, show_default=True, help="Columns of the embedding.")
 @click.option(
     "--parts",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="Equal workers.  [default: 2; with --embedding what its own report says, else no Theorem 1]",
 )
@@ -126,7 +139,7 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     help="Your own F, which has its own columns; otherwise GRAPH is embedded in N parts.",
 )
 @click.option("--computable", is_flag=True, help="Only what needs no eigenvector of the whole graph.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @json_option
 def bound_command(
     signal: str,

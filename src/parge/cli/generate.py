@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
+from parge.cli.options import COUNT, SEED, Number, Whole
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -22,13 +23,19 @@ from parge.graph.write import write
     show_default=True,
     help="Planted communities, a labelled hierarchy, a ring of cliques, or a plain shape.",
 )
-@click.option("--vertices", type=click.IntRange(min=1), required=True, metavar="N", help="Vertices.")
-@click.option("--edges", type=click.IntRange(min=0), metavar="M", help="Edges (planted, tree).  [default: 8 N; 1.5 N]")
-@click.option("--communities", type=click.IntRange(min=1), metavar="C", help="Planted communities, or cliques.")
-@click.option("--mixing", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Edges that leave theirs.")
-@click.option("--exponent", type=float, default=2.5, show_default=True, help="Of the power law of degrees.")
-@click.option("--labels-per-vertex", type=float, default=1.0, show_default=True, help="Communities of a vertex.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same graph.")
+@click.option("--vertices", type=COUNT, required=True, metavar="N", help="Vertices.")
+@click.option("--edges", type=Whole(0), metavar="M", help="Edges (planted, tree).  [default: 8 N; 1.5 N]")
+@click.option("--communities", type=COUNT, metavar="C", help="Planted communities, or cliques.")
+@click.option("--mixing", type=Number(0, 1), default=0.3, show_default=True, help="Edges that leave theirs.")
+@click.option(
+    "--exponent",
+    type=Number(2, 1000, min_open=True),
+    default=2.5,
+    show_default=True,
+    help="Of the power law of degrees.",
+)
+@click.option("--labels-per-vertex", type=Number(1), default=1.0, show_default=True, help="Communities of a vertex.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same graph.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="GRAPH", help="Where edges go.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Where labels go.")
 def command(out: Path, labels: Path | None, **options: Any) -> None:

@@ -1,14 +1,19 @@
 """The group of commands, and what every command does with an error."""
 
+import contextlib
 import importlib
 import os
+import re
 import sys
+import traceback
 
 import click
 
 import parge
 from parge.cli.ending import interrupted_by_signals, spare_memory
-from parge.errors import PargeError
+from parge.cli.streams import drop_output, finish_output, prepare_streams
+from parge.errors import InputError, PargeError
+from parge.storage import current_folder
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
 # --help and refusals are fast.
@@ -28,6 +33,13 @@ _COMMANDS = {
 }
 
 
+_DEBUG = "--debug"
+_QUESTIONS = {"-h", "--help", "--version"}
+
+# Longer words of a message, such as a number of 5,000 digits, are cut.
+_LONGEST_WORD, _LONGEST_LINE = 1000, 400
+
+
 class _Verbs(click.Group):
     """Loads each command from its own module."""
 
@@ -40,8 +52,7 @@ class _Verbs(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"parge.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+        return _debuggable(module.command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""
@@ -49,7 +60,25 @@ class _Verbs(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def _debuggable(command: click.Command) -> click.Command:
+    """Let a command, and the commands of a group, take --debug at any place."""
+    if not any(option.name == "debug" for option in command.params):
+        command.params.append(_debug_option())
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _debuggable(inner)
+    return command
+
+
+def _debug_option() -> click.Option:
+    """Return the option, which is read from the words themselves: also where others are wrong."""
+    return click.Option([_DEBUG], is_flag=True, expose_value=False, help="Print the traceback of an error.")
+
+
+@click.command(
+    cls=_Verbs,
+    params=[_debug_option()],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(parge.__version__, message="parge %(version)s")
 def cli() -> None:
     """Embed the vertices of a graph on several machines, none of which has to hold it.
@@ -60,11 +89,13 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exit 0 done, 2 bad input, 1 a failure while running, 130 interrupted."""
+    prepare_streams()
     code = run(arguments)
     if code == 130:
         # Python ends by SIGINT, not with our code, where the interrupt once passed through code that a C library ran.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -72,33 +103,69 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = _run(given)
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        drop_output()
+        return 1
+    except BaseException as error:  # noqa: BLE001  whatever it is becomes one line and an exit code
+        drop_output()
+        if _DEBUG in given:
+            click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+        code = _fail(error)
+    return code
+
+
+def _run(given: list[str]) -> int:
+    if current_folder() is None and not _QUESTIONS.intersection(given):
+        # Libraries ask where they are, too, and only some of them take no for an answer.
+        raise InputError("the current folder does not exist any more: change to another one (cd), then run this again")
     spare_memory(given)
     try:
         with interrupted_by_signals():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))
     except click.exceptions.Exit as stop:
-        return stop.exit_code
+        code = stop.exit_code
+    except SystemExit as stop:  # of rich, where the reader of our output went away
+        code = stop.code if isinstance(stop.code, int) else 1
     except click.ClickException as error:
+        error.message = _cut(error.message)  # type: ignore[misc]  # it is what `show` prints
         error.show()
-        return error.exit_code
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (click.Abort, KeyboardInterrupt, PargeError, OSError, MemoryError) as error:
-        return _fail(error)
-    return 0
+        code = error.exit_code
+    else:
+        code = 0
+    finish_output()
+    return code
 
 
 def _fail(error: BaseException) -> int:
     """Say in one message what went wrong, and return the exit code for it."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
         message, code = "interrupted", 130
-    elif isinstance(error, MemoryError):
-        message, code = "Error: out of memory; use more parts, or a machine with more memory", 1
     else:
-        message, code = f"Error: {error}", error.exit_code if isinstance(error, PargeError) else 1
+        message, code = f"Error: {_cut(_message(error))}", error.exit_code if isinstance(error, PargeError) else 1
     click.echo(message, err=True)
     # click raises Abort in the place of the KeyboardInterrupt that has the notes
     for note in getattr(error.__cause__ if isinstance(error, click.Abort) else error, "__notes__", []):
         click.echo(note, err=True)
     return code
+
+
+def _message(error: BaseException) -> str:
+    """Return what went wrong: our own words, those of the system, or that nobody foresaw it."""
+    if isinstance(error, PargeError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory; use more parts, or a machine with more memory"
+    if isinstance(error, OSError):
+        return str(error)
+    line = " ".join(f"{type(error).__name__}: {error}".split())
+    line = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
+    if isinstance(error, ImportError):
+        return f"a library cannot be loaded ({line}); install parge again, or look where it fails with {_DEBUG}"
+    return f"{line}; this is a bug in parge: run again with {_DEBUG} and report what it prints"
+
+
+def _cut(message: str) -> str:
+    """Shorten words that nobody would read."""
+    return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:60]}...{word[0][-20:]}", message)

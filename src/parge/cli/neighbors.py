@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import json_option
+from parge.cli.options import COUNT, json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
 
@@ -15,7 +15,7 @@ from parge.neighbors import neighbors
 @click.command("neighbors")
 @click.argument("embedding", type=click.Path(path_type=Path))
 @click.argument("vertex")
-@click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="How many.")
+@click.option("-k", "k", type=COUNT, default=10, show_default=True, help="How many.")
 @json_option
 def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
     """List the vertices nearest to VERTEX by cosine.
@@ -25,7 +25,8 @@ def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
       parge neighbors vectors.parquet 42 -k 5
     """
     loaded = Embedding.load(embedding)
-    wanted = int(vertex) if loaded.ids.dtype.kind == "i" and _whole(vertex) else vertex
+    # A text of more digits than any id has stays a text, which no vertex is called.
+    wanted = int(vertex) if loaded.ids.dtype.kind == "i" and _whole(vertex) and len(vertex) < 20 else vertex
     ids, cosines = neighbors(loaded, wanted, k)
     if as_json:
         found = [{"vertex": i, "cosine": c} for i, c in zip(ids.tolist(), cosines.tolist(), strict=True)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import click
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.numbers import MOST, MOST_DIM, is_whole, read_number, read_whole, shown
 from parge.plan import PRESETS, Plan
 from parge.techniques.base import Technique
 
@@ -19,21 +21,52 @@ def sizes(text: str) -> list[str]:
     """Split at the commas."""
     items = [item.strip() for item in text.split(",")]
     if not all(items):
-        raise click.BadParameter(f"{text!r} has an empty place between commas")
+        raise click.BadParameter(f"{shown(text)} has an empty place between commas")
     return items
 
 
 def whole_numbers(text: str) -> list[int]:
     """Split at the commas and read each number."""
-    numbers = []
     for item in sizes(text):
-        digits = item.replace("_", "")
-        if not (digits.isascii() and digits.isdigit()):
+        if not is_whole(item):
             raise click.BadParameter(
-                f"whole numbers with commas between were expected, such as 4000,4000,6000; got {item!r}"
+                f"whole numbers with commas between were expected, such as 4000,4000,6000; got {shown(item)}"
             )
-        numbers.append(int(digits))
-    return numbers
+    try:
+        return [read_whole("each", item) for item in sizes(text)]
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+class Whole(click.IntRange):
+    """An option's whole number, within a range that ends somewhere."""
+
+    def __init__(self, least: int, most: int = MOST) -> None:
+        super().__init__(least, most if most <= MOST_DIM else None)  # what --help shows
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, or refuse the text."""
+        try:
+            return read_whole("it", str(value), self.least, self.most)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Number(click.FloatRange):
+    """An option's finite number within a range; `above` and `below` leave the ends out."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or refuse the text."""
+        low, high = -inf if self.min is None else self.min, inf if self.max is None else self.max
+        try:
+            return read_number("it", str(value), low, high, above=self.min_open, below=self.max_open)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+# What several commands take.
+SEED, COUNT, DIM = Whole(0), Whole(1), Whole(1, MOST_DIM)
 
 
 def _apply(function: F, options: list[Callable[[F], F]]) -> F:
@@ -94,11 +127,11 @@ def plan_options(function: F) -> F:
                 help="A name (deepwalk, node2vec, line, hope, spectral, netmf, prone, sgc, closedform, whitened, "
                 "graphsage), or your own as module:function.",
             ),
-            click.option("--dim", type=click.IntRange(1, 65_536), help="Dimensions of the vectors.  [default: 128]"),
+            click.option("--dim", type=DIM, help="Dimensions of the vectors.  [default: 128]"),
             click.option(
                 "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
             ),
-            click.option("--parts", type=click.IntRange(min=1), metavar="N", help="So many equal workers."),
+            click.option("--parts", type=COUNT, metavar="N", help="So many equal workers."),
             click.option(
                 "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Vertices that each worker can hold."
             ),
@@ -155,10 +188,8 @@ def plan_options(function: F) -> F:
                 metavar="HOST:PORT",
                 help="The cluster of --engine ray.  [default: RAY_ADDRESS, or the one of this machine, or a new one]",
             ),
-            click.option("--workers", type=click.IntRange(min=1), metavar="W", help="Subgraphs embedded at once."),
-            click.option(
-                "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same bits."
-            ),
+            click.option("--workers", type=COUNT, metavar="W", help="Subgraphs embedded at once."),
+            click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same bits."),
         ],
     )
 
@@ -175,12 +206,16 @@ def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path 
     vertices = options.pop("vertices")
     return read(
         options.pop("graph"),
-        vertices=int(vertices) if vertices is not None and vertices.isascii() and vertices.isdigit() else vertices,
+        vertices=read_whole("--vertices", vertices) if vertices is not None and _is_count(vertices) else vertices,
         features=options.pop("features"),
         weighted=not options.pop("unweighted"),
         coordinator_memory=None if plan is None else plan.coordinator_memory,
         scratch=scratch,
     )
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def make_technique(options: dict[str, Any]) -> Technique:
@@ -191,7 +226,7 @@ def make_technique(options: dict[str, Any]) -> Technique:
     for item in options.pop("params"):
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--param takes key=value, such as walks=20; got {item!r}")
+            raise InputError(f"--param takes key=value, such as walks=20; got {shown(item)}")
         settings[key.strip().replace("-", "_")] = value
     dim = options.pop("dim")
     if dim is not None:

@@ -20,8 +20,22 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_FILES = 120  # where there is no terminal to ask
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_FILES)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    """A console that draws with the characters that its stream has."""
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the stream that is written to now, where rich looks at one given to it only."""
+        return (getattr(self.file, "encoding", None) or "utf-8").lower()
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+out = _Console(highlight=False, width=None if _is_terminal() else _WIDTH_OF_FILES)
+err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager

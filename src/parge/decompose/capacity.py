@@ -8,6 +8,7 @@ import numpy as np
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
 from parge.memory import Footprint, format_bytes
+from parge.numbers import MOST, check_whole, shown
 from parge.typing import IntArray
 
 # Anchors beyond this share of the vertices cost every worker more than the edges that they still save.
@@ -134,7 +135,7 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
 def check_request(request: str | int) -> None:
     """Refuse a number of anchors that is none, before a graph is at hand."""
     if request != "auto":
-        _requested(str(request), None)
+        _requested(request if isinstance(request, str) else str(check_whole("anchors", request)), None)
 
 
 def _requested(text: str, n_vertices: int | None) -> int:
@@ -143,9 +144,12 @@ def _requested(text: str, n_vertices: int | None) -> int:
         share = float(text[:-1]) if text.endswith("%") else None
         count = int(text) if share is None else round(share / 100 * (n_vertices or 0))
     except (ValueError, OverflowError):
-        raise InputError(f"anchors must be auto, a number, or a share such as 5%; got {text!r}") from None
-    if count < 0 or (share is not None and not 0 <= share <= 100):
-        raise InputError(f"{text} anchors were asked for; ask for auto, a number from 0 up, or a share from 0% to 100%")
+        raise InputError(f"anchors must be auto, a number, or a share such as 5%; got {shown(text)}") from None
+    if not 0 <= count <= MOST or (share is not None and not 0 <= share <= 100):
+        raise InputError(
+            f"{text if len(text) < 40 else shown(text)} anchors were asked for; ask for auto, a number from 0 up, or a "
+            "share from 0% to 100%"
+        )
     if n_vertices is None:
         return count
     if count > n_vertices:

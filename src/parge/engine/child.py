@@ -17,6 +17,7 @@ import psutil
 from parge.engine.base import Task
 from parge.engine.cgroup import Group
 from parge.engine.failures import End
+from parge.storage import current_folder
 from parge.tree import Seen, kill_all
 
 # Threads of the numerical libraries in a worker: parallelism comes from subgraphs.
@@ -195,6 +196,6 @@ def _rebuilt(value: tuple[bytes | None, str, str]) -> tuple[BaseException | str,
 
 def _environment(threads: int) -> dict[str, str]:
     """Return the environment of a worker: our own module path, and few threads."""
-    here = str(Path.cwd())
-    path = os.pathsep.join(entry or here for entry in sys.path)
+    here = str(current_folder() or "")
+    path = os.pathsep.join(entry for entry in (found or here for found in sys.path) if entry)
     return {**os.environ, **dict.fromkeys(_THREADS, str(threads)), "PYTHONPATH": path}

@@ -6,6 +6,10 @@ from typing import Any
 
 from parge.errors import InputError
 from parge.memory import parse_bytes
+from parge.numbers import check_number, check_whole, read_number, shown
+
+# Nobody has so many of anything; numbers under it keep all products below the largest float.
+_MOST = 10**30
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,13 @@ class Question:
     price_gb: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("vertices", "edges", "memory", "coordinator", "disk", "disk_speed", "network_speed"):
+            check_whole(name, getattr(self, name), 1, _MOST)
+        if self.workers is not None:
+            check_whole("workers", self.workers, 1, _MOST)
+        for name in ("price_core_hour", "price_gb"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, _MOST)
         pairs = self.vertices * (self.vertices - 1) / 2
         if self.edges > pairs:
             raise InputError(
@@ -70,17 +81,15 @@ def _number(text: str) -> float:
 
 def _count(name: str, text: str) -> int:
     value = _number(text)
-    if not 1 <= value < 1e30 or value != int(value):
+    if not 1 <= value <= _MOST or value != int(value):
         example = "8" if name == "workers" else "2e9"
-        raise InputError(f"{name}= must be a whole number of at least 1, such as {example}; got {text!r}")
+        most = f" and at most {_MOST:g}" if value > _MOST else ""
+        raise InputError(f"{name}= must be a whole number of at least 1{most}, such as {example}; got {shown(text)}")
     return int(value)
 
 
 def _price(name: str, text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < 1e30:
-        raise InputError(f"{name}= must be a number of at least 0, such as 0.04; got {text!r}")
-    return value
+    return read_number(f"{name}=", text.replace("_", ""), 0, _MOST)
 
 
 def _size(example: str) -> Callable[[str, str], int]:
@@ -88,7 +97,9 @@ def _size(example: str) -> Callable[[str, str], int]:
         try:
             return parse_bytes(text)
         except InputError as error:
-            raise InputError(f"{name}= must be a size of at least 1 MB, such as {example}; got {text!r}") from error
+            raise InputError(
+                f"{name}= must be a size of at least 1 MB, such as {example}; got {shown(text)}"
+            ) from error
 
     return read
 
@@ -99,7 +110,7 @@ def _speed(example: str) -> Callable[[str, str], int]:
             return parse_bytes(text.strip().removesuffix("/s"))
         except InputError as error:
             raise InputError(
-                f"{name}= must be bytes a second, at least 1 MB, such as {example}; got {text!r}"
+                f"{name}= must be bytes a second, at least 1 MB, such as {example}; got {shown(text)}"
             ) from error
 
     return read

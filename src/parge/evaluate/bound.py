@@ -19,6 +19,7 @@ from parge.evaluate.pip import pip
 from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.signals import Signal, signal_of
 from parge.graph.graph import Graph
+from parge.numbers import check_number
 from parge.rows import row_blocks, single_threaded_blas
 from parge.typing import IntArray
 
@@ -282,5 +283,4 @@ def bounds(
 
 
 def _check_alpha(alpha: float) -> None:
-    if not 0 <= alpha <= 1:
-        raise InputError(f"the signal parameter alpha must lie in [0, 1]; got {alpha}")
+    check_number("the signal parameter alpha", alpha, 0, 1)

@@ -16,6 +16,7 @@ from parge.evaluate import logistic
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
 from parge.ids import STRING
+from parge.numbers import MOST_SETTING, check_number, check_whole
 from parge.rows import single_threaded_blas, usable_cores
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
@@ -165,10 +166,8 @@ def f1(truth: BoolArray, predicted: BoolArray) -> tuple[float, float]:
 
 
 def _check(train_ratio: float, repeats: int, protocol: str) -> None:
-    if not 0 < train_ratio < 1:
-        raise InputError(f"the train ratio must lie between 0 and 1; got {train_ratio}")
-    if repeats < 1:
-        raise InputError(f"at least one shuffle is needed; got repeats={repeats}")
+    check_number("the train ratio", train_ratio, 0, 1, above=True, below=True)
+    check_whole("repeats", repeats, 1, MOST_SETTING)
     if protocol not in PROTOCOLS:
         raise InputError(f"there is no protocol {protocol!r}; known: {', '.join(PROTOCOLS)}")
 

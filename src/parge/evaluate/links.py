@@ -13,6 +13,7 @@ from parge.evaluate.scores import LinkScore, LinkScores
 from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.ids import positions
+from parge.numbers import check_number
 from parge.rows import all_finite, row_blocks
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
@@ -47,8 +48,7 @@ def hold_out(graph: Graph, share: float = 0.5, seed: int = 0) -> HeldOut:
     >>> train.n_vertices, train.n_edges, len(positives), len(negatives)
     (6, 3, 3, 3)
     """
-    if not 0 < share < 1:
-        raise InputError(f"the share of edges to hold out must lie between 0 and 1; got {share}")
+    check_number("the share of edges to hold out", share, 0, 1, above=True, below=True)
     n_held = min(max(1, round(share * graph.n_edges)), graph.n_edges - 1)
     if n_held < 1:
         raise InputError(

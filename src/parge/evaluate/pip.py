@@ -16,6 +16,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.scores import PIP
 from parge.ids import as_ids, positions, show_ids
+from parge.numbers import check_whole
 from parge.rows import BLOCK_ROWS, forget, row_blocks, triangle
 from parge.seeds import stream
 from parge.typing import FloatArray, IntArray
@@ -121,9 +122,7 @@ class _Pairs:
     def core(self, core: Any, seed: int) -> tuple[Matrix, float]:
         """Return the triangle of the core rows, and their share of all rows."""
         if isinstance(core, int | np.integer):
-            if core < 1:
-                raise InputError(f"the core must have at least one vertex; got {core}")
-            size = min(int(core), self.n_vertices)
+            size = min(check_whole("the number of core vertices", core, 1), self.n_vertices)
             chosen = np.sort(stream(seed, "core").choice(self.n_vertices, size, replace=False))
         else:
             chosen = np.unique(self.first.row_numbers(as_ids(core)))

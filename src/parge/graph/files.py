@@ -7,6 +7,7 @@ from typing import Any
 
 from parge.errors import InputError, PargeError
 from parge.memory import format_bytes
+from parge.storage import current_folder
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """Compressions by suffix, as pyarrow names them."""
@@ -33,7 +34,9 @@ def check_file(path: Path) -> None:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the file in it that holds the data")
         if not path.exists():
-            raise InputError(f"{path} does not exist (looked from {Path.cwd()})")
+            folder = current_folder()
+            seen = "the current folder is gone, too" if folder is None else f"looked from {folder}"
+            raise InputError(f"{path} does not exist ({seen})")
         if not path.is_file():
             raise InputError(f"{path} is not a regular file, and it has to be read twice; save it to a file first")
         with path.open("rb"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from parge.errors import InputError
 from parge.run.words import on_one_line, pasteable
+from parge.storage import current_folder
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore_declared
@@ -61,7 +62,8 @@ def _places(module: str) -> list[Path]:
     except (ImportError, ValueError):
         return []
     if found is None:  # the folder one stands in is not on the path yet, and `restore_declared` puts it there
-        return [Path.cwd() / module]
+        folder = current_folder()
+        return [] if folder is None else [folder / module]
     return [Path(place) for place in [*(found.submodule_search_locations or ()), found.origin] if place]
 
 

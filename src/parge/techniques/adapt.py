@@ -15,7 +15,7 @@ from parge.errors import InputError, MissingExtraError
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique, silent
-from parge.techniques.settings import check_choice, check_integers
+from parge.techniques.settings import check_choice, check_counts
 from parge.techniques.spectral import one_thread
 
 GraphAs = Literal["auto", "csr", "networkx"]
@@ -118,7 +118,7 @@ class Adapted(Technique):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.title or _title(self.target))
-        check_integers(self, 0, "dim")
+        check_counts(self, 0, "dim")
         check_choice(self, "graph_as", get_args(GraphAs))
         if not self._fits:
             _check_callable(self.target, self.name)

@@ -23,7 +23,7 @@ from parge.techniques.base import (
     silent,
 )
 from parge.techniques.deepwalk import DeepWalk
-from parge.techniques.settings import check_integers
+from parge.techniques.settings import check_counts
 from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS
 from parge.typing import FloatArray, IntArray
 
@@ -66,7 +66,7 @@ class ClosedForm(Technique):
     negatives: int = 5
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim", "window", "negatives")
+        check_counts(self, 1, "dim", "window", "negatives")
 
     @property
     def _model(self) -> DeepWalk:

@@ -13,7 +13,7 @@ from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.features import projected_features, vertex_features
-from parge.techniques.settings import check_integers, check_number
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.spectral import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
@@ -80,9 +80,9 @@ class GraphSAGE(Technique):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim", "samples", "walks", "walk_length", "negatives", "batch")
-        check_integers(self, 0, "seed")
-        check_number(self, "learning_rate", 0.0)
+        check_counts(self, 1, "dim", "samples", "walks", "walk_length", "negatives", "batch")
+        check_counts(self, 0, "seed")
+        check_range(self, "learning_rate", 0.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector of length 1 per vertex; an isolated one has that of its own features."""

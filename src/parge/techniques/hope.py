@@ -12,7 +12,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_choice, check_integers, check_number
+from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.techniques.spectral import (
     Matrix,
     Product,
@@ -75,11 +75,11 @@ class HOPE(Technique):
     half: Half = "source"
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim")
+        check_counts(self, 1, "dim")
         check_choice(self, "signal", get_args(Signal))
         check_choice(self, "half", get_args(Half))
         if self.beta is not None:
-            check_number(self, "beta", 0.0)
+            check_range(self, "beta", 0.0)
             if self.signal != "katz":
                 raise InputError(f"beta of hope belongs to the signal katz; the signal is {self.signal}")
         if self.half == "both" and self.dim % 2:

@@ -16,6 +16,7 @@ from parge.kernels.skipgram import Tables
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.batches import Mode, run_batches
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.skipgram import (
     NOISE_POWER,
     Drawn,
@@ -25,7 +26,7 @@ from parge.techniques.skipgram import (
     vertex_table,
     walk_rows,
 )
-from parge.techniques.walk_settings import BATCH_STEPS, check_count, check_positive, check_threads, walk_footprint
+from parge.techniques.walk_settings import BATCH_STEPS, check_threads, walk_footprint
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
@@ -69,9 +70,8 @@ class LINE(Technique):
     def __post_init__(self) -> None:
         if self.order not in {"both", "first", "second"}:
             raise InputError(f"order of line must be 'both', 'first' or 'second'; got {self.order!r}")
-        for field in ("dim", "samples", "negatives"):
-            check_count(self, field, 1)
-        check_positive(self, "learning_rate")
+        check_counts(self, 1, "dim", "samples", "negatives")
+        check_range(self, "learning_rate", 0.0, above=True)
         check_threads(self)
         if self.order == "both" and self.dim % 2:
             raise InputError(f"line of both orders gives each half of the columns, so dim must be even; got {self.dim}")

@@ -11,7 +11,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_integers
+from parge.techniques.settings import check_counts
 from parge.techniques.spectral import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_VERTEX,
@@ -88,8 +88,8 @@ class NetMF(Technique):
     exact_up_to: int = 768
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim", "window", "negatives", "rank")
-        check_integers(self, 0, "exact_up_to")
+        check_counts(self, 1, "dim", "window", "negatives", "rank")
+        check_counts(self, 0, "exact_up_to")
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex lies at the origin."""

@@ -7,7 +7,8 @@ import numpy as np
 
 from parge.graph.subgraph import Subgraph
 from parge.techniques.base import Progress, silent
-from parge.techniques.walk_settings import SkipGramWalks, check_positive
+from parge.techniques.settings import check_range
+from parge.techniques.walk_settings import SkipGramWalks
 from parge.typing import FloatArray
 
 
@@ -36,7 +37,7 @@ class Node2Vec(SkipGramWalks):
     def __post_init__(self) -> None:
         super().__post_init__()
         for field in ("p", "q"):
-            check_positive(self, field, 1e-6, 1e6)
+            check_range(self, field, 1e-6, 1e6)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has a tiny random one."""

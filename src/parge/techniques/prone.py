@@ -9,7 +9,7 @@ from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.chebyshev import COLUMNS, propagate
-from parge.techniques.settings import check_integers, check_number
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.spectral import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
@@ -64,9 +64,9 @@ class ProNE(Technique):
     theta: float = 0.5
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim", "step")
-        check_number(self, "mu", 0.0, 2.0)
-        check_number(self, "theta", 0.0)
+        check_counts(self, 1, "dim", "step")
+        check_range(self, "mu", 0.0, 2.0)
+        check_range(self, "theta", 0.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex lies at the origin."""

@@ -7,12 +7,13 @@ import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from parge.errors import InputError
+from parge.numbers import shown
+from parge.storage import current_folder
 from parge.techniques.adapt import DIM_NAMES, Adapted, adapt
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -128,7 +129,7 @@ def _typed(cls: type[Technique], given: Mapping[str, Any]) -> dict[str, Any]:
 def _parsed(known: Mapping[str, Any], given: Mapping[str, Any], owner: str) -> dict[str, Any]:
     for name in given:
         if name not in known:
-            raise InputError(f"{owner} has no setting {name!r}; it has {', '.join(known) or 'none'}")
+            raise InputError(f"{owner} has no setting {shown(name)}; it has {', '.join(known) or 'none'}")
     return {name: _value(value, known[name], f"{name} of {owner}") for name, value in given.items()}
 
 
@@ -140,7 +141,7 @@ def _value(value: Any, expected: Any, setting: str) -> Any:
         found = _attempt(value, choice)
         if found is not _attempt:
             return found
-    raise InputError(f"{setting} must be {' or '.join(_words(choice) for choice in choices)}; got {value!r}")
+    raise InputError(f"{setting} must be {' or '.join(_words(choice) for choice in choices)}; got {shown(value)}")
 
 
 def _attempt(value: Any, expected: Any) -> Any:
@@ -158,7 +159,7 @@ def _attempt(value: Any, expected: Any) -> Any:
     readers: dict[Any, Callable[[str], Any]] = {int: int, float: float, bool: _boolean}
     try:
         return readers[expected](value.strip()) if expected in readers else _attempt
-    except ValueError:
+    except ValueError:  # no such number, or one of more digits than Python reads
         return _attempt
 
 
@@ -180,15 +181,16 @@ def _guess(text: str) -> Any:
 def _words(expected: Any) -> str:
     if get_origin(expected) is Literal:
         return f"one of {', '.join(str(choice) for choice in get_args(expected))}"
-    words = {int: "an integer", float: "a number", bool: "true or false", type(None): "none"}
+    words = {int: "a whole number", float: "a number", bool: "true or false", type(None): "none"}
     return words.get(expected, getattr(expected, "__name__", str(expected)))
 
 
 def _imported(path: str) -> Any:
     """Return the attribute that ``module:attribute`` names; the current directory is searched last."""
     module_name, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
+    folder = current_folder()
+    here = "a folder that is gone" if folder is None else str(folder)
+    if folder is not None and here not in sys.path:
         sys.path.append(here)  # kept: workers import the module again from the same path
     try:
         found: Any = importlib.import_module(module_name)

@@ -10,7 +10,7 @@ from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Counted, Progress, Technique, silent
 from parge.techniques.features import ROWS, projected_features, vertex_features
-from parge.techniques.settings import check_integers
+from parge.techniques.settings import check_counts
 from parge.techniques.spectral import (
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
@@ -62,8 +62,8 @@ class SGC(Technique):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim")
-        check_integers(self, 0, "hops", "seed")
+        check_counts(self, 1, "dim")
+        check_counts(self, 0, "hops", "seed")
 
     def refine_for(self, graph: Counted) -> str:
         """Return no pass where there are features: many rounds forget them (cora's words: .827 of .833, then .807)."""

@@ -10,7 +10,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_integers, check_number
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.spectral import (
     Matrix,
     Product,
@@ -68,8 +68,8 @@ class Spectral(Technique):
     regularisation: float = 0.125
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim")
-        check_number(self, "regularisation", 0.0)
+        check_counts(self, 1, "dim")
+        check_range(self, "regularisation", 0.0)
 
     @property
     def n_pairs(self) -> int:

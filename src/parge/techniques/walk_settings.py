@@ -1,20 +1,18 @@
 """Settings of the walk techniques, their checks and their memory; apart from training, whose code is compiled."""
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Counted, Progress, Technique
 from parge.techniques.batches import Mode
-from parge.techniques.settings import check_choice
+from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
 # Steps of walk trained by one call of the kernel: large enough that the calls cost nothing, small enough that
@@ -84,9 +82,9 @@ class SkipGramWalks(Technique):
     mode: Mode = "deterministic"
 
     def __post_init__(self) -> None:
-        for field, least in (("dim", 1), ("walks", 1), ("walk_length", 2), ("window", 1), ("negatives", 1)):
-            check_count(self, field, least)
-        check_positive(self, "learning_rate")
+        check_counts(self, 1, "dim", "walks", "window", "negatives")
+        check_counts(self, 2, "walk_length")
+        check_range(self, "learning_rate", 0.0, above=True)
         check_threads(self)
 
     def footprint(self) -> Footprint:
@@ -150,21 +148,5 @@ def walk_footprint(columns: int, walk_length: int, threads: int) -> Footprint:
 
 def check_threads(technique: Any) -> None:
     """Raise unless `threads` and `mode` say how to run."""
-    check_count(technique, "threads", 1)
+    check_counts(technique, 1, "threads")
     check_choice(technique, "mode", get_args(Mode))
-
-
-def check_count(technique: Technique, field: str, least: int) -> None:
-    """Raise unless the setting is an integer of at least `least`."""
-    value = getattr(technique, field)
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{field} of {technique.name} must be an integer of at least {least}; got {value!r}")
-
-
-def check_positive(technique: Technique, field: str, least: float = 0.0, most: float = float("inf")) -> None:
-    """Raise unless the setting is a positive, finite number within the limits."""
-    value = getattr(technique, field)
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not isfinite(value) or not value > 0 or not least <= value <= most:
-        limits = "" if most == float("inf") else f" between {least:g} and {most:g}"
-        raise InputError(f"{field} of {technique.name} must be a positive number{limits}; got {value!r}")

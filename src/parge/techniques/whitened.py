@@ -19,7 +19,7 @@ from parge.techniques.base import (
     silent,
 )
 from parge.techniques.features import ROWS, projected_features, vertex_features
-from parge.techniques.settings import check_integers, check_number
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.spectral import one_thread
 from parge.techniques.tall import overwrite, rows_of, unit
 from parge.techniques.whitening import whitened_rounds
@@ -64,9 +64,9 @@ class Whitened(Technique):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integers(self, 1, "dim", "rounds")
-        check_integers(self, 0, "seed")
-        check_number(self, "tolerance", 0.0)
+        check_counts(self, 1, "dim", "rounds")
+        check_counts(self, 0, "seed")
+        check_range(self, "tolerance", 0.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex, of length 1. The generator is not used."""

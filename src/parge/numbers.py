@@ -1,0 +1,129 @@
+"""Numbers, checked where they enter: whole or not, finite, within a range; and how messages show what was given."""
+
+import re
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import Any
+
+from parge.errors import InputError
+
+# What files, arrays and the system's calls can hold; what a compiled kernel counts with; the longest vector.
+MOST, MOST_SETTING, MOST_DIM = 2**63 - 1, 2**31 - 1, 65_536
+
+_WHOLE = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
+
+# Digits of any number that is let in; more are not even read, since Python takes its time for them, or refuses.
+_DIGITS = 40
+
+# Characters of a value that a message shows, and of these at the end.
+_SHOWN, _TAIL = 64, 8
+
+
+def shown(value: Any, limit: int = _SHOWN) -> str:
+    """Return a value for a message, as `repr` has it, and shortened where it is long.
+
+    >>> shown("2GB"), shown("9" * 5000), shown(10**5000)
+    ("'2GB'", "'9999999999999999999999999999999999999...9999999' (5,002 characters)", 'a number of about 5,001 digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        if not isinstance(value, int):
+            return f"a {type(value).__name__} that is too long to show"
+        return f"a number of about {int(value.bit_length() * 0.30103) + 1:,} digits"
+    if len(text) <= limit:
+        return text
+    ending = f" ({len(text):,} characters)"
+    return f"{text[: max(1, limit - _TAIL - len(ending) + 1)]}...{text[-_TAIL:]}{ending}"
+
+
+def check_whole(what: str, value: Any, least: int = 0, most: int = MOST) -> int:
+    """Return a whole number from `least` to `most`, or refuse what was given.
+
+    >>> check_whole("walks", 10, 1)
+    10
+    """
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if number is None or not least <= number <= most:
+        raise _no_whole(what, value, least, most)
+    return number
+
+
+def read_whole(what: str, text: str, least: int = 0, most: int = MOST) -> int:
+    """Return the whole number from `least` to `most` that a text says, or refuse the text.
+
+    >>> read_whole("--parts", "1_000", 1)
+    1000
+    """
+    number = text.strip()
+    if not is_whole(number) or len(number) > _DIGITS or not least <= int(number) <= most:
+        raise _no_whole(what, text, least, most)
+    return int(number)
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is written as a whole number, however long.
+
+    >>> is_whole("-12"), is_whole("1e3"), is_whole("9" * 5000)
+    (True, False, True)
+    """
+    return _WHOLE.fullmatch(text) is not None
+
+
+def check_number(
+    what: str, value: Any, low: float = -inf, high: float = inf, *, above: bool = False, below: bool = False
+) -> float:
+    """Return a finite number from `low` to `high`, or refuse what was given; `above` and `below` leave the ends out.
+
+    >>> check_number("mixing", 0.3, 0, 1)
+    0.3
+    """
+    number = _finite(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    if number is None or not _within(number, low, high, above=above, below=below):
+        raise InputError(f"{what} must be {_range(low, high, above=above, below=below)}; got {shown(value)}")
+    return number
+
+
+def read_number(
+    what: str, text: str, low: float = -inf, high: float = inf, *, above: bool = False, below: bool = False
+) -> float:
+    """Return the finite number from `low` to `high` that a text says, or refuse the text."""
+    number = _finite(text)
+    if number is None or not _within(number, low, high, above=above, below=below):
+        raise InputError(f"{what} must be {_range(low, high, above=above, below=below)}; got {shown(text)}")
+    return number
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def _within(number: float, low: float, high: float, *, above: bool, below: bool) -> bool:
+    return (low < number if above else low <= number) and (number < high if below else number <= high)
+
+
+def _range(low: float, high: float, *, above: bool, below: bool) -> str:
+    """Return the words for a range of numbers."""
+    if above and below:
+        return f"a number between {low:g} and {high:g}"
+    least = "" if low == -inf else f" above {low:g}" if above else f" of at least {low:g}"
+    most = "" if high == inf else f" below {high:g}" if below else f" of at most {high:g}"
+    if low == -inf or high == inf:
+        return f"a finite number{least}{most}" if least == most else f"a number{least}{most}"
+    return f"a number{least} and{most.removeprefix(' of')}" if above or below else f"a number from {low:g} to {high:g}"
+
+
+def _no_whole(what: str, value: Any, least: int, most: int) -> InputError:
+    return InputError(f"{what} must be a whole number of at least {least}{_most(value, most)}; got {shown(value)}")
+
+
+def _most(value: Any, most: int) -> str:
+    """Name the upper end where it was missed."""
+    text = value.strip().removeprefix("+") if isinstance(value, str) else ""
+    beyond = isinstance(value, Integral) and int(value) > most
+    written = is_whole(text) and not text.startswith("-") and (len(text) > _DIGITS or int(text) > most)
+    return f" and at most {most}" if beyond or written else ""
