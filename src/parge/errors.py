@@ -1,5 +1,9 @@
 """The errors a user can meet; every message says what was asked, what was found, and what to do."""
 
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+
 
 class PargeError(Exception):
     """A failure while running; the command line exits with its `exit_code`."""
@@ -22,6 +26,32 @@ class MissingExtraError(InputError, ImportError):
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(f"{feature} needs {package}, which is not installed: pip install 'parge[{extra}]'")
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A package that parge does not require, and the extra that installs it.
+
+    A component that cannot work without one says so as its ``needs_extra``; `Plan.resolved` looks, before any work.
+
+    Parameters
+    ----------
+    module : str
+        What is imported.
+    package : str
+        What people call it.
+    name : str
+        The extra, as in ``pip install 'parge[name]'``.
+    """
+
+    module: str
+    package: str
+    name: str
+
+    def check(self, feature: str) -> None:
+        """Raise where the package is not installed; nothing is imported."""
+        if sys.modules.get(self.module) is None and find_spec(self.module) is None:
+            raise MissingExtraError(feature, self.package, self.name)
 
 
 class TechniqueError(PargeError):

@@ -170,6 +170,8 @@ class Plan:
         if decided.get("refine", self.refine) == "auto":
             decided["refine"] = technique.refine if self.n_parts > 1 else "none"
         plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
+        if technique.needs_extra is not None:
+            technique.needs_extra.check(f"the technique {technique.name}")
         refiners.get(str(plan.refine))().check(technique)
         if plan.reconcile == "backbone":
             check_backbone(technique, plan.n_parts)

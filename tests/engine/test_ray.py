@@ -290,7 +290,7 @@ def test_a_node_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(clust
 def test_without_ray_one_line_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda _name: None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     assert run(["embed", str(tmp_path / "no.txt"), "-o", str(tmp_path / "v.npy"), "--engine", "ray"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "Error: the engine ray needs Ray, which is not installed: pip install 'parge[ray]'"

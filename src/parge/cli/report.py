@@ -13,6 +13,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.classification import classify
 from parge.report.page import check_page, write_report
+from parge.report.projection import check_projection
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
@@ -67,6 +68,7 @@ def command(
       parge report run -o report.html --labels labels.txt --embedding vectors.npy
     """
     check_page(out)
+    check_projection(projection)
     vectors = None if embedding is None else Embedding.load(embedding)
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from parge.errors import InputError
+from parge.errors import Extra, InputError
 
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
@@ -68,6 +68,8 @@ class Engine(ABC):
     """
 
     name: ClassVar[str] = ""
+    needs_extra: ClassVar[Extra | None] = None
+    """The optional package that it cannot work without; a plan is refused where that is missing."""
 
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:

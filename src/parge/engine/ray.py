@@ -27,7 +27,7 @@ from parge.engine.base import Engine, Task, Watch, raise_first, settle
 from parge.engine.child import Child
 from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
-from parge.errors import InputError, PargeError
+from parge.errors import Extra, InputError, PargeError
 from parge.memory import current_limit, format_bytes, limit_memory, private_bytes
 
 # Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
@@ -87,6 +87,7 @@ class Ray(Engine):
     """
 
     name: ClassVar[str] = "ray"
+    needs_extra: ClassVar[Extra | None] = Extra("ray", "Ray", "ray")
 
     workers: int | None = None
     address: str | None = None

@@ -1,12 +1,11 @@
 """Engines by name."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 from parge.engine.base import Engine
 from parge.engine.processes import Processes
 from parge.engine.serial import Serial
-from parge.errors import InputError, MissingExtraError
+from parge.errors import Extra, InputError
 from parge.registry import Registry
 
 engines: Registry[Callable[..., Engine]] = Registry("engine")
@@ -22,8 +21,9 @@ def check_engine(name: str, address: str | None = None) -> None:
     engines.check(name)
     if address is not None and name in _HERE:
         raise InputError(f"an address is that of a cluster; the engine {name} works on this machine: use --engine ray")
-    if name == "ray" and find_spec("ray") is None:
-        raise MissingExtraError("the engine ray", "Ray", "ray")
+    extra: Extra | None = getattr(engines.get(name), "needs_extra", None)  # a plug-in's may be any callable
+    if extra is not None:
+        extra.check(f"the engine {name}")
 
 
 def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:

@@ -19,6 +19,7 @@ from parge.evaluate.labels import Labels
 from parge.report.collect import Findings, collect
 from parge.report.maps import map_data
 from parge.report.markup import Markup, joined, tag
+from parge.report.projection import check_projection
 from parge.report.sections import heading, lead, sections
 from parge.runs import Run, open_planned
 
@@ -59,6 +60,7 @@ def write_report(
         ``pca``, or ``umap`` to draw UMAP's picture as well, where that is installed.
     """
     target = check_page(path)
+    check_projection(projection)
     known = None if labels is None else Labels.of(labels)
     with _opened(run) as opened:
         findings = collect(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import InputError, MissingExtraError
+from parge.errors import Extra, InputError
 from parge.rows import row_blocks
 from parge.techniques.signs import column_signs
 from parge.typing import BoolArray, FloatArray, IntArray
@@ -54,14 +54,21 @@ def project(views: Sequence[FloatArray], is_copy: BoolArray, *, how: str = "pca"
     how : str
         ``pca``; or ``umap``, which draws UMAP's picture beside the principal components.
     """
-    if how not in ("pca", "umap"):
-        raise InputError(f"there is no projection {how!r}; known: pca, umap")
+    check_projection(how)
     fit = ~is_copy if (~is_copy).any() else np.ones(is_copy.size, np.bool_)
     planes, explained = zip(*(pca(rows, fit) for rows in views), strict=True)
     found = [Projection("PCA", _placed(planes), explained)]
     if how == "umap":
         found.append(Projection("UMAP", _placed([_umap(rows) for rows in views])))
     return tuple(found)
+
+
+def check_projection(how: str) -> None:
+    """Refuse a projection that nobody has, or whose package is not installed, before any work is spent."""
+    if how not in ("pca", "umap"):
+        raise InputError(f"there is no projection {how!r}; known: pca, umap")
+    if how == "umap":
+        Extra("umap", "umap-learn", "umap").check("the projection umap")
 
 
 def pca(rows: FloatArray, fit: BoolArray) -> tuple[Plane, float]:
@@ -86,10 +93,8 @@ def pca(rows: FloatArray, fit: BoolArray) -> tuple[Plane, float]:
 
 
 def _umap(rows: FloatArray) -> Plane:
-    try:
-        import umap
-    except ImportError as error:
-        raise MissingExtraError("the projection umap", "umap-learn", "umap") from error
+    import umap
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns that a seed keeps it to one thread, which is what we want
         neighbours = max(2, min(15, len(rows) - 1))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import TechniqueError
+from parge.errors import Extra, TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
@@ -67,6 +67,9 @@ class Technique(ABC):
     """True where the vectors of different subgraphs lie in one space by construction."""
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
+
+    needs_extra: ClassVar[Extra | None] = None
+    """The optional package that it cannot embed without; a plan is refused where that is missing."""
 
     def refine_for(self, graph: Counted) -> str:
         """Return the pass that ``refine="auto"`` means for this graph."""

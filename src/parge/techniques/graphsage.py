@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from parge.errors import MissingExtraError
+from parge.errors import Extra
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
@@ -30,6 +30,9 @@ _NOISE_POWER = 0.75
 
 # Rows of the final pass computed at once.
 _ROWS = 4096
+
+
+TORCH = Extra("torch", "torch", "torch")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class GraphSAGE(Technique):
     """
 
     name: ClassVar[str] = "graphsage"
+    needs_extra: ClassVar[Extra | None] = TORCH
 
     samples: int = 5
     walks: int = 20
@@ -191,10 +195,9 @@ class Neighbourhood:
 
 
 def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("GraphSAGE", "torch", "torch") from error
+    TORCH.check("GraphSAGE")
+    import torch
+
     return torch
 
 
