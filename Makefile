@@ -32,7 +32,7 @@ format: $(BIN)/.installed
 	$(BIN)/ruff check --fix src tests benchmarks docs/examples
 	$(BIN)/ruff format src tests benchmarks docs/examples
 
-# 120 kills of workers and coordinators at random moments; about 10 minutes.
+# 1,000 kills of workers, coordinators and both at random moments, on Ray too where it is installed; about 40 minutes.
 soak: $(BIN)/.installed
 	$(BIN)/python benchmarks/soak.py
 
