@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
@@ -47,10 +46,8 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
         show.out.print(
-            escape(
-                f"next: {embed_part_command(run.folder.part(0), run.technique)} and its siblings, anywhere; "
-                f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}"
-            ),
+            f"next: {embed_part_command(run.folder.part(0), run.technique)} and its siblings, anywhere; "
+            f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}",
             soft_wrap=True,
         )
     show.say(summary.warnings, style="yellow", label="warning")

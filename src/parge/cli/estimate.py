@@ -89,7 +89,8 @@ def _show(answer: Estimate) -> None:
         f"[bold]{question.vertices:,.4g}[/bold] vertices, [bold]{question.edges:,.4g}[/bold] edges on "
         f"[bold]{answer.workers:,}[/bold] worker{plural} of {format_bytes(question.memory)}, one core each; "
         f"{answer.anchors:,.0f} anchors; disks of {format_bytes(question.disk_speed)}/s, network of "
-        f"{format_bytes(question.network_speed)}/s"
+        f"{format_bytes(question.network_speed)}/s",
+        markup=True,
     )
     show.out.print(_table(answer))
     show.out.print("as the graph grows at this mean degree, what breaks first, and what takes its place:")
@@ -97,7 +98,8 @@ def _show(answer: Estimate) -> None:
         broken = "broken here" if item.share > 1 else "holds here"
         show.out.print(
             f"  from {item.edges:.2g} edges on ({broken}: needs {item.needs}, has {item.limit}): "
-            f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}"
+            f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}",
+            markup=True,
         )
     show.out.print("constants are measured on one core of a small machine; docs/estimate.md has the arithmetic")
 

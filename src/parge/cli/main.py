@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ import parge
 from parge.cli.ending import interrupted_by_signals, spare_memory
 from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
+from parge.run.words import escaped, on_one_line
 from parge.storage import current_folder
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
@@ -111,7 +113,7 @@ def run(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # noqa: BLE001  whatever it is becomes one line and an exit code
         drop_output()
         if _DEBUG in given:
-            click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+            _say("".join(traceback.format_exception(error)).rstrip())
         code = _fail(error)
     return code
 
@@ -130,7 +132,9 @@ def _run(given: list[str]) -> int:
         code = stop.code if isinstance(stop.code, int) else 1
     except click.ClickException as error:
         error.message = _cut(error.message)  # type: ignore[misc]  # it is what `show` prints
-        error.show()
+        words = io.StringIO()
+        error.show(words)
+        _say(words.getvalue().rstrip("\n"))
         code = error.exit_code
     else:
         code = 0
@@ -144,10 +148,11 @@ def _fail(error: BaseException) -> int:
         message, code = "interrupted", 130
     else:
         message, code = f"Error: {_cut(_message(error))}", error.exit_code if isinstance(error, PargeError) else 1
-    click.echo(message, err=True)
+    # Bad input quotes what was given, and its message has one line, whatever that holds.
+    _say(on_one_line(message, len(message)) if code == InputError.exit_code else message)
     # click raises Abort in the place of the KeyboardInterrupt that has the notes
     for note in getattr(error.__cause__ if isinstance(error, click.Abort) else error, "__notes__", []):
-        click.echo(note, err=True)
+        _say(note)
     return code
 
 
@@ -169,3 +174,8 @@ def _message(error: BaseException) -> str:
 def _cut(message: str) -> str:
     """Shorten words that nobody would read."""
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:60]}...{word[0][-20:]}", message)
+
+
+def _say(words: str) -> None:
+    """Print on stderr what files and people said; it is text, and steers no terminal."""
+    click.echo(escaped(words), err=True)

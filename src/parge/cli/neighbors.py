@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
 from parge.cli.options import COUNT, json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
+from parge.run.words import on_one_line
 
 
 @click.command("neighbors")
@@ -36,7 +36,7 @@ def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
     table.add_column("vertex")
     table.add_column("cosine", justify="right")
     for i, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
-        table.add_row(escape(str(i)), f"{cosine:.4f}")
+        table.add_row(on_one_line(i), f"{cosine:.4f}")
     show.out.print(table)
 
 

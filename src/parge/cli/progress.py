@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from parge.cli.show import err
 from parge.events import Event, Listener, Step
+from parge.run.words import on_one_line
 
 _STAGES = {
     "read": "reading",
@@ -58,7 +59,7 @@ class _Lines:
             at_work = (f"subgraph {i} {share:.0%}" for i, share in sorted(self.shares.items()) if i not in self.done)
             text = f"embedding: {', '.join(at_work)}"
         self.last = time.monotonic()
-        err.print(f"[dim]{self.last - self.begun:7.1f} s  {escape(text)}[/dim]")
+        err.print(f"{self.last - self.begun:7.1f} s  {on_one_line(text)}", style="dim")
 
 
 class _Bars:
@@ -74,7 +75,7 @@ class _Bars:
         if isinstance(event, Step):
             text = f"{_STAGES.get(event.stage, event.stage)}{': ' if event.text else ''}{event.text}"
             if event.stage == "retry":  # to be read, not to be replaced by the next stage
-                self.progress.console.print(escape(text))
+                self.progress.console.print(text)
                 return
             self.progress.update(self.stage, description=escape(text), total=None)
             return

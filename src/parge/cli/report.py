@@ -75,7 +75,7 @@ def command(
     if known is not None and vectors is not None:
         scores = {"labels from vectors": classify(vectors, known), **scores}
     write_report(folder, out, known, scores, title=title, embedding=vectors, projection=projection)
-    show.out.print(f"report: {out}", markup=False)
+    show.out.print(f"report: {out}")
 
 
 def _read_score(path: Path) -> Any:

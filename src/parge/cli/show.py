@@ -2,18 +2,21 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from parge.events import Tell
 from parge.memory import format_bytes
+from parge.run.words import escaped
 
 if TYPE_CHECKING:
     from parge.report.summary import Summary
@@ -22,20 +25,40 @@ _WIDTH_OF_FILES = 120  # where there is no terminal to ask
 
 
 class _Console(Console):
-    """A console that draws with the characters that its stream has."""
+    """A console that sends text as text, whoever wrote it, so that no call has to remember to escape.
+
+    What a file or a folder says may hold escape sequences, links or reversed text; square brackets and ``:heart:`` in
+    it are no markup. Calls that mean markup say ``markup=True``, and put data into it by `rich.markup.escape`.
+    It draws with the characters that its stream has.
+    """
 
     @property
     def encoding(self) -> str:
         """The encoding of the stream that is written to now, where rich looks at one given to it only."""
         return (getattr(self.file, "encoding", None) or "utf-8").lower()
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Escape what is no text before it is laid out, so that columns are as wide as what they show."""
+        return super().render_str(escaped(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Escape what is no text in whatever is laid out; control codes of rich itself pass."""
+        for segment in super().render(renderable, options):
+            kept = segment.control or segment.text == "\n"
+            yield segment if kept else Segment(escaped(segment.text), segment.style)
+
+
+def console(**options: Any) -> Console:
+    """Return a console as `out` and `err` are."""
+    return _Console(highlight=False, markup=False, emoji=False, **options)
+
 
 def _is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-out = _Console(highlight=False, width=None if _is_terminal() else _WIDTH_OF_FILES)
-err = _Console(stderr=True, highlight=False, soft_wrap=True)
+out = console(width=None if _is_terminal() else _WIDTH_OF_FILES)
+err = console(stderr=True, soft_wrap=True)
 
 
 @contextmanager
@@ -45,13 +68,13 @@ def steps(title: str) -> Iterator[Tell]:
         with err.status(escape(title)) as status:
             yield lambda step: status.update(escape(f"{title}: {step}"))
     else:
-        yield lambda step: err.print(escape(f"{title}: {step}"), style="dim")
+        yield lambda step: err.print(f"{title}: {step}", style="dim")
 
 
 def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
     """Print notices or warnings on stderr."""
     for message in messages:
-        err.print(f"[{style}]{label}:[/{style}] {escape(message)}")
+        err.print(f"[{style}]{label}:[/{style}] {escape(message)}", markup=True)
 
 
 def summary_table(summary: "Summary") -> Table:
@@ -100,13 +123,15 @@ def show_summary(summary: "Summary") -> None:
     out.print(
         f"[bold]{summary.vertices:,}[/bold] vertices, [bold]{summary.edges:,}[/bold] edges in "
         f"[bold]{n_parts}[/bold] {'subgraph' if n_parts == 1 else 'subgraphs'}, for {escape(summary.technique)} "
-        f"in {summary.dim} dimensions"
+        f"in {summary.dim} dimensions",
+        markup=True,
     )
     out.print(summary_table(summary))
     if n_parts > 1:
         out.print(
             f"lost edges (between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold]   "
-            f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions"
+            f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions",
+            markup=True,
         )
 
 
@@ -139,7 +164,8 @@ def show_report(report: dict[str, Any], path: Path) -> None:
     out.print(
         f"[bold]{report['vertices']:,}[/bold] vectors of {report['dim']} numbers: [bold]{escape(str(path))}[/bold]\n"
         f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}\n"
-        f"{seconds['total']:.1f} s in all, without reading and writing files: {stages}"
+        f"{seconds['total']:.1f} s in all, without reading and writing files: {stages}",
+        markup=True,
     )
     helped = report["reconcile"].get("helped")
     if helped and report["reconcile"]["reconciler"] not in ("none", "backbone"):
@@ -151,7 +177,7 @@ def show_report(report: dict[str, Any], path: Path) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    click.echo(json.dumps(value))
+    click.echo(json.dumps(value).replace("\x7f", "\\u007f"))  # the one sign of ASCII that JSON leaves as it is
 
 
 def show_score(score: Any, *, as_json: bool) -> None:
@@ -159,4 +185,4 @@ def show_score(score: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(score.to_json())
     else:
-        out.print(escape(str(score)))
+        out.print(str(score))

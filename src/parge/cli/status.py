@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
@@ -34,8 +33,8 @@ def command(folder: Path, as_json: bool) -> None:
     show.out.print(table)
     for part in found.parts:
         if part.message:
-            show.out.print(escape(f"subgraph {part.index} {part.state}: {part.message}"))
-    show.out.print(escape(found.sentence()))
+            show.out.print(f"subgraph {part.index} {part.state}: {part.message}")
+    show.out.print(found.sentence())
 
 
 def _row(part: PartStatus) -> list[str]:

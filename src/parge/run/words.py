@@ -16,7 +16,11 @@ def printable(value: Any, most: int = 2000) -> str:
     'a\\x1b[31mb\nc\\u202e'
     """
     text = str(value)
-    text = text if len(text) <= most else f"{text[:most]} ..."
+    return escaped(text if len(text) <= most else f"{text[:most]} ...")
+
+
+def escaped(text: str) -> str:
+    """Return text of any length as `printable` does: the last step before a terminal."""
     return text if text.isprintable() else "".join(c if c in "\n\t" else _shown(c) for c in text)
 
 
