@@ -262,8 +262,11 @@ class _Listed:
 
         self.root = root
         self.known: dict[int, Any] = {}
+        self.before: set[int] = set()
         with contextlib.suppress(psutil.Error):
             self.known[root] = psutil.Process(root)
+            if root == os.getpid():  # it had a life before, and its group may be that of a whole pipeline
+                self.before = {child.pid for child in self.known[root].children(recursive=True)}
 
     def members(self, *, thoroughly: bool = False) -> list[int]:
         """Return who is in the tree now; who has lost its parent only if it was seen before, or is in its group."""
@@ -272,10 +275,12 @@ class _Listed:
         for process in list(self.known.values()):
             with contextlib.suppress(psutil.Error):
                 self.known |= {child.pid: child for child in process.children(recursive=True)}
-        for pid in psutil.pids():
+        for pid in psutil.pids() if self.root != os.getpid() else []:
             with contextlib.suppress(OSError, psutil.Error):
                 if pid not in self.known and pid != os.getpid() and os.getpgid(pid) == self.root:
                     self.known[pid] = psutil.Process(pid)
+        for pid in self.before:
+            self.known.pop(pid, None)
         self.known = {pid: process for pid, process in self.known.items() if _is_running(process)}
         return list(self.known)
 

@@ -195,6 +195,40 @@ def test_nothing_is_left_when_the_guard_itself_is_killed(
     assert not _is_alive(first)
 
 
+def test_a_tree_is_found_on_systems_without_proc_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parge.tree.LINUX", False)
+    before = subprocess.Popen(["sleep", "60"])
+    own, sleeps = Tree(os.getpid()), "import subprocess; subprocess.run(['sleep', '60'])"
+    root = subprocess.Popen([sys.executable, "-c", sleeps], start_new_session=True)
+    try:
+        tree = Tree(root.pid)
+        wait_for(lambda: tree.look().processes == 2 and tree.seen.bytes > 1_000_000)
+        assert own.look().processes == 3
+        (child,) = psutil.Process(root.pid).children()
+        root.kill()
+        root.wait()
+        assert tree.kill()  # by the group that it shared with its parent
+        wait_for(lambda: not _is_alive(child.pid))
+        assert _is_alive(before.pid)
+    finally:
+        for process in (root, before):
+            process.kill()
+            process.wait()
+
+
+def test_workers_run_where_the_system_tells_neither_of_cores_nor_of_its_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("sched_getaffinity", "waitid"):  # macOS has neither, before Python 3.13
+        monkeypatch.delattr(os, name, raising=False)
+    tasks = [Task(i, _twice, i) for i in range(2)]
+    assert sorted(result for _, result in Processes().run(tasks, lambda _task, _share: None)) == [0, 2]
+
+
+def _twice(number: int, _progress: Progress) -> int:
+    return 2 * number
+
+
 def test_looking_at_a_worker_costs_next_to_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
         tree = Tree(worker.pid, reaper=-1 if LINUX else None)
