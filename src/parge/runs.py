@@ -23,6 +23,7 @@ from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
 from parge.plan import Plan, candidates, check, decompose, refined_for
+from parge.plan_idle import idle
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.summary import footprint_of, summarise
 from parge.run import parts
@@ -52,6 +53,7 @@ class Run:
     retries: list[str] = field(default_factory=list)
     kept: bool = True
     choice: dict[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()  # on how the plan was given; those on the graph and the decomposition are theirs
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this very run is there and intact."""
@@ -140,6 +142,7 @@ class Run:
         out["reconcile"] = reconciliation.to_json()
         out["refine"] = refinement
         out["warnings"] = [*out["warnings"], *reconciliation.warnings]
+        out["notices"] = [*out["notices"], *self.notices]
         out["retries"] = list(self.retries)
         out["coordinator"] = {**self.choice, "peak_bytes": peak_bytes()}
         out["plan"] = self.plan.settings()
@@ -198,7 +201,8 @@ def open_run(
         if resume:
             raise InputError("a run can be resumed only where it was kept: say which folder")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
-            yield replace(_begin(graph, plan, RunFolder(Path(temporary)), listener), kept=False)
+            begun = _begin(graph, plan, RunFolder(Path(temporary)), listener)
+            yield replace(begun, kept=False, notices=idle(plan))
         return
     folder = RunFolder(Path(run_dir))
     _refuse_another(folder, resume)
@@ -206,7 +210,8 @@ def open_run(
         check(graph, plan)  # a plan that cannot be kept leaves no folder behind
     with folder.locked():
         _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
-        yield _take_up(graph, plan, folder, listener) if folder.exists else _begin(graph, plan, folder, listener)
+        begin = _take_up if folder.exists else _begin
+        yield replace(begin(graph, plan, folder, listener), notices=idle(plan))
 
 
 def _refuse_no_graph(graph: Any) -> None:

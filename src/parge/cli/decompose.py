@@ -39,7 +39,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
         graph = read_graph(options, plan, run_dir.parent)
         with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             write_subgraphs(run)
-            summary = summarise(run.decomposition, run.technique)
+            summary = summarise(run.decomposition, run.technique, run.notices)
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json({**summary.to_json(), "run": str(run_dir)})

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import COUNT, DIM, SEED, read_graph, reading_options
+from parge.cli.options import COUNT, DIM, SEED, read_graph, reading_options, say_idle
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
 from parge.evaluate.classification import classify
@@ -55,6 +55,8 @@ class _Row:
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, **options: Any) -> None:
     """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""
     out.mkdir(parents=True, exist_ok=True)
+    if not options["graph"]:
+        say_idle(("labels", "vertices", "features", "unweighted"), "without GRAPH")
     title = Path(options["graph"]).name if options["graph"] else "A generated graph"
     graph, known = _own(options, labels) if options["graph"] else _generated(out, seed)
     rows: list[_Row] = []

@@ -19,6 +19,7 @@ from parge.cli.options import (
     make_plan,
     plan_options,
     read_graph,
+    say_idle,
     sizes,
 )
 from parge.cli.progress import run_progress
@@ -119,6 +120,8 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     train, positives, negatives = hold_out(graph, share=holdout, seed=plan.seed)
     with run_progress() as listener:
         embedding = embed(train, plan, listener=listener)
+    show.say(tuple(embedding.report["notices"]), style="dim", label="notice")
+    show.say(tuple(embedding.report["warnings"]), style="yellow", label="warning")
     show.show_score(score_links(embedding.vectors, train, positives, negatives), as_json=as_json)
 
 
@@ -163,6 +166,7 @@ def bound_command(
         )
         found = _bounds_in_parts(graph, plan, signal=signal, alpha=alpha, spectrum=not computable)
     else:
+        say_idle(("dim", "seed"), "with --embedding")
         own = Embedding.load(embedding)
         sizes_of_parts = _sizes(own, parts, graph)
         found = bounds(graph, own, signal=signal, alpha=alpha, sizes=sizes_of_parts, spectrum=not computable)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Number, Whole
+from parge.cli.options import COUNT, SEED, Number, Whole, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -48,6 +48,8 @@ def command(out: Path, labels: Path | None, **options: Any) -> None:
     check_written(out, labels)
     if labels is not None and options["kind"] not in {"planted", "tree"}:
         raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
+    unread = (name for name in options if name not in {"kind", "vertices", *_READ.get(options["kind"], options)})
+    say_idle(unread, f"on a graph of the kind {options['kind']}")
     with show.steps("generate") as tell:
         tell(f"{options['kind']} graph of {options['vertices']:,} vertices")
         made = _make(**options)
@@ -73,6 +75,17 @@ def check_written(*paths: Path | None) -> None:
             raise InputError(f"{path} was to be written; it is a folder")
     if len({path.resolve() for path in named}) < len(named):
         raise InputError(f"{named[0]} was named for two things; each needs a file of its own")
+
+
+# What each kind reads beside the number of vertices; planted communities read all.
+_READ: dict[str, tuple[str, ...]] = {
+    "tree": ("edges", "mixing", "seed"),
+    "ring": ("communities",),
+    "grid": (),
+    "star": (),
+    "path": (),
+    "disconnected": ("seed",),
+}
 
 
 def _make(  # noqa: PLR0911  one line a kind

@@ -1,13 +1,15 @@
 """Options that several commands share: which graph, and the PLAN."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.numbers import MOST, MOST_DIM, is_whole, read_number, read_whole, shown
@@ -67,6 +69,14 @@ class Number(click.FloatRange):
 
 # What several commands take.
 SEED, COUNT, DIM = Whole(0), Whole(1), Whole(1, MOST_DIM)
+
+
+def say_idle(names: Iterable[str], words: str) -> None:
+    """Tell of those of these options that were typed: they have no effect here."""
+    context = click.get_current_context()
+    typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    said = tuple(f"--{name.replace('_', '-')} has no effect {words}" for name in typed)
+    show.say(said, style="dim", label="notice")
 
 
 def _apply(function: F, options: list[Callable[[F], F]]) -> F:

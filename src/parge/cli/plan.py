@@ -17,6 +17,7 @@ from parge.cli.options import (
     reading_options,
 )
 from parge.plan import decompose
+from parge.plan_idle import idle
 from parge.report.hints import hints
 
 
@@ -48,14 +49,14 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
         show_estimate(options, as_json=as_json)
         return
     options["graph"] = only_graph(options["graph"])
-    plan = make_plan(options)
+    plan = asked = make_plan(options)
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
         tell("reading the graph")
         graph = read_graph(options, plan)
         plan, decomposition, _ = decompose(graph, plan, tell=tell)
         from parge.report.summary import summarise  # compiled code: not needed to refuse a plan
 
-        summary = summarise(decomposition, plan.resolved.technique)
+        summary = summarise(decomposition, plan.resolved.technique, idle(asked))
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json(summary.to_json())

@@ -73,8 +73,8 @@ def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprin
     )
 
 
-def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
-    """Count what each subgraph holds and needs, and say what deserves a warning."""
+def summarise(decomposition: Decomposition, technique: Technique, notices: tuple[str, ...] = ()) -> Summary:
+    """Count what each subgraph holds and needs, and say what deserves a warning; `notices` come after its own."""
     graph, budgets, kept = decomposition.graph, decomposition.budgets, decomposition.kept
     projected = decomposition.projected(footprint_of(technique, decomposition))
     parts = tuple(
@@ -101,7 +101,7 @@ def summarise(decomposition: Decomposition, technique: Technique) -> Summary:
         lost_edges=decomposition.lost_edges,
         parts=parts,
         warnings=tuple(_warnings(decomposition, technique)),
-        notices=(*graph.notices, *decomposition.notices),
+        notices=(*graph.notices, *decomposition.notices, *notices),
     )
 
 

@@ -1,0 +1,142 @@
+"""An option that was given changes what comes out, or a notice names it, or it is refused; and notices are true."""
+
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import parge
+from parge.cli.main import run
+from parge.errors import InputError
+from parge.graph.generate import planted
+from parge.plan import PRESETS
+from parge.plan_idle import IDLE, idle
+
+GRAPH = planted(150, 900, communities=4, mixing=0.3, seed=2).graph
+
+# What else is asked for: every kind of plan in which something may do nothing.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "one part": {},
+    "one capacity": {"capacities": [150]},
+    "one part, the paper": {"preset": "paper"},
+    "3 parts": {"parts": 3},
+    "3 parts, the paper": {"parts": 3, "preset": "paper"},
+    "no anchors": {"parts": 3, "anchors": 0},
+    "no anchors by share": {"parts": 3, "anchors": "0%"},
+    "not reconciled": {"parts": 3, "reconcile": "none"},
+    "capacities": {"capacities": [90, 80, 70]},
+    "all given": {
+        "parts": 3,
+        "anchors": 20,
+        "anchor_strategy": "degree",
+        "partitioner": "random",
+        "reconcile": "orthogonal",
+        "refine": "none",
+    },
+    "processes": {"parts": 3, "engine": "processes"},
+    "processes, one part": {"engine": "processes"},
+    "backbone": {"technique": parge.DeepWalk(dim=4, walks=2, walk_length=8), "parts": 3},
+}
+
+# A value of every field that is nobody's default.
+VALUES: dict[str, Any] = {
+    "technique": parge.ProNE(dim=4),
+    "parts": 2,
+    "capacities": [100, 110],
+    "memory": ["400MB", "500MB"],
+    "anchors": 13,
+    "anchor_strategy": "random",
+    "partitioner": "random",
+    "reconcile": "orthogonal",
+    "refine": "propagate",
+    "preset": "paper",
+    "engine": "processes",
+    "address": "10.0.0.1:6379",
+    "workers": 2,
+    "seed": 9,
+    "coordinator_memory": "3GB",
+}
+
+
+def plan_of(setting: dict[str, Any]) -> parge.Plan:
+    return parge.Plan(**{"technique": parge.HOPE(dim=4), "engine": "serial", "seed": 1, **setting})
+
+
+@cache
+def outcome(setting: str, option: str | None) -> tuple[Any, tuple[str, ...]]:
+    """Return all that a plan decides (vectors, who embeds, the coordinator's memory), and what is said of it."""
+    plan = plan_of(SETTINGS[setting])
+    if option is not None:
+        plan = replace(plan, **{option: VALUES[option]})
+    # Which engine works changes no bit, so the vectors are computed by the quick one, and the engine is compared.
+    found = parge.embed(GRAPH, replace(plan, engine="serial", workers=None))
+    return (found.vectors.tobytes(), repr(plan.make_engine()), plan.seed, plan.coordinator_limit()), idle(plan)
+
+
+def test_every_field_has_a_value_here() -> None:
+    assert set(VALUES) == {field.name for field in fields(parge.Plan)}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("option", VALUES)
+def test_an_option_does_something_or_is_named_or_refused(setting: str, option: str) -> None:
+    given = {**PRESETS[SETTINGS[setting].get("preset", "best")], **SETTINGS[setting]}
+    if given.get(option) == VALUES[option]:
+        return  # said already
+    before, _ = outcome(setting, None)
+    try:
+        after, said = outcome(setting, option)
+    except InputError:
+        return
+    named = any(f"--{option.replace('_', '-')} has no effect" in words for words in said)
+    several = len(SETTINGS[setting].get("capacities", ())) > 1 or SETTINGS[setting].get("parts", 1) > 1
+    if option == "workers" and named and not several and SETTINGS[setting].get("engine"):
+        assert after[0] == before[0]  # the engine is told, and has one task
+    else:
+        assert named != (after != before), (said, "a notice is true, and no silence is")
+
+
+def test_what_nobody_gave_is_not_told_of() -> None:
+    for setting in ({}, {"parts": 3}, {"parts": 1, "anchors": "auto", "reconcile": "auto"}):
+        assert idle(parge.Plan(**setting)) == ()
+
+
+def test_the_table_names_fields() -> None:
+    assert {entry.field for entry in IDLE} <= {field.name for field in fields(parge.Plan)}
+
+
+def test_notices_reach_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = str(tmp_path / "graph.txt")
+    assert run(["generate", "--vertices", "60", "--edges", "200", "-o", graph]) == 0
+    small = ["--technique", "hope", "--dim", "4", "--anchors", "20", "--engine", "serial"]
+    for words in (
+        ["plan", graph, *small],
+        ["plan", graph, *small, "--json"],
+        ["embed", graph, "-o", str(tmp_path / "v.npy"), *small],
+        ["decompose", graph, "--run-dir", str(tmp_path / "run"), *small],
+        ["evaluate", "links", graph, *small],
+    ):
+        capsys.readouterr()
+        assert run(words) == 0
+        assert "--anchors has no effect with one part" in capsys.readouterr().err
+    assert "--anchors has no effect with one part" in parge.embed(GRAPH, plan_of({"anchors": 20})).report["notices"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["generate", "--kind", "grid", "--vertices", "12", "--edges", "30", "-o", "g.txt"], "--edges"),
+        (["generate", "--kind", "star", "--vertices", "12", "--seed", "3", "-o", "g.txt"], "--seed"),
+        (["generate", "--kind", "tree", "--vertices", "40", "--exponent", "3", "-o", "g.txt"], "--exponent"),
+    ],
+)
+def test_generate_names_what_a_kind_does_not_read(
+    words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(words) == 0
+    assert f"{named} has no effect" in capsys.readouterr().err
+    assert run(["generate", "--vertices", "40", "--exponent", "3", "--mixing", "0.1", "-o", "planted.txt"]) == 0
+    assert "no effect" not in capsys.readouterr().err
