@@ -56,7 +56,7 @@ class Plan:
     parts : int, optional
         So many equal workers.
     capacities : sequence of int, optional
-        Vertices that each worker can hold, anchors included.
+        Vertices that each worker can hold: its own, the anchors, and around a backbone its halo and lumps.
     memory : sequence of int or str, or "auto", optional
         Bytes that each worker can hold, such as ``"2GB"``; auto: a worker on every node of the engine's cluster,
         with what that node has.

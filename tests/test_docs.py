@@ -1,0 +1,72 @@
+"""What the pages say of defaults is what the code does."""
+
+from pathlib import Path
+
+import pytest
+
+import parge
+from parge.decompose.decomposition import EdgeCounts
+from parge.plan import PRESETS
+from parge.reconcile.registry import reconcilers
+from parge.refine.registry import refiners
+from parge.techniques.registry import techniques
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+# How pages call the techniques whose name is not written as code.
+NAMES = {
+    "deepwalk": "DeepWalk",
+    "node2vec": "node2vec",
+    "line": "LINE",
+    "hope": "HOPE",
+    "netmf": "NetMF",
+    "prone": "ProNE",
+    "sgc": "SGC",
+    "graphsage": "GraphSAGE",
+}
+
+
+def rows(page: str) -> dict[str, str]:
+    """Return the rows of a page's tables by what stands in their first cell, first come, first served."""
+    found: dict[str, str] = {}
+    for line in (DOCS / page).read_text().splitlines():
+        if line.startswith("| `"):
+            found.setdefault(line.split("`")[1], line)
+    return found
+
+
+@pytest.mark.parametrize("name", techniques.names())
+def test_the_pass_of_each_technique_is_the_one_on_the_page(name: str) -> None:
+    table = rows("refine.md")
+    called = NAMES.get(name, f"`{name}`")
+    assert called in table[techniques.get(name).refine]
+
+
+def test_pages_name_every_component() -> None:
+    assert set(refiners.names()) <= set(rows("refine.md"))
+    text = (DOCS / "reconcile.md").read_text()
+    assert all(f"`{name}`" in text or f"--reconcile {name}" in text for name in reconcilers.names())
+    decomposing = (DOCS / "decompose.md").read_text()
+    for word in (
+        "kaminpar",
+        "kaminpar-compressed",
+        "metis",
+        "streaming",
+        "random",
+        "top-cut",
+        "degree",
+        "halo",
+        "lumps",
+    ):
+        assert word in decomposing
+    assert set(EdgeCounts.__dataclass_fields__) <= set(rows("decompose.md"))
+
+
+def test_defaults_on_the_pages_are_those_of_the_preset() -> None:
+    best, decomposing = PRESETS["best"], (DOCS / "decompose.md").read_text()
+    assert f"`{best['anchor_strategy']}` (default)" in decomposing
+    assert f"`{best['partitioner']}` (default)" in decomposing
+    several = [name for name in techniques.names() if techniques.get(name)().has_backbone]
+    assert set(several) == {"deepwalk", "node2vec", "closedform"}  # as decompose.md and reconcile.md say
+    assert parge.Plan(parts=2).resolved.reconcile == "auto"
+    assert parge.Plan("hope", parts=2).resolved.reconcile == "consensus"
