@@ -9,7 +9,7 @@ import parge
 
 ROOT = Path(parge.__file__).parent
 BASE = {"kernels", "memory", "budget", "tree", "storage", "seeds", "errors", "typing", "registry"}
-BASE |= {"events", "ids", "numbers", "rows"}
+BASE |= {"events", "ids", "numbers", "outputs", "rows"}
 STAGES = {"decompose", "techniques", "reconcile", "evaluate"}
 
 # Who may import whom, by the first name under parge; who is not listed may import everything.

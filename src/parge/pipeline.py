@@ -12,9 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from parge.embedding import Embedding
 from parge.engine.base import Task
+from parge.errors import InputError
 from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
 from parge.memory import current_limit, private_bytes
+from parge.outputs import is_inside
 from parge.plan import Plan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile
@@ -23,6 +25,7 @@ from parge.refine.registry import refiners
 from parge.rows import forget, usable_cores
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
+from parge.run.entries import SCRATCH
 from parge.run.folder import scratch_matrix
 from parge.runs import STAGES, Run, open_run, reproducible
 from parge.techniques.resolve import describe
@@ -85,19 +88,25 @@ def embed_to_file(
 
 def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
     """Reconcile the results of a run and write the embedding; return the report."""
+    if is_inside(out, run.folder.path):
+        raise InputError(f"Cannot write {out}: a run folder holds nothing but the run. Write beside it.")
     reconciliation = reconcile_parts(run, listener)
-    scratch = run.folder.path / "embedding.npy"
-    try:
-        vectors = scratch_matrix(scratch, run.shape)
+    with ExitStack() as scratch:
+        vectors = _scratch(scratch, run.folder.path / SCRATCH, run.shape)
         merge_parts(run, reconciliation, vectors)
         refinement = refine_vectors(run, vectors, listener, in_files=True)
         run.note_seconds(STAGES)
         listener(Step("write", str(out)))
         report = run.report(reconciliation, refinement)
         Embedding(vectors, run.decomposition.graph.outside_ids, reproducible(report)).save(out)
-    finally:
-        scratch.unlink(missing_ok=True)
     return report
+
+
+def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
+    """Return a matrix in a file that goes away with `scratch`; one that stands there already is left alone."""
+    made = scratch_matrix(path, shape, dtype)
+    scratch.callback(path.unlink, missing_ok=True)
+    return made
 
 
 def write_subgraphs(run: Run) -> list[int]:
@@ -210,9 +219,7 @@ def workspace(folder: Path, scratch: ExitStack) -> Workspace:
     names = iter(range(9))
 
     def matrix(shape: tuple[int, int], dtype: Any) -> Any:
-        path = folder / f"refine-{next(names)}.npy"
-        scratch.callback(path.unlink, missing_ok=True)
-        return scratch_matrix(path, shape, dtype)
+        return _scratch(scratch, folder / f"refine-{next(names)}.npy", shape, dtype)
 
     limit = current_limit()
     left = BUDGET if limit is None else min(BUDGET, max(0, limit - private_bytes()) // 3)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import tempfile
 import time
@@ -204,7 +205,10 @@ def open_run(
             begun = _begin(graph, plan, RunFolder(Path(temporary)), listener)
             yield replace(begun, kept=False, notices=idle(plan))
         return
+    if os.fspath(run_dir) == "":
+        raise InputError("the name of a run folder was expected; it is empty")
     folder = RunFolder(Path(run_dir))
+    folder.check()
     _refuse_another(folder, resume)
     if not folder.exists:
         check(graph, plan)  # a plan that cannot be kept leaves no folder behind
@@ -290,8 +294,7 @@ def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) ->
 def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
     """Open a run by its folder alone, to finish it; every subgraph must have been embedded."""
     folder = RunFolder(path)
-    if not folder.exists:
-        raise InputError(f"{path} holds no run: it has no plan")
+    folder.check_planned()
     with folder.locked():
         decomposition, facts = folder.load_plan()
         run = _run(folder, _plan_of(facts, reconciler, path), facts.technique, decomposition, facts)

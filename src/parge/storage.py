@@ -12,6 +12,36 @@ from numpy.typing import DTypeLike, NDArray
 from parge.errors import PargeError
 from parge.memory import format_bytes
 
+_ZEROS = bytes(1 << 20)
+
+
+def create_new(path: Path) -> int:
+    """Open a new file for reading and writing; return its descriptor.
+
+    What is there already, a link that leads elsewhere included, raises FileExistsError and is not touched. The name
+    is looked up in the opened folder, so that nobody puts another folder in its place meanwhile.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    if os.open not in os.supports_dir_fd:
+        return os.open(path, flags, 0o644)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return os.open(path.name, flags, 0o644, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def take_room(descriptor: int, n_bytes: int, start: int = 0) -> None:
+    """Give a new file that many bytes of zeros from `start` on, and their place on the disk.
+
+    A file that only promises its length would end the process with a bus error when the disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, n_bytes)
+        return
+    for done in range(0, n_bytes, len(_ZEROS)):  # macOS has no such call
+        os.pwrite(descriptor, _ZEROS[: n_bytes - done], start + done)
+
 
 def current_folder() -> Path | None:
     """Return the folder that one stands in, or None where somebody removed it."""
@@ -71,7 +101,7 @@ class Files:
         try:
             descriptor, name = tempfile.mkstemp(prefix=".parge-", dir=self.folder)
             try:
-                os.posix_fallocate(descriptor, 0, n_bytes)
+                take_room(descriptor, n_bytes)
                 # A path, not a descriptor: `beside` asks the array for it.
                 return np.memmap(Path(name), dtype, mode="r+", shape=(int(size),))
             finally:

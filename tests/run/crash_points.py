@@ -25,7 +25,12 @@ class Steps:
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         if not writes and event not in STEPS:
             return
-        if event != "fcntl.flock" and not str(arguments[0]).startswith(self.folder):
+        # A relative name is one that was looked up in an opened folder; nothing else here has one.
+        if (
+            event != "fcntl.flock"
+            and not str(arguments[0]).startswith(self.folder)
+            and Path(arguments[0]).is_absolute()
+        ):
             return
         self.taken += 1
         if self.taken == self.fatal:

@@ -192,7 +192,8 @@ def test_a_module_that_lies_in_the_run_is_not_imported_even_when_typed(
     monkeypatch.chdir(tmp_path / where)
     assert command(["embed-part", str(tmp_path / part), "--technique", "mytech:embed"]) == 2
     assert "mytech" not in sys.modules
-    assert "inside" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "inside" in said or "parge did not write" in said
 
 
 def test_a_run_of_ones_own_code_says_how_to_embed_its_parts(part: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -354,6 +354,11 @@ def test_code_that_a_folder_names_is_not_run(
     here = {"beside": folder.parent, "in run": folder, "in part": folder / "parts/000"}[where]
     monkeypatch.chdir(here)
     assert command(["embed-part", str(folder / "parts/000")]) == 2
+    assert "evil.py" in capsys.readouterr().err  # no file of theirs, so nothing else is even looked at
+    for place in (folder / "parts/000", folder):
+        (place / "evil.py").rename(place / ".evil.py")
+    (folder.parent / "evil.py").write_text(EVIL)
+    assert command(["embed-part", str(folder / "parts/000")]) == 2
     assert f"asks to run {name}" in capsys.readouterr().err or name.startswith("parts.000")
     command(["status", str(folder)])
     command(["reconcile", str(folder), "-o", str(folder.parent / "out.npy")])

@@ -5,8 +5,6 @@ import hashlib
 import io
 import json
 import os
-import re
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,17 +14,13 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError, PargeError
-from parge.run.layout import LAYOUT
+from parge.run.entries import ARRAY_FILES, TEMPORARY_FILE, TEMPORARY_FOLDER
+from parge.run.layout import LAYOUT, MANIFEST
 from parge.run.words import printable
 
 FORMAT = 1
-MANIFEST = "manifest.json"
 
 _BLOCK = 1 << 22
-
-_TEMPORARY = re.compile(
-    r"((plan|graph|shared|subgraph|result|failure\.json|retries\.json|seconds\.json)\.(tmp|old)-[0-9]+)|refine-[0-9]\.npy"
-)
 
 # Settings and a few numbers a subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26
@@ -51,7 +45,7 @@ def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
         body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": facts}
         text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
-        with (temporary / MANIFEST).open("w") as file:
+        with (temporary / MANIFEST).open("x") as file:
             file.write(text)
             _flush(file)
 
@@ -60,9 +54,9 @@ def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write files as they were written elsewhere, under a temporary name first."""
     with _made_whole(folder) as temporary:
         for name, content in files.items():
-            if Path(name).name != name:
+            if name not in ARRAY_FILES:
                 raise DamagedError(f"{printable(repr(name), 200)} is no name of a file in {folder}")
-            with (temporary / name).open("wb") as file:
+            with (temporary / name).open("xb") as file:
                 file.write(content.data)
                 _flush(file)
 
@@ -72,13 +66,13 @@ def _made_whole(folder: Path) -> Iterator[Path]:
     """Yield a new folder to fill, which becomes `folder` when all went well, and else goes away."""
     temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
+        discard(temporary)
         temporary.mkdir(parents=True)
         yield temporary
         _flush_folder(temporary)
         replace_folder(temporary, folder)
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        discard(temporary)
         if isinstance(error, OSError):
             reason = error.strerror or f"{error}; is the disk full?"  # numpy counts bytes instead of naming a cause
             raise StorageError(f"{folder} could not be written: {reason}") from error
@@ -89,26 +83,37 @@ def replace_folder(temporary: Path, folder: Path) -> None:
     """Give the finished folder its name; whatever stands there goes away first."""
     if os.path.lexists(folder):
         doomed = folder.with_name(f"{folder.name}.old-{os.getpid()}")
-        remove(doomed)
+        discard(doomed)
         folder.rename(doomed)
-        remove(doomed)
+        discard(doomed)
     temporary.rename(folder)
     _flush_folder(folder.parent)
 
 
-def remove(path: Path) -> None:
-    """Remove a folder, a file or a link, whichever it is; what a link points to is left alone."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+def discard(folder: Path) -> None:
+    """Remove a folder of arrays: the files that parge writes there, then the folder itself if nothing else is left.
+
+    Never a tree: what somebody else put there stays. No link is followed.
+    """
+    with contextlib.suppress(OSError):
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink(missing_ok=True)
+            return
+        # The manifest first: without it the folder is not one of ours that is whole.
+        for file in sorted(folder.iterdir(), key=lambda file: file.name != MANIFEST):
+            if file.name in ARRAY_FILES:
+                file.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def sweep(folder: Path) -> None:
     """Remove what stands in a folder under our temporary names: the work of processes that were killed."""
     for leftover in folder.iterdir():
-        if _TEMPORARY.fullmatch(leftover.name):
-            remove(leftover)
+        if TEMPORARY_FOLDER.fullmatch(leftover.name):
+            discard(leftover)
+        elif TEMPORARY_FILE.fullmatch(leftover.name):
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
 
 
 def load(folder: Path, kind: str, *, arrays: bool = True) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
@@ -177,7 +182,7 @@ def _write(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
     digest = hashlib.sha256()
-    with path.open("wb") as file:
+    with path.open("xb") as file:
         for data in (header.getbuffer(), array.reshape(-1).view(np.uint8).data):
             digest.update(data)
             file.write(data)

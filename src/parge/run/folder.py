@@ -15,15 +15,15 @@ from parge.decompose.decomposition import Decomposition
 from parge.decompose.surroundings import Surroundings
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
-from parge.run import arrays, parts
+from parge.run import arrays, entries, parts
 from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts
-from parge.run.layout import GRAPH, PLAN, RESULT, SHARED, SUBGRAPH
+from parge.run.layout import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.lock import hold
+from parge.run.notes import PART_NOTES, RUN_NOTES
 from parge.run.rows import Arrays, graph_arrays, graph_of, id_arrays, ids_of
-from parge.run.words import printable
-
-PARTS = "parts"
+from parge.run.words import on_one_line, printable
+from parge.storage import create_new, take_room
 
 _NO_PLAN = "without its plan a run cannot be taken up: begin it anew in another folder"
 
@@ -48,6 +48,66 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether a run was planned here."""
         return arrays.exists(self.path / PLAN)
+
+    def check(self) -> None:
+        """Refuse a folder in which a run can neither begin nor go on; nothing in it is touched.
+
+        One can begin in a folder that is empty or not there yet, and go on where there is a plan of parge. A folder
+        that holds anything else is somebody's own, or was made to do harm.
+        """
+        if not os.path.lexists(self.path):
+            return
+        if not self.path.is_dir():
+            raise InputError(f"{self.path} cannot be a run folder: it is not a folder. Give another name.")
+        if not self.exists:
+            entries.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
+            return
+        entries.check_run(self.path)
+        self.plan_facts()
+
+    def check_planned(self) -> None:
+        """Refuse a folder that holds no run, or anything beside it; nothing in it is touched."""
+        if not self.exists:
+            raise InputError(f"{self.path} holds no run: it has no plan")
+        self.check()
+
+    def discard(self) -> str | None:
+        """Remove what the run wrote, and the folder where nothing else is in it; return what to say where it stays.
+
+        The plan goes last: a death meanwhile leaves a run that can be taken up, or a folder that one can begin in.
+        """
+        with contextlib.suppress(OSError, PargeError):
+            with hold(self.path, patience=0):
+                self._remove()
+            self.path.rmdir()
+        left = sorted(self.path.iterdir()) if self.path.is_dir() else []
+        if not left:
+            return None
+        return (
+            f"{on_one_line(self.path)} is kept: it holds {on_one_line(left[0].name, 200)}, which this run did not write"
+        )
+
+    def _remove(self) -> None:
+        for i in range(len(self.plan_facts().sizes)):
+            place = self.part(i)
+            with contextlib.suppress(OSError, PargeError):
+                with hold(place, patience=0):
+                    arrays.sweep(place)
+                    arrays.discard(place / RESULT)
+                    arrays.discard(place / SUBGRAPH)
+                    for name in PART_NOTES:
+                        (place / name).unlink(missing_ok=True)
+                place.rmdir()
+        with contextlib.suppress(OSError):
+            (self.path / PARTS).rmdir()
+        arrays.sweep(self.path)
+        for name in RUN_NOTES:
+            (self.path / name).unlink(missing_ok=True)
+        arrays.discard(self.path / SHARED)
+        arrays.discard(self.path / GRAPH)
+        doomed = self.path / f"{PLAN}.old-{os.getpid()}"
+        (self.path / PLAN).rename(doomed)
+        arrays.discard(doomed)
 
     def save_plan(self, decomposition: Decomposition, facts: PlanFacts) -> None:
         """Write the decomposition and the settings that led to it; a run exists from here on."""
@@ -138,6 +198,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other parge out of this folder; the system lets go of the lock when the process ends."""
+        self.check()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -164,6 +225,15 @@ def _advising(advice: str) -> Iterator[None]:
         yield
     except DamagedError as error:
         raise DamagedError(f"{error}; {advice}") from None
+
+
+def _is_kind(folder: Path, kind: str) -> bool:
+    """Return whether a folder has a manifest of this kind; its arrays are left unread."""
+    try:
+        arrays.load(folder, kind, arrays=False)
+    except DamagedError:
+        return False
+    return True
 
 
 def _intact(folder: Path, kind: str) -> dict[str, Any] | None:
@@ -249,18 +319,30 @@ def fingerprint(graph: Graph) -> str:
 
 
 def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
-    """Return a new matrix in a file, its place on the disk taken: writing to it cannot fail for want of room.
+    """Return a new matrix in a new file, its place on the disk taken: writing to it cannot fail for want of room.
 
-    (A file that only promises its length would end the process with a bus error when the disk is full.)
+    What stands there already is an error: it is not ours, or a link that would have us write elsewhere.
     """
     size = np.dtype(dtype).itemsize * shape[0] * shape[1]
     try:
-        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, path.stat().st_size))
+        descriptor = create_new(path)
+    except OSError as error:
+        raise _no_room(path, size, error) from error
+    try:
+        # Opened by its descriptor, under its name: numpy tells the name of what it maps.
+        with open(str(path), "r+b", opener=lambda _name, _flags: descriptor) as file:
+            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            start = file.tell()
+            file.flush()
+            take_room(descriptor, max(1, size), start)
+            return np.memmap(file, dtype, mode="r+", offset=start, shape=shape)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise arrays.StorageError(
-            f"{path} could not be written: {error.strerror}; merging the vectors takes {size:,} bytes there"
-        ) from error
-    return matrix
+        raise _no_room(path, size, error) from error
+
+
+def _no_room(path: Path, size: int, error: OSError) -> arrays.StorageError:
+    return arrays.StorageError(
+        f"{path} could not be written: {error.strerror}; merging the vectors takes {size:,} bytes there"
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from parge.rows import all_finite
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
+PARTS, MANIFEST = "parts", "manifest.json"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parge.errors import PargeError
-from parge.run.words import printable
+from parge.errors import InputError, PargeError
+from parge.run.words import on_one_line, printable
+from parge.storage import create_new
 
 LOCK = "lock"
 
@@ -76,18 +78,28 @@ def hold(folder: Path, *, patience: float = _PATIENCE) -> Iterator[Held]:
 
 
 def _take(path: Path, until: float) -> int:
+    """Return a lock that was made here and now.
+
+    What a process that ended left is removed, never written to: it may be somebody else's file.
+    """
     while True:
         try:
-            # A link there would have us write to somebody else's file.
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+            descriptor, is_new = _opened(path)
+        except FileNotFoundError:
+            if path.parent.is_dir():
+                continue  # who held it has just left
+            raise PargeError(f"{path.parent} cannot be worked in: there is no such folder") from None
         except OSError as error:
             raise PargeError(
                 f"{path.parent} cannot be worked in: {error.strerror}; it must be a folder that can be written to"
             ) from error
         try:
-            if _flock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, path):
+            free = _flock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, path)
+            if free and is_new:
                 return descriptor
-            if time.monotonic() > until:
+            if free:
+                _removed(path)
+            elif time.monotonic() > until:
                 raise InUseError(
                     f"another parge ({_read(descriptor)}) is at work in {path.parent}; wait for it, or stop it"
                 )
@@ -95,7 +107,44 @@ def _take(path: Path, until: float) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-        time.sleep(_POLL_SECONDS)
+        if not free:
+            time.sleep(_POLL_SECONDS)
+
+
+def _opened(path: Path) -> tuple[int, bool]:
+    """Return the lock file, opened, and whether it is a new one."""
+    try:
+        return create_new(path), True
+    except FileExistsError:
+        pass
+    # Also opened to be written, though it never is: some network file systems want that of a lock.
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise InputError(
+            f"{on_one_line(path)} is not a lock of parge: no plain file, or one with other names; remove it"
+        )
+    return descriptor, False
+
+
+def _removed(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise PargeError(f"{path}, left by a process that ended, cannot be removed: {error.strerror}") from error
+
+
+def is_lock(path: Path) -> bool:
+    """Return whether a file is a lock that parge left: empty, or with what `Held.tell` writes."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > _MOST_BYTES:
+            return False
+        text = path.read_bytes().strip(b"\0")  # zeros: a power failure
+        told = json.loads(text) if text else {"pid": 0, "host": ""}
+        return isinstance(told, dict) and {"pid", "host"} <= told.keys()
+    return False
 
 
 def _flock(descriptor: int, how: int) -> bool:

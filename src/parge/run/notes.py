@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from parge.run.words import printable
+from parge.storage import create_new
 
 FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"
+RUN_NOTES, PART_NOTES = (RETRIES, SECONDS), (FAILURE,)
+"""The records that stand in a run folder, and in a part folder."""
 
 # A longer record is none of ours.
 _MOST_BYTES = 1 << 20
@@ -19,7 +22,9 @@ def write_note(path: Path, record: dict[str, Any]) -> None:
     """Write a record, whole or not at all; best effort, for the disk may be full."""
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     with contextlib.suppress(OSError):
-        temporary.write_text(json.dumps(record, indent=1))
+        temporary.unlink(missing_ok=True)
+        with os.fdopen(create_new(temporary), "w") as file:
+            file.write(json.dumps(record, indent=1))
         temporary.replace(path)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.run import arrays
-from parge.run.layout import RESULT, SUBGRAPH
+from parge.run import arrays, entries
+from parge.run.layout import MANIFEST, RESULT, SUBGRAPH
 from parge.run.lock import Held, InUseError, hold
 from parge.run.notes import FAILURE, read_note, write_note
 from parge.run.rows import Arrays, graph_arrays, graph_of
@@ -126,6 +126,7 @@ def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
 
 def whole_result(folder: Path) -> dict[str, Any] | None:
     """Return how the local vectors came about, where they are whole and of this very subgraph; None otherwise."""
+    entries.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_facts(folder)
         facts = load_result(folder)[1] if arrays.exists(folder / RESULT) else {}
@@ -158,7 +159,8 @@ def _checked_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
 def at_work(folder: Path) -> Iterator[Held]:
     """Keep every other worker out of a part folder; what a killed one left there is removed."""
     if not arrays.exists(folder / SUBGRAPH):
-        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{arrays.MANIFEST}")
+        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{MANIFEST}")
+    entries.check_part(folder)
     with hold(folder) as lock:
         arrays.sweep(folder)
         yield lock

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from parge.errors import InputError
 from parge.run import arrays, parts
 from parge.run.folder import RunFolder
 from parge.run.layout import RESULT, SUBGRAPH
@@ -97,8 +96,7 @@ class Status:
 def status(path: Path) -> Status:
     """Return how far the run in a folder is; results count as done only with the checksums they were written with."""
     folder = RunFolder(path)
-    if not folder.exists:
-        raise InputError(f"{path} holds no run: it has no plan")
+    folder.check_planned()
     facts = folder.plan_facts()
     found = tuple(
         _part(folder, facts.run, i, *size) for i, size in enumerate(zip(facts.sizes, facts.edges, strict=True))

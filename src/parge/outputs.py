@@ -1,0 +1,189 @@
+"""Files that are written: what they may replace, checked before any work; they appear only when complete."""
+
+import contextlib
+import os
+import platform
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+from zlib import crc32
+
+from parge.errors import InputError
+
+
+def nobody_s(_path: Path) -> bool:
+    """Say that an existing file is not recognised: formats that hold no sign of who wrote them."""
+    return False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a command is going to write.
+
+    Parameters
+    ----------
+    path : Path
+        Where it goes.
+    is_ours : callable
+        Whether an existing file is recognisably an earlier output of the same kind, which may be replaced.
+    """
+
+    path: Path
+    is_ours: Callable[[Path], bool] = nobody_s
+
+
+def check_outputs(
+    outputs: Iterable[Output], inputs: Iterable[Path] = (), *, run: Path | None = None, overwrite: bool = False
+) -> None:
+    """Refuse outputs that would destroy something, before any work; every command that writes calls this first.
+
+    Refused whatever is said: what is not a plain file or cannot be one, a link that leads nowhere, an output that is
+    one of the inputs (the same file by any name, links and hard links included), two outputs in one file, and an input
+    or an output inside of the run folder. Refused without `overwrite`: an existing file that is neither empty nor
+    recognisably an earlier output.
+
+    Parameters
+    ----------
+    outputs : iterable of Output
+        All files that the command writes, also those beside others.
+    inputs : iterable of Path
+        All files that it reads.
+    run : Path, optional
+        The run folder that it works in.
+    overwrite : bool
+        Whether existing files of any kind may be replaced.
+    """
+    outputs, inputs = list(outputs), list(inputs)
+    for output in outputs:
+        check_place(output.path)
+    if run is not None:
+        _check_run(run, [output.path for output in outputs], inputs)
+    for i, output in enumerate(outputs):
+        for given in inputs:
+            if same_file(output.path, given):
+                raise InputError(
+                    f"Cannot write {output.path}: it is the same file as the input {given}. Give another output."
+                )
+        if any(same_file(output.path, other.path) for other in outputs[:i]):
+            raise InputError(f"Cannot write {output.path}: it was named for two things; each needs a file of its own.")
+    for output in outputs:
+        _check_existing(output, overwrite=overwrite)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where no file can be written: an empty name, a folder, a device, no folder around it."""
+    if not path.name:  # ".", "/", and the empty name
+        raise InputError(f"Cannot write {str(path)!r}: it is a folder or an empty name.")
+    try:
+        if not path.parent.is_dir():
+            raise InputError(f"Cannot write {path}: the folder {path.parent} does not exist.")
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            found = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise InputError(f"Cannot write {path}: it is a link that leads nowhere. Remove it first.") from None
+        return
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot write {path}: {getattr(error, 'strerror', None) or error}.") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"Cannot write {path}: it is a folder.")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"Cannot write {path}: it is not a plain file (a device, a pipe or the like).")
+
+
+def _check_existing(output: Output, *, overwrite: bool) -> None:
+    try:
+        size = output.path.stat().st_size
+    except FileNotFoundError:
+        return
+    if size and not overwrite and not _recognised(output):
+        raise InputError(
+            f"{output.path} exists, and parge does not recognise it as an earlier output of its own. Give another "
+            "name, or --overwrite to replace it."
+        )
+
+
+def _recognised(output: Output) -> bool:
+    # What a library raises on a file that it did not write is documented by none of them.
+    with contextlib.suppress(Exception):
+        return output.is_ours(output.path)
+    return False
+
+
+def _check_run(run: Path, outputs: list[Path], inputs: list[Path]) -> None:
+    for path in outputs:
+        if is_inside(path, run):
+            raise InputError(
+                f"Cannot write {path}: {run} is the run folder, which holds nothing else. Write beside it."
+            )
+        if _has_other_names(path) and any(same_file(path, file) for file in run.rglob("*")):
+            raise InputError(f"Cannot write {path}: it is the same file as one of the run in {run}.")
+    for path in inputs:
+        if is_inside(path, run):
+            raise InputError(f"{path} is inside of the run folder {run}, whose files come and go. Copy it elsewhere.")
+
+
+def _has_other_names(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.stat().st_nlink > 1
+    return False
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a path, as it stands or with its links followed, is a folder or lies in it.
+
+    >>> is_inside(Path("run/parts/x.npy"), Path("run")), is_inside(Path("run.npy"), Path("run"))
+    (True, False)
+    """
+    for form in (path.absolute(), Path(os.path.realpath(path))):
+        if any(same_file(step, folder) for step in (form, *form.parents)):
+            return True
+    return False
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths name the same file, by links of any kind; of missing files, whether the paths agree."""
+    with contextlib.suppress(OSError, ValueError):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of `path` when it is complete, and vanishes if it never is.
+
+    A link is followed: what it leads to is replaced, and the link stays. What a process that was killed left of the
+    same file is removed.
+    """
+    path = Path(os.path.realpath(path))
+    check_place(path)
+    whose = f".parge-{crc32(path.name.encode(errors='replace')):08x}-{crc32(platform.node().encode()):08x}-"
+    for leftover in path.parent.glob(f"{whose}*.part"):
+        pid = leftover.name.removeprefix(whose).partition("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            leftover.unlink(missing_ok=True)
+    temporary = path.with_name(f"{whose}{os.getpid()}-{uuid4().hex[:8]}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
