@@ -81,7 +81,10 @@ class Embedding:
         return place
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.embedding_files`."""
+        """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.embedding_files`.
+
+        A file of that name is replaced, as `numpy.save` does; a link is written through.
+        """
         from parge.embedding_files import write
 
         write(self, path)

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from parge.embedding import Embedding
-from parge.embedding_formats.npy import check_line_ids, read_npy, write_npy
-from parge.embedding_formats.npz import read_npz, write_npz
-from parge.embedding_formats.parquet import read_parquet, write_parquet
-from parge.embedding_formats.word2vec import check_text_ids, read_text, write_text
+from parge.embedding_formats.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
+from parge.embedding_formats.npz import is_npz, read_npz, write_npz
+from parge.embedding_formats.parquet import is_parquet, read_parquet, write_parquet
+from parge.embedding_formats.word2vec import check_text_ids, is_text, read_text, write_text
 from parge.errors import InputError, PargeError
+from parge.outputs import Output, check_outputs, check_place
 from parge.typing import IdArray
 
 _Reader = Callable[[Path], Embedding]
@@ -32,6 +33,16 @@ _FORMATS: dict[str, tuple[_Reader, _Writer]] = {
     ".txt": (read_text, write_text),
 }
 
+# Whether a file is one that the format's writer left.
+_OURS: dict[str, Callable[[Path], bool]] = {
+    ".npy": is_npy,
+    ".npz": is_npz,
+    ".parquet": is_parquet,
+    ".vec": is_text,
+    ".emb": is_text,
+    ".txt": is_text,
+}
+
 # Formats that do not hold any id.
 _IDS: dict[str, Callable[[IdArray, Path], None]] = {
     ".npy": check_line_ids,
@@ -42,7 +53,10 @@ _IDS: dict[str, Callable[[IdArray, Path], None]] = {
 
 
 def write(embedding: Embedding, path: str | os.PathLike[str]) -> None:
-    """Write the embedding in the format of the suffix; the old file stays whole until the new one is."""
+    """Write the embedding in the format of the suffix; the old file stays whole until the new one is.
+
+    An existing file is replaced, whatever it is, as `numpy.save` does; the command line asks first.
+    """
     path = check_output(path)
     try:
         _FORMATS[path.suffix.lower()][1](embedding, path)
@@ -70,19 +84,36 @@ def check_output(path: str | os.PathLike[str]) -> Path:
     """Return the path if an embedding can be written there, before any work is spent on one."""
     path = Path(path)
     _known_suffix(path)
-    if path.is_dir():
-        raise InputError(f"{path} was to be written; it is a folder")
-    if not path.parent.is_dir():
-        raise InputError(f"{path} was to be written; the folder {path.parent} does not exist")
+    check_place(path)
     return path
 
 
-def check_ids(path: str | os.PathLike[str], ids: IdArray) -> None:
-    """Refuse ids that the format of the path cannot hold, as soon as they are known."""
+def embedding_outputs(path: Path) -> list[Output]:
+    """Return the files that an embedding is written to, for `parge.outputs.check_outputs`."""
+    suffix = _known_suffix(path)
+    if suffix != ".npy":
+        return [Output(path, _OURS[suffix])]
+    # Ids without a matrix wait for `check_ids`: a run that was killed between the two files leaves them, and they
+    # are recognised when the ids are known.
+    return [Output(path, is_npy), Output(ids_path(path), lambda _beside: not path.exists() or is_matrix(path))]
+
+
+def embedding_inputs(path: Path) -> list[Path]:
+    """Return the files that an embedding is read from."""
+    return [path, ids_path(path)] if path.suffix.lower() == ".npy" else [path]
+
+
+def check_ids(path: str | os.PathLike[str], ids: IdArray, *, overwrite: bool = True) -> None:
+    """Refuse ids that the format of the path cannot hold, as soon as they are known.
+
+    Without `overwrite`, also a file of other ids that stands alone where those of a ``.npy`` file would go.
+    """
     path = Path(path)
     check = _IDS.get(_known_suffix(path))
     if check is not None:
         check(ids, path)
+    if path.suffix.lower() == ".npy" and not path.exists():
+        check_outputs([Output(ids_path(path), lambda beside: has_ids(beside, ids))], overwrite=overwrite)
 
 
 def _known_suffix(path: Path) -> str:

@@ -6,26 +6,29 @@ import click
 
 from parge.align import align
 from parge.cli import show
-from parge.cli.options import json_option
+from parge.cli.options import PathName, json_option, overwrite_option
 from parge.embedding import Embedding
-from parge.embedding_files import check_ids, check_output
+from parge.embedding_files import check_ids, embedding_inputs, embedding_outputs
+from parge.outputs import check_outputs
 
 
 @click.command("align")
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("reference", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Where the aligned SOURCE goes.")
+@click.argument("source", type=PathName(path_type=Path))
+@click.argument("reference", type=PathName(path_type=Path))
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), help="Where the aligned SOURCE goes.")
+@overwrite_option
 @json_option
-def command(source: Path, reference: Path, out: Path, as_json: bool) -> None:
+def command(source: Path, reference: Path, out: Path, overwrite: bool, as_json: bool) -> None:
     """Rotate SOURCE into the space of REFERENCE, from the ids they share; any tool may have made them.
 
     \b
     Example:
       parge align today.parquet yesterday.vec -o today-aligned.parquet
     """
-    check_output(out)
+    read = [*embedding_inputs(source), *embedding_inputs(reference)]
+    check_outputs(embedding_outputs(out), read, overwrite=overwrite)
     vectors = Embedding.load(source)
-    check_ids(out, vectors.ids)
+    check_ids(out, vectors.ids, overwrite=overwrite)
     aligned, alignment = align(vectors, Embedding.load(reference))
     aligned.save(out)
     if as_json:

@@ -7,18 +7,20 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
+from parge.cli.options import PathName, graph_inputs, graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
+from parge.outputs import check_outputs
 from parge.pipeline import write_subgraphs
 from parge.report.summary import summarise
+from parge.run.folder import RunFolder
 from parge.run.words import pasteable
 from parge.runs import embed_part_command, open_run
 
 
 @click.command("decompose")
 @graph_options
-@click.option("--run-dir", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where the run goes.")
+@click.option("--run-dir", required=True, type=PathName(path_type=Path), metavar="DIR", help="Where the run goes.")
 @plan_options
 @click.option("--resume", is_flag=True, help="Write what is missing or damaged of the run that is there.")
 @memory_option
@@ -33,6 +35,8 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
       scp -r elsewhere:002 run/parts/         # and back
       parge reconcile run -o vectors.parquet
     """
+    RunFolder(run_dir).check()
+    check_outputs([], graph_inputs(options), run=run_dir)
     plan = make_plan(options)
     with resumable(run_dir), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))

@@ -1,6 +1,5 @@
 """``parge embed``: the whole way from a graph file to vectors in one space."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,22 +7,32 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
-from parge.cli.options import graph_options, json_option, make_plan, plan_options, read_graph
+from parge.cli.options import (
+    PathName,
+    graph_inputs,
+    graph_options,
+    json_option,
+    make_plan,
+    overwrite_option,
+    plan_options,
+    read_graph,
+)
 from parge.cli.progress import run_progress
-from parge.embedding_files import check_ids, check_output
+from parge.embedding_files import check_ids, embedding_outputs
 from parge.events import Step
+from parge.outputs import Output, check_outputs
 from parge.pipeline import embed_to_file
+from parge.run.folder import RunFolder
 
 
 @click.command("embed")
 @graph_options
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="OUT", help="Where vectors go.")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Where vectors go.")
 @plan_options
-@click.option(
-    "--run-dir", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]"
-)
+@click.option("--run-dir", type=PathName(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]")
 @click.option("--resume", is_flag=True, help="Go on with the run in the run folder where it stopped.")
-@click.option("--report", "page", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page about it.")
+@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Write a page about it.")
+@overwrite_option
 @memory_option
 @json_option
 def command(
@@ -31,6 +40,7 @@ def command(
     run_dir: Path | None,
     resume: bool,
     page: Path | None,
+    overwrite: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -45,24 +55,26 @@ def command(
       parge embed edges.csv -o vectors.npy --capacities 4000,4000,6000 --technique hope --dim 64
       parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
     """
-    check_output(out)
+    folder = run_dir or out.with_name(out.name + ".run")
+    outputs = embedding_outputs(out)
     if page is not None:
-        from parge.report.page import check_page, write_report  # most runs write no page
+        from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
-        check_page(page)
+        outputs.append(Output(check_page(page), is_page))
+    RunFolder(folder).check()
+    check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
     plan = make_plan(options, resume=resume)
     name = Path(options["graph"]).name
-    folder = run_dir or out.with_name(out.name + ".run")
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         listener(Step("read", str(options["graph"])))
         graph = read_graph(options, plan, folder.parent)
-        check_ids(out, graph.outside_ids)
+        check_ids(out, graph.outside_ids, overwrite=overwrite)
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
         if page is not None:
             listener(Step("report", str(page)))
             write_report(folder, page, title=name, report=report)
-    if run_dir is None:
-        shutil.rmtree(folder, ignore_errors=True)
+    kept = None if run_dir is not None else RunFolder(folder).discard()
+    show.say(() if kept is None else (kept,), style="dim", label="notice")
     show.say(tuple(report["notices"]), style="dim", label="notice")
     if as_json:
         show.print_json(report)

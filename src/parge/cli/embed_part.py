@@ -7,7 +7,7 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import recorded
-from parge.cli.options import json_option
+from parge.cli.options import PathName, json_option
 from parge.cli.progress import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("embed-part")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False))
 @click.option("--memory", metavar="2GB", help="Have the system refuse more memory than this.")
 @click.option(
     "--technique",

@@ -13,6 +13,7 @@ from parge.cli.options import (
     DIM,
     SEED,
     Number,
+    PathName,
     Whole,
     graph_options,
     json_option,
@@ -55,8 +56,8 @@ def command() -> None:
 
 
 @command.command("pip")
-@click.argument("embedding", type=click.Path(path_type=Path))
-@click.argument("reference", type=click.Path(path_type=Path))
+@click.argument("embedding", type=PathName(path_type=Path))
+@click.argument("reference", type=PathName(path_type=Path))
 @click.option("--core", type=COUNT, metavar="N", help="Compare against N sampled core vertices.")
 @json_option
 def pip_command(embedding: Path, reference: Path, core: int | None, as_json: bool) -> None:
@@ -72,8 +73,8 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
 
 
 @command.command("classify")
-@click.argument("embedding", type=click.Path(path_type=Path))
-@click.argument("labels", type=click.Path(path_type=Path))
+@click.argument("embedding", type=PathName(path_type=Path))
+@click.argument("labels", type=PathName(path_type=Path))
 @click.option(
     "--train-ratio",
     type=ratios,
@@ -138,7 +139,7 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
 )
 @click.option(
     "--embedding",
-    type=click.Path(path_type=Path),
+    type=PathName(path_type=Path),
     help="Your own F, which has its own columns; otherwise GRAPH is embedded in N parts.",
 )
 @click.option("--computable", is_flag=True, help="Only what needs no eigenvector of the whole graph.")

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Number, Whole, say_idle
+from parge.cli.options import COUNT, SEED, Number, PathName, Whole, overwrite_option, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
 from parge.graph.graph import Graph
-from parge.graph.write import write
+from parge.graph.write import graph_outputs, write
+from parge.outputs import Output, check_outputs
 
 
 @click.command("generate")
@@ -36,16 +37,17 @@ from parge.graph.write import write
 )
 @click.option("--labels-per-vertex", type=Number(1), default=1.0, show_default=True, help="Communities of a vertex.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same graph.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="GRAPH", help="Where edges go.")
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Where labels go.")
-def command(out: Path, labels: Path | None, **options: Any) -> None:
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="GRAPH", help="Where edges go.")
+@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Where labels go.")
+@overwrite_option
+def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> None:
     """Write a graph with planted communities and their labels, or one of a plain shape.
 
     \b
     Example:
       parge generate --vertices 10000 --edges 80000 -o graph.txt.gz --labels labels.txt
     """
-    check_written(out, labels)
+    check_outputs([*graph_outputs(out), *([] if labels is None else [Output(labels)])], overwrite=overwrite)
     if labels is not None and options["kind"] not in {"planted", "tree"}:
         raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
     unread = (name for name in options if name not in {"kind", "vertices", *_READ.get(options["kind"], options)})
@@ -63,18 +65,6 @@ def command(out: Path, labels: Path | None, **options: Any) -> None:
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"
         show.err.print(f"{n_isolated:,} {are} isolated; read it with --vertices {graph.n_vertices}")
-
-
-def check_written(*paths: Path | None) -> None:
-    """Refuse paths that cannot be written, before any work."""
-    named = [path for path in paths if path is not None]
-    for path in named:
-        if not path.parent.is_dir():
-            raise InputError(f"{path} was to be written; the folder {path.parent} does not exist")
-        if path.is_dir():
-            raise InputError(f"{path} was to be written; it is a folder")
-    if len({path.resolve() for path in named}) < len(named):
-        raise InputError(f"{named[0]} was named for two things; each needs a file of its own")
 
 
 # What each kind reads beside the number of vertices; planted communities read all.

@@ -6,14 +6,14 @@ import click
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import COUNT, json_option
+from parge.cli.options import COUNT, PathName, json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
 from parge.run.words import on_one_line
 
 
 @click.command("neighbors")
-@click.argument("embedding", type=click.Path(path_type=Path))
+@click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("vertex")
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="How many.")
 @json_option

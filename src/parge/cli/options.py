@@ -19,6 +19,16 @@ from parge.techniques.base import Technique
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class PathName(click.Path):
+    """The name of a file or a folder; an empty one, which would mean the current folder, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or refuse it."""
+        if str(value) == "":
+            self.fail("the name of a file or a folder was expected; it is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def sizes(text: str) -> list[str]:
     """Split at the commas."""
     items = [item.strip() for item in text.split(",")]
@@ -96,7 +106,7 @@ def only_graph(given: tuple[str, ...]) -> str:
         raise click.UsageError("Missing argument 'GRAPH'.")
     if len(given) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({given[1]})")
-    return given[0]
+    return str(PathName()(given[0]))
 
 
 def graph_options(function: F) -> F:
@@ -104,7 +114,7 @@ def graph_options(function: F) -> F:
     return _apply(
         function,
         [
-            click.argument("graph", type=click.Path(), metavar="GRAPH"),
+            click.argument("graph", type=PathName(), metavar="GRAPH"),
             *reading_options(),
         ],
     )
@@ -115,11 +125,12 @@ def reading_options() -> list[Callable[[F], F]]:
     return [
         click.option(
             "--vertices",
+            type=PathName(),
             metavar="N|FILE",
             help="Vertices that edges may not name: a count (ids 0..N-1), or a file with one id a line.",
         ),
         click.option(
-            "--features", type=click.Path(), metavar="FILE.npz|FILE.npy", help="Vertex features, a row a vertex."
+            "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, a row a vertex."
         ),
         click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
     ]
@@ -207,6 +218,19 @@ def plan_options(function: F) -> F:
 def json_option(function: F) -> F:
     """Add --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(function)
+
+
+overwrite_option = click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace existing output files that parge did not write. (Its own are replaced anyway, inputs never.)",
+)
+
+
+def graph_inputs(options: dict[str, Any]) -> list[Path]:
+    """Return the files that the graph options name."""
+    named = [options[name] for name in ("graph", "features", "vertices") if options[name] is not None]
+    return [Path(name) for name in named if name is not options["vertices"] or not _is_count(name)]
 
 
 def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None) -> Graph:

@@ -6,33 +6,44 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
-from parge.cli.options import json_option
+from parge.cli.options import PathName, json_option, overwrite_option
 from parge.cli.progress import run_progress
-from parge.embedding_files import check_ids, check_output
+from parge.embedding_files import check_ids, embedding_outputs
+from parge.outputs import check_outputs
 from parge.pipeline import finish
 from parge.reconcile.registry import reconcilers
+from parge.run.folder import RunFolder
 from parge.runs import open_planned
 
 
 @click.command("reconcile")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="OUT", help="Where vectors go.")
+@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Where vectors go.")
 @click.option(
     "--reconcile",
     "reconciler",
     metavar="NAME",
     help="Instead of the way that was planned: consensus, orthogonal, linear, mlp, none.",
 )
+@overwrite_option
 @memory_option
 @json_option
-def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory: str | None, as_json: bool) -> None:
+def command(
+    folder: Path,
+    out: Path,
+    reconciler: str | None,
+    overwrite: bool,
+    coordinator_memory: str | None,
+    as_json: bool,
+) -> None:
     """Reconcile the embedded parts of the run in DIR and write all vectors in one space.
 
     \b
     Example:
       parge reconcile run -o vectors.parquet
     """
-    check_output(out)
+    RunFolder(folder).check_planned()
+    check_outputs(embedding_outputs(out), run=folder, overwrite=overwrite)
     if reconciler is not None:
         reconcilers.check(reconciler)
     with (
@@ -40,7 +51,7 @@ def command(folder: Path, out: Path, reconciler: str | None, coordinator_memory:
         run_progress() as listener,
         open_planned(folder, reconciler=reconciler) as run,
     ):
-        check_ids(out, run.decomposition.graph.outside_ids)
+        check_ids(out, run.decomposition.graph.outside_ids, overwrite=overwrite)
         report = finish(run, out, listener)
     if as_json:
         show.print_json(report)

@@ -9,30 +9,34 @@ import click
 from parge.budget import refuse_over_budget
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
+from parge.cli.options import PathName, overwrite_option
 from parge.embedding import Embedding
+from parge.embedding_files import embedding_inputs
 from parge.errors import InputError
 from parge.evaluate.classification import classify
-from parge.report.page import check_page, write_report
+from parge.outputs import Output, check_outputs
+from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import check_projection
+from parge.run.folder import RunFolder
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
 
 
 @click.command("report")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE.html", help="The page.")
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Colour a picture by these labels.")
+@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="RUN")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="FILE.html", help="The page.")
+@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Colour a picture by these labels.")
 @click.option(
     "--embedding",
-    type=click.Path(path_type=Path),
+    type=PathName(path_type=Path),
     metavar="OUT",
     help="What came of the run; drawn where it was refined, and scored where there are labels.",
 )
 @click.option(
     "--scores",
     "files",
-    type=click.Path(path_type=Path),
+    type=PathName(path_type=Path),
     multiple=True,
     metavar="FILE.json",
     help="What `parge evaluate ... --json` printed; may be given several times.",
@@ -46,6 +50,7 @@ _JSON_BYTES = 30
     help="umap: its picture, too, where umap-learn is installed.",
 )
 @label_options
+@overwrite_option
 def command(
     folder: Path,
     out: Path,
@@ -54,6 +59,7 @@ def command(
     files: tuple[Path, ...],
     title: str,
     projection: str,
+    overwrite: bool,
     **options: Any,
 ) -> None:
     """Write one HTML page about the run in RUN, whose subgraphs are all embedded.
@@ -69,6 +75,9 @@ def command(
     """
     check_page(out)
     check_projection(projection)
+    RunFolder(folder).check_planned()
+    named = [*files, *([] if labels is None else [labels]), *([] if embedding is None else embedding_inputs(embedding))]
+    check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
     vectors = None if embedding is None else Embedding.load(embedding)
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}

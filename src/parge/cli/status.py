@@ -6,13 +6,13 @@ import click
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import json_option
+from parge.cli.options import PathName, json_option
 from parge.memory import format_bytes
 from parge.run.status import PartStatus, status
 
 
 @click.command("status")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
     """Show what of the run in DIR is done, running, failed or waiting, and about how long the rest will take.

@@ -1,53 +1,13 @@
-"""What the formats share: files that appear only when complete, and reports as JSON."""
+"""What the formats share: matrices written a block at a time, and reports as JSON."""
 
 import json
-import os
-import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
-from uuid import uuid4
-from zlib import crc32
 
 import numpy as np
 
 from parge.embedding import Embedding
 from parge.rows import forget, row_blocks, rows_at_once
 from parge.typing import BoolArray, FloatArray, IdArray
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file that takes the place of `path` when it is complete, and vanishes if it never is.
-
-    What a process that was killed left of the same file is removed.
-    """
-    whose = f".parge-{crc32(path.name.encode(errors='replace')):08x}-{crc32(platform.node().encode()):08x}-"
-    for leftover in path.parent.glob(f"{whose}*.part"):
-        pid = leftover.name.removeprefix(whose).partition("-")[0]
-        if pid.isdigit() and not _is_alive(int(pid)):
-            leftover.unlink(missing_ok=True)
-    temporary = path.with_name(f"{whose}{os.getpid()}-{uuid4().hex[:8]}.part")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_matrix(file: IO[bytes], vectors: FloatArray) -> None:

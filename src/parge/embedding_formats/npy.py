@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, replacing, write_matrix
+from parge.embedding_formats.common import containing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
+from parge.outputs import replacing
 from parge.rows import row_blocks
 from parge.typing import IdArray
 
@@ -33,15 +34,42 @@ def check_line_ids(ids: IdArray, path: Path) -> None:
         )
 
 
+def is_npy(path: Path) -> bool:
+    """Return whether a file looks as `write_npy` leaves it: a matrix of floats, with a file of ids beside it."""
+    return is_matrix(path) and ids_path(path).is_file()
+
+
+def is_matrix(path: Path) -> bool:
+    """Return whether a file is a ``.npy`` matrix of floats."""
+    with path.open("rb") as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            return False
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    return len(shape) == 2 and not by_columns and dtype in (np.float32, np.float64)
+
+
+def has_ids(path: Path, ids: IdArray) -> bool:
+    """Return whether a file of ids holds the very ids that would be written there."""
+    with path.open("rb") as file:
+        for rows in row_blocks(ids.size, _ROWS):
+            lines = _lines(ids[rows])
+            if file.read(len(lines)) != lines:
+                return False
+        return not file.read(1)
+
+
+def _lines(ids: IdArray) -> bytes:
+    return "".join(f"{line}\n" for line in ids.astype(STRING).tolist()).encode()
+
+
 def write_npy(embedding: Embedding, path: Path) -> None:
     """Write the matrix, and its ids beside it."""
     check_line_ids(embedding.ids, path)
-    lines = embedding.ids.astype(STRING)
     # Contexts end in reverse order: the ids are in place before the matrix is.
     with replacing(path) as file, replacing(ids_path(path)) as ids:
         write_matrix(file, embedding.vectors)
-        for rows in row_blocks(lines.size, _ROWS):
-            ids.write("".join(f"{line}\n" for line in lines[rows].tolist()).encode())
+        for rows in row_blocks(embedding.ids.size, _ROWS):
+            ids.write(_lines(embedding.ids[rows]))
 
 
 def read_npy(path: Path) -> Embedding:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, read_report, replacing, report_bytes, write_matrix
+from parge.embedding_formats.common import containing, read_report, report_bytes, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING
+from parge.outputs import replacing
 from parge.typing import IdArray
 
 # Ids up to this many characters are stored in .npz as a plain numpy array, longer ones as bytes and offsets:
@@ -28,6 +29,13 @@ def write_npz(embedding: Embedding, path: Path) -> None:
         for name, array in {"report": report, **_ids_as_arrays(embedding.ids)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def is_npz(path: Path) -> bool:
+    """Return whether an archive holds what `write_npz` writes, and nothing else."""
+    with zipfile.ZipFile(path) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+    return {"vectors", "report"} < names <= {"vectors", "report", "ids", "ids_utf8", "ids_offsets"}
 
 
 def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:

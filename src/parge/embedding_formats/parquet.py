@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import read_report, replacing, report_bytes
+from parge.embedding_formats.common import read_report, report_bytes
 from parge.errors import InputError
 from parge.ids import STRING
+from parge.outputs import replacing
 from parge.rows import forget, row_blocks
 from parge.typing import IdArray
 
@@ -39,6 +40,14 @@ def write_parquet(embedding: Embedding, path: Path) -> None:
             vector = pa.FixedSizeListArray.from_arrays(flat, embedding.dim)
             out.write_batch(pa.record_batch([pa.array(embedding.ids[rows], key), vector], schema=schema))
             forget(embedding.vectors)
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file has the columns and the report that `write_parquet` writes."""
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(path)
+    return schema.names == ["id", "vector"] and b"parge" in (schema.metadata or {})
 
 
 def read_parquet(path: Path) -> Embedding:

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from parge.embedding import Embedding
-from parge.embedding_formats.common import replacing
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
+from parge.outputs import replacing
 from parge.rows import forget, row_blocks
 from parge.typing import FloatArray, IdArray
 
 _ROWS = 2048
+
+_BLOCK = 1 << 20
 
 
 def check_text_ids(ids: IdArray, path: Path) -> None:
@@ -39,6 +41,24 @@ def write_text(embedding: Embedding, path: Path) -> None:
             pairs = zip(ids[rows].tolist(), embedding.vectors[rows].tolist(), strict=True)
             file.write("".join(line % (key, *row) for key, row in pairs).encode())
             forget(embedding.vectors)
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file is word2vec text: a first line that is true, and rows of so many numbers (first and last).
+
+    A list of edges can have a first line of two numbers, too, but then it does not tell the number of lines and of
+    columns; with one column, that could be by chance.
+    """
+    with path.open("rb") as file:
+        n_rows, dim = _text_header(path, file.readline(1000))
+        if not n_rows or dim == 1:
+            return False
+        first, longest = file.readline(_BLOCK), 20 * dim + 1000  # ids of up to 1,000 bytes
+        file.seek(max(0, path.stat().st_size - longest))
+        last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
+        _text_numbers([first.split(), last.split()], dim, first_line=2)
+        file.seek(0)
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b"")) == n_rows + 1
 
 
 def read_text(path: Path) -> Embedding:

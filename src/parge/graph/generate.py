@@ -14,6 +14,7 @@ from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
+from parge.graph.write import completed
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 
@@ -264,17 +265,20 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     return _side_by_side(pieces, rng.permutation(n_vertices))
 
 
-def write_labels(path: str | Path, ids: IdArray, labels: Memberships) -> None:
-    """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed)."""
-    import pyarrow as pa
+def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, comment: str = "") -> None:
+    """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed).
 
+    `comment` is a first line ``# comment``. The file gets its name when it is complete.
+    """
     if ids.size != labels.n_vertices:
         raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
     names = [str(name) for name in ids.tolist()]
     for name in names:
         if name.split() != [name]:
             raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
-    with pa.output_stream(str(path), compression="detect") as out:
+    with completed(Path(path)) as out:
+        if comment:
+            out.write(f"# {comment}\n".encode())
         for start in range(0, len(names), _WRITTEN_AT_ONCE):
             stop = min(start + _WRITTEN_AT_ONCE, len(names))
             rows = ((names[v], labels.of(v).tolist()) for v in range(start, stop))

@@ -14,6 +14,7 @@ from parge.graph.convert import to_frame
 from parge.graph.files import COMPRESSIONS, format_suffix
 from parge.graph.graph import Graph
 from parge.ids import STRING
+from parge.outputs import Output, check_place, replacing
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}
@@ -22,7 +23,7 @@ _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv
 _WRITTEN_AT_ONCE = 2**18
 
 
-def write(graph: Graph, path: str | Path) -> tuple[Path, ...]:
+def write(graph: Graph, path: str | Path, *, comment: str = "") -> tuple[Path, ...]:
     """Write a graph and return the files written.
 
     Edge lists (``.txt``, ``.edges``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz`` or ``.zst``) and
@@ -30,9 +31,36 @@ def write(graph: Graph, path: str | Path) -> tuple[Path, ...]:
     for ``x.csv``, which `read` takes as `vertices`. ``.npz`` holds everything; ``.mtx`` and METIS ``.graph`` hold
     graphs whose ids are 0..n-1.
 
-    Nothing is left behind by a write that fails: files get their name when they are complete.
+    Nothing is left behind by a write that fails: files get their name when they are complete. An existing file is
+    replaced, whatever it is; the command line asks first. `comment` is a first line ``# comment`` (``.txt``, ``.edges``
+    and ``.edgelist``).
     """
     path = Path(path)
+    writer = _writer(path)
+    if comment and _DELIMITERS.get(format_suffix(path)) != " ":
+        raise InputError(f"{path}: a comment stands in .txt, .edges and .edgelist")
+    isolated = graph.outside_ids[graph.degrees == 0]
+    beside = (_vertex_file(path),) if _holds_edges_only(path) and isolated.size else ()
+    for name in beside:
+        _refuse_ids(isolated, name, r"[\r\n\x00]|^[ \t#%]|[ \t]$")
+    if comment:
+        _write_text(graph, path, comment)
+    else:
+        writer(graph, path)
+    for name in beside:
+        with completed(name) as file:
+            file.write("".join(f"{vertex}\n" for vertex in isolated.tolist()).encode())
+    return path, *beside
+
+
+def graph_outputs(path: Path) -> list[Output]:
+    """Return the files that a graph may be written to, for `parge.outputs.check_outputs`; none tells who wrote it."""
+    _writer(path)
+    return [Output(path), *([Output(_vertex_file(path))] if _holds_edges_only(path) else [])]
+
+
+def _writer(path: Path) -> Callable[[Graph, Path], None]:
+    """Return what writes a graph there; a format that is not written, or no place for a file, is refused."""
     suffix = format_suffix(path)
     writers: dict[str, Callable[[Graph, Path], None]] = {
         **dict.fromkeys(_DELIMITERS, _write_text),
@@ -43,18 +71,12 @@ def write(graph: Graph, path: str | Path) -> tuple[Path, ...]:
     }
     if suffix not in writers or (path.suffix.lower() in COMPRESSIONS and suffix in (".parquet", ".npz")):
         raise InputError(f"{path}: graphs are written as {', '.join(writers)}, told by the suffix; found {path.name!r}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written, as the folder {path.parent} does not exist")
-    isolated = graph.outside_ids[graph.degrees == 0]
-    alone = suffix in _DELIMITERS or suffix == ".parquet"
-    beside = (_vertex_file(path),) if alone and isolated.size else ()
-    for name in beside:
-        _refuse_ids(isolated, name, r"[\r\n\x00]|^[ \t#%]|[ \t]$")
-    writers[suffix](graph, path)
-    for name in beside:
-        with _completed(name) as file:
-            file.write("".join(f"{vertex}\n" for vertex in isolated.tolist()).encode())
-    return path, *beside
+    check_place(path)
+    return writers[suffix]
+
+
+def _holds_edges_only(path: Path) -> bool:
+    return format_suffix(path) in {*_DELIMITERS, ".parquet"}
 
 
 def _vertex_file(path: Path) -> Path:
@@ -68,19 +90,17 @@ def _vertex_file(path: Path) -> Path:
 
 
 @contextmanager
-def _completed(path: Path) -> Iterator[Any]:
+def completed(path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed as its suffix says, that gets its name when all went well."""
     import pyarrow as pa
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with pa.output_stream(str(partial), compression=COMPRESSIONS.get(path.suffix.lower())) as file:
-            yield file
-        partial.replace(path)
+        with replacing(path) as whole:
+            copy = os.fdopen(os.dup(whole.fileno()), "wb")  # arrow closes what it is given
+            with pa.output_stream(copy, compression=COMPRESSIONS.get(path.suffix.lower())) as file:
+                yield file
     except OSError as error:
         raise PargeError(f"{path} could not be written: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _refuse_ids(ids: IdArray, path: Path, pattern: str) -> None:
@@ -99,7 +119,7 @@ def _refuse_ids(ids: IdArray, path: Path, pattern: str) -> None:
         )
 
 
-def _write_text(graph: Graph, path: Path) -> None:
+def _write_text(graph: Graph, path: Path, comment: str = "") -> None:
     import pyarrow.csv
 
     delimiter = _DELIMITERS[format_suffix(path)]
@@ -107,7 +127,9 @@ def _write_text(graph: Graph, path: Path) -> None:
     pattern = {" ": r"[ \t\r\n\x00,]|^[#%]|^$", "\t": r"[\t\r\n\x00]|^[ #%]|^$| $", ",": r"[\r\n\x00]|^[ \t]|^$|[ \t]$"}
     _refuse_ids(graph.outside_ids[graph.degrees > 0], path, pattern[delimiter])
     table = to_frame(graph)
-    with _completed(path) as file:
+    with completed(path) as file:
+        if comment:
+            file.write(f"# {comment}\n".encode())
         if delimiter == "," or graph.outside_ids.dtype != STRING:
             options = pyarrow.csv.WriteOptions(include_header=delimiter == ",", delimiter=delimiter)
             pyarrow.csv.write_csv(table, file, options)
@@ -129,7 +151,7 @@ def _write_unquoted(table: Any, file: Any, delimiter: str) -> None:
 def _write_parquet(graph: Graph, path: Path) -> None:
     import pyarrow.parquet as pq
 
-    with _completed(path) as file:
+    with completed(path) as file:
         pq.write_table(to_frame(graph), file, compression="zstd", write_page_checksum=True)
 
 
@@ -139,7 +161,7 @@ def _write_npz(graph: Graph, path: Path) -> None:
     arrays: dict[str, Any] = {name: getattr(matrix, name) for name in ("indices", "indptr", "data", "shape")}
     if graph.ids is not None:
         arrays["ids"] = np.array(graph.ids.tolist()) if graph.ids.dtype == STRING else graph.ids
-    with _completed(path) as file:
+    with completed(path) as file:
         np.savez_compressed(file, format=np.bytes_("csr"), **arrays)
 
 
@@ -152,7 +174,7 @@ def _write_matrix_market(graph: Graph, path: Path) -> None:
         scipy.io.mmwrite(text, graph.to_scipy(), field="pattern", symmetry="symmetric")
     else:
         scipy.io.mmwrite(text, graph.to_scipy(), field="real", symmetry="symmetric")
-    with _completed(path) as file:
+    with completed(path) as file:
         file.write(text.getbuffer())
 
 
@@ -162,7 +184,7 @@ def _write_metis(graph: Graph, path: Path) -> None:
     _refuse_other_ids(graph, path)
     if graph.weights is not None and (graph.weights != np.rint(graph.weights)).any():
         raise InputError(f"{path}: METIS files hold whole numbers as weights; write .parquet, .npz, .mtx or .csv")
-    with _completed(path) as file:
+    with completed(path) as file:
         for text in metis_text(graph):
             file.write(text)
 

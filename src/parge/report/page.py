@@ -13,15 +13,18 @@ from typing import Any
 
 import parge
 from parge.embedding import Embedding
-from parge.embedding_formats.common import replacing
 from parge.errors import InputError, PargeError
 from parge.evaluate.labels import Labels
+from parge.outputs import check_place, replacing
 from parge.report.collect import Findings, collect
 from parge.report.maps import map_data
 from parge.report.markup import Markup, joined, tag
 from parge.report.projection import check_projection
 from parge.report.sections import heading, lead, sections
 from parge.runs import Run, open_planned
+
+# The policy and the marker of who wrote a page stand in its first bytes.
+_HEAD = 4096
 
 
 def write_report(
@@ -85,11 +88,14 @@ def check_page(path: str | PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in {".html", ".htm"}:
         raise InputError(f"{target}: a report is a page, so its name ends in .html")
-    if target.is_dir():
-        raise InputError(f"{target} was to be written; it is a folder")
-    if not target.parent.is_dir():
-        raise InputError(f"{target} was to be written; the folder {target.parent} does not exist")
+    check_place(target)
     return target
+
+
+def is_page(path: Path) -> bool:
+    """Return whether a file is a page that `write_report` wrote."""
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="parge ' in file.read(_HEAD)
 
 
 @contextmanager

@@ -1,0 +1,372 @@
+"""No command writes over its inputs, nor, without --overwrite, over a file that parge did not write."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parge.cli.main import run
+from parge.embedding import Embedding
+from parge.graph.generate import planted, write_labels
+from parge.graph.read import read
+from parge.graph.write import write
+
+PLAN = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
+FULL = ["embed", "g.txt", "--vertices", "vertices.txt", "--features", "features.npy", *PLAN]
+MADE = ["generate", "--vertices", "20", "--edges", "40"]
+
+# What is tried -> the command line without its output, the option that names the output, and the inputs to name.
+INPUTS: dict[str, tuple[list[str], str, list[str]]] = {
+    "embed": (FULL, "-o", ["g.txt", "vertices.txt", "features.npy"]),
+    "embed parquet": (["embed", "g.parquet", *PLAN], "-o", ["g.parquet"]),
+    "embed npz": (["embed", "g.npz", *PLAN], "-o", ["g.npz"]),
+    "embed, page": (["embed", "g.html", *PLAN, "-o", "new.npy"], "--report", ["g.html"]),
+    "embed, page over features": (
+        ["embed", "g.txt", "--vertices", "vertices.html", *PLAN, "-o", "new.npy"],
+        "--report",
+        ["vertices.html"],
+    ),
+    "align": (["align", "v.npy", "w.parquet"], "-o", ["v.npy", "w.parquet"]),
+    "align text": (["align", "w.vec", "w.npz"], "-o", ["w.vec", "w.npz"]),
+    "reconcile": (["reconcile", "run"], "-o", ["run/parts/000/result/vectors.npy", "run/plan/part.npy"]),
+    "report": (
+        ["report", "run", "--labels", "labels.html", "--scores", "scores.html"],
+        "-o",
+        ["labels.html", "scores.html"],
+    ),
+}
+WAYS: dict[str, Callable[[Path], Path]] = {
+    "itself": lambda path: path,
+    "absolute": lambda path: path.resolve(),
+    "roundabout": lambda path: Path("sub", "..", path),
+    "link": lambda path: _link(path, Path("link" + path.suffix)),
+    "link of a link": lambda path: _link(_link(path, Path("inner" + path.suffix)), Path("outer" + path.suffix)),
+    "hard link": lambda path: _hard(path, Path("hard" + path.suffix)),
+    "folder that is a link": lambda path: _link(Path(), Path("here")) / path,
+}
+
+
+def _link(path: Path, name: Path) -> Path:
+    name.symlink_to(path.resolve())
+    return name
+
+
+def _hard(path: Path, name: Path) -> Path:
+    os.link(path, name)
+    return name
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph in several formats, its labels, a kept run, and embeddings of every format."""
+    folder = tmp_path_factory.mktemp("prepared")
+    made = planted(60, 200, communities=2, seed=2)
+    for name in ("g.txt", "g.parquet", "g.npz"):
+        write(made.graph, folder / name)
+    shutil.copy(folder / "g.txt", folder / "g.html")
+    for name in ("vertices.txt", "vertices.html"):
+        (folder / name).write_text("".join(f"{i}\n" for i in range(60)))
+    np.save(folder / "features.npy", np.eye(60, 5, dtype=np.float32))
+    write_labels(folder / "labels.txt", made.graph.outside_ids, made.labels)
+    shutil.copy(folder / "labels.txt", folder / "labels.html")
+    (folder / "scores.html").write_text('{"micro_f1": 0.5}')
+    (folder / "sub").mkdir()
+    words = ["embed", str(folder / "g.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *PLAN]
+    assert run([*words, "--report", str(folder / "page.html")]) == 0
+    vectors = Embedding.load(folder / "v.npy")
+    for suffix in ("npz", "parquet", "vec"):
+        vectors.save(folder / f"w.{suffix}")
+    return folder
+
+
+@pytest.fixture
+def world(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = Path(shutil.copytree(prepared, tmp_path / "world"))
+    monkeypatch.chdir(place)
+    return place
+
+
+Entry = tuple[int, int, int, bytes]
+
+
+def snapshot(folder: Path) -> dict[str, Entry]:
+    """Return what every name below a folder stands for: its kind, its inode, how many names it has, its content."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        what = path.lstat()
+        content = b""
+        if stat.S_ISREG(what.st_mode):
+            content = path.read_bytes()
+        elif stat.S_ISLNK(what.st_mode):
+            content = os.fsencode(path.readlink())
+        names = what.st_nlink if stat.S_ISREG(what.st_mode) else 0
+        found[str(path.relative_to(folder))] = (stat.S_IFMT(what.st_mode), what.st_ino, names, content)
+    return found
+
+
+def refused(world: Path, words: list[Any], capsys: pytest.CaptureFixture[str]) -> str:
+    """Assert that a command is refused with one message and that nothing in the folder has changed; return it."""
+    before = snapshot(world)
+    capsys.readouterr()
+    code = run([str(word) for word in words])
+    said = capsys.readouterr().err
+    assert code == 2, said
+    assert said.count("Error") == 1
+    assert "Traceback" not in said
+    assert snapshot(world) == before
+    return said
+
+
+CASES = [(case, name, way) for case, (_, _, names) in INPUTS.items() for name in names for way in WAYS]
+
+
+@pytest.mark.parametrize(("case", "name", "way"), CASES)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_inputs_are_never_written_over(
+    case: str, name: str, way: str, overwrite: bool, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, option, _ = INPUTS[case]
+    out = WAYS[way](Path(name))
+    said = refused(world, [*words, option, out, *(["--overwrite"] if overwrite else [])], capsys)
+    assert "No such option" not in said
+    assert str(out) in " ".join(said.split())
+
+
+def test_a_file_beside_an_output_is_an_output_too(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (world / "new.ids.txt").write_text((world / "g.txt").read_text())
+    assert "new.ids.txt" in refused(world, ["embed", "new.ids.txt", *PLAN, "-o", "new.npy", "--overwrite"], capsys)
+    shutil.copy(world / "v.npy", world / "u.npy")
+    shutil.copy(world / "v.ids.txt", world / "u.ids.txt")
+    os.link(world / "u.ids.txt", world / "t.ids.txt")
+    assert "t.ids.txt" in refused(world, ["align", "u.npy", "w.vec", "-o", "t.npy", "--overwrite"], capsys)
+    refused(world, ["report", "run", "--embedding", "u.npy", "--labels", "u.ids.txt", "-o", "u.ids.txt"], capsys)
+
+
+def _foreign(suffix: str, path: Path) -> None:
+    """Write a file of the user's own that has this suffix."""
+    if suffix == ".npy":
+        np.save(path, np.arange(5))
+    elif suffix == ".npz":
+        np.savez(path, vectors=np.eye(3), mine=np.arange(3))
+    elif suffix == ".parquet":
+        pq.write_table(pa.table({"id": [1, 2], "vector": [[1.0], [2.0]]}), path)
+    else:
+        path.write_text("3 2\n1 2\n2 3\nnotes of my own\n")
+
+
+OUTPUTS: dict[str, tuple[list[str], str, str]] = {
+    **{f"embed {suffix}": (["embed", "g.txt", *PLAN], "-o", suffix) for suffix in (".npy", ".npz", ".parquet")},
+    **{f"embed {suffix}": (["embed", "g.txt", *PLAN], "-o", suffix) for suffix in (".vec", ".emb", ".txt")},
+    "align": (["align", "v.npy", "w.vec"], "-o", ".npz"),
+    "reconcile": (["reconcile", "run"], "-o", ".parquet"),
+    "embed, page": (["embed", "g.txt", *PLAN, "-o", "new.npy"], "--report", ".html"),
+    "report": (["report", "run"], "-o", ".html"),
+    "generate": (MADE, "-o", ".txt"),
+    "generate npz": (MADE, "-o", ".npz"),
+    "generate labels": ([*MADE, "-o", "new.txt"], "--labels", ".txt"),
+}
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_files_of_the_user_s_own_need_the_word_overwrite(
+    case: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, option, suffix = OUTPUTS[case]
+    out = world / f"theirs{suffix}"
+    _foreign(suffix, out)
+    before = out.read_bytes()
+    assert "--overwrite" in refused(world, [*words, option, out], capsys)
+    assert run([*words, option, str(out), "--overwrite"]) == 0
+    assert out.read_bytes() != before
+
+
+@pytest.mark.parametrize("case", [case for case in OUTPUTS if not case.startswith("generate")])
+def test_what_parge_wrote_is_written_again(case: str, world: Path) -> None:
+    words, option, suffix = OUTPUTS[case]
+    out = world / f"ours{suffix}"
+    for _ in range(2):
+        assert run([*words, option, str(out)]) == 0
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_an_empty_file_may_be_filled(case: str, world: Path) -> None:
+    words, option, suffix = OUTPUTS[case]
+    out = world / f"empty{suffix}"
+    out.touch()
+    assert run([*words, option, str(out)]) == 0
+    assert out.stat().st_size
+
+
+def test_ids_that_stand_alone_are_the_user_s_own_unless_they_are_the_very_ones(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (world / "x.ids.txt").write_text("my own list\n")
+    assert "x.ids.txt" in refused(world, ["embed", "g.txt", *PLAN, "-o", "x.npy"], capsys)
+    # A run that was killed between its two files leaves the ids alone, and is taken up without another word.
+    shutil.copy(world / "v.ids.txt", world / "x.ids.txt")
+    assert run(["embed", "g.txt", *PLAN, "-o", "x.npy"]) == 0
+    (world / "x.npy").unlink()
+    assert run(["reconcile", "run", "-o", "x.npy"]) == 0
+    (world / "x.npy").unlink()
+    (world / "x.ids.txt").write_text("my own list\n")
+    assert "x.ids.txt" in refused(world, ["reconcile", "run", "-o", "x.npy"], capsys)
+    assert "x.ids.txt" in refused(world, ["align", "w.vec", "v.npy", "-o", "x.npy"], capsys)
+    assert run(["align", "w.vec", "v.npy", "-o", "x.npy", "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize("edges", ["3 1\n1 2\n2 3\n3 1\n", "4 2\n1 2 0.5\n2 3 0.5\n", "2 2\n1 2 0.5\n2 3 x\n"])
+def test_edges_are_not_taken_for_vectors(edges: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (world / "edges.txt").write_text(edges)
+    assert "--overwrite" in refused(world, ["embed", "g.txt", *PLAN, "-o", "edges.txt"], capsys)
+
+
+SPECIAL: dict[str, Callable[[Path], None]] = {"pipe": os.mkfifo, "folder": Path.mkdir}
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_only_plain_files_are_written(kind: str, case: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words, option, suffix = OUTPUTS[case]
+    out = world / f"special{suffix}"
+    SPECIAL[kind](out)
+    for more in ([], ["--overwrite"]):
+        refused(world, [*words, option, out, *more], capsys)
+    (world / f"link{suffix}").symlink_to(out)
+    refused(world, [*words, option, world / f"link{suffix}", "--overwrite"], capsys)
+
+
+def test_a_device_is_not_replaced_by_a_file(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    null = world / "null.npy"
+    try:
+        os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except OSError:
+        pytest.skip("making a device is not permitted here")
+    refused(world, ["embed", "g.txt", *PLAN, "-o", null, "--overwrite"], capsys)
+    with pytest.raises(Exception, match="not a plain file"):
+        Embedding.load(world / "v.npy").save(null)
+    null.rename(world / "null.txt")
+    refused(world, [*MADE, "-o", "new.txt", "--labels", "null.txt", "--overwrite"], capsys)
+    with pytest.raises(Exception, match="not a plain file"):
+        write(read(world / "g.txt"), world / "null.txt")
+    assert stat.S_ISCHR((world / "null.txt").lstat().st_mode)
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_a_link_is_written_through(case: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words, option, suffix = OUTPUTS[case]
+    target, link = world / "sub" / f"target{suffix}", world / f"link{suffix}"
+    link.symlink_to(target)
+    refused(world, [*words, option, link], capsys)  # it leads nowhere: who made it, and for what?
+    _foreign(suffix, target)
+    before = target.read_bytes()
+    assert "--overwrite" in refused(world, [*words, option, link], capsys)
+    assert run([*words, option, str(link), "--overwrite"]) == 0
+    assert link.is_symlink()
+    assert target.read_bytes() != before
+
+
+def test_two_outputs_are_two_files(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (world / "one.txt").touch()
+    os.link(world / "one.txt", world / "two.txt")
+    (world / "three.txt").symlink_to("one.txt")
+    for other in ("one.txt", "two.txt", "three.txt", "sub/../one.txt"):
+        refused(world, [*MADE, "-o", "one.txt", "--labels", other, "--overwrite"], capsys)
+    refused(world, [*MADE, "-o", "new.txt", "--labels", "new.vertices.txt"], capsys)
+
+
+def test_isolated_vertices_are_not_written_over_a_file(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (world / "new.vertices.txt").write_text("mine\n")
+    words = ["generate", "--vertices", "50", "--edges", "5", "-o", "new.txt"]
+    assert "new.vertices.txt" in refused(world, words, capsys)
+    assert run([*words, "--overwrite"]) == 0
+
+
+EMPTY: dict[str, list[str]] = {
+    "graph": ["plan", ""],
+    "embed graph": ["embed", "", *PLAN, "-o", "new.npy"],
+    "embed out": ["embed", "g.txt", *PLAN, "-o", ""],
+    "embed run": ["embed", "g.txt", *PLAN, "-o", "new.npy", "--run-dir", ""],
+    "embed page": ["embed", "g.txt", *PLAN, "-o", "new.npy", "--report", ""],
+    "embed vertices": ["embed", "g.txt", *PLAN, "-o", "new.npy", "--vertices", ""],
+    "embed features": ["embed", "g.txt", *PLAN, "-o", "new.npy", "--features", ""],
+    "decompose run": ["decompose", "g.txt", *PLAN, "--run-dir", ""],
+    "align source": ["align", "", "v.npy", "-o", "new.npy"],
+    "align reference": ["align", "v.npy", "", "-o", "new.npy"],
+    "align out": ["align", "v.npy", "v.npy", "-o", ""],
+    "reconcile run": ["reconcile", "", "-o", "new.npy"],
+    "reconcile out": ["reconcile", "run", "-o", ""],
+    "report run": ["report", "", "-o", "new.html"],
+    "report out": ["report", "run", "-o", ""],
+    "report labels": ["report", "run", "-o", "new.html", "--labels", ""],
+    "report embedding": ["report", "run", "-o", "new.html", "--embedding", ""],
+    "report scores": ["report", "run", "-o", "new.html", "--scores", ""],
+    "generate out": [*MADE, "-o", ""],
+    "generate labels": [*MADE, "-o", "new.txt", "--labels", ""],
+    "demo out": ["demo", "--graph", "g.txt", "-o", ""],
+    "demo graph": ["demo", "--graph", "", "-o", "demo"],
+    "demo labels": ["demo", "--graph", "g.txt", "--labels", "", "-o", "demo"],
+    "status": ["status", ""],
+    "embed-part": ["embed-part", ""],
+    "neighbors": ["neighbors", "", "3"],
+    "classify": ["evaluate", "classify", "", "labels.txt"],
+    "classify labels": ["evaluate", "classify", "v.npy", ""],
+    "pip": ["evaluate", "pip", "", "v.npy"],
+    "bound": ["evaluate", "bound", "g.txt", "--embedding", ""],
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_an_empty_name_is_no_name(case: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "empty" in refused(world, EMPTY[case], capsys)
+
+
+def test_the_help_of_every_command_that_writes_tells_of_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("embed", "align", "reconcile", "report", "generate", "demo"):
+        assert run([command, "--help"]) == 0
+        assert "--overwrite" in capsys.readouterr().out, command
+
+
+SMALL_DEMO = ["demo", "--parts", "2", "--dim", "4", "-o", "demo"]
+
+
+@pytest.fixture
+def quick_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parge.cli.demo._VERTICES", 60)
+    monkeypatch.setattr("parge.cli.demo._EDGES", 240)
+    monkeypatch.setattr("parge.cli.demo._COMMUNITIES", 2)
+
+
+@pytest.mark.usefixtures("quick_demo")
+def test_the_demo_runs_again_and_keeps_what_others_put_into_its_folder(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (world / "demo").mkdir()
+    (world / "demo/notes.txt").write_text("mine")
+    assert run(SMALL_DEMO) == 0
+    assert run([*SMALL_DEMO, "--seed", "3"]) == 0
+    assert (world / "demo/notes.txt").read_text() == "mine"
+    for name in ("graph.txt", "labels.txt", "report.html", "embedding.parquet"):
+        ours = (world / "demo" / name).read_bytes()
+        (world / "demo" / name).write_text("1 2\n2 3\n")
+        assert name in refused(world, SMALL_DEMO, capsys)
+        (world / "demo" / name).write_bytes(ours)
+    assert read(world / "demo/graph.txt").n_edges == 240
+
+
+def test_the_demo_of_a_graph_does_not_write_over_it(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (world / "demo").mkdir()
+    for name in ("report.html", "embedding.parquet"):
+        shutil.copy(world / ("g.html" if name.endswith("html") else "g.parquet"), world / "demo" / name)
+        refused(world, [*SMALL_DEMO, "--graph", f"demo/{name}", "--overwrite"], capsys)
+        (world / "demo" / name).unlink()
+    shutil.copy(world / "labels.txt", world / "demo/report.html")
+    refused(world, [*SMALL_DEMO, "--graph", "g.txt", "--labels", "demo/report.html", "--overwrite"], capsys)
+    (world / "file").write_text("mine")
+    refused(world, ["demo", "--graph", "g.txt", "-o", "file", "--overwrite"], capsys)
