@@ -81,15 +81,20 @@ def embed_to_file(
     listener: Listener = ignore,
 ) -> dict[str, Any]:
     """Embed a graph into a file, never holding all vectors in memory; return the report."""
+    _refuse_inside(out, run_dir)
     with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
         embed_parts(run, listener)
         return finish(run, out, listener)
 
 
+def _refuse_inside(out: Path, run_dir: Path) -> None:
+    if is_inside(out, run_dir):
+        raise InputError(f"Cannot write {out}: a run folder holds nothing but the run. Write beside it.")
+
+
 def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
     """Reconcile the results of a run and write the embedding; return the report."""
-    if is_inside(out, run.folder.path):
-        raise InputError(f"Cannot write {out}: a run folder holds nothing but the run. Write beside it.")
+    _refuse_inside(out, run.folder.path)
     reconciliation = reconcile_parts(run, listener)
     with ExitStack() as scratch:
         vectors = _scratch(scratch, run.folder.path / SCRATCH, run.shape)

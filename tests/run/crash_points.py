@@ -25,16 +25,15 @@ class Steps:
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         if not writes and event not in STEPS:
             return
-        # A relative name is one that was looked up in an opened folder; nothing else here has one.
-        if (
-            event != "fcntl.flock"
-            and not str(arguments[0]).startswith(self.folder)
-            and Path(arguments[0]).is_absolute()
-        ):
+        if event != "fcntl.flock" and not self._is_below(arguments[0]):
             return
         self.taken += 1
         if self.taken == self.fatal:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def _is_below(self, name: Any) -> bool:
+        """Return whether a name is below the folder; a relative one was looked up in an opened folder, so it is."""
+        return isinstance(name, str | Path) and (str(name).startswith(self.folder) or not Path(name).is_absolute())
 
 
 def forked(work: Callable[[], int]) -> int:
