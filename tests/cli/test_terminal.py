@@ -123,7 +123,7 @@ def of_names(evil: str) -> list[list[str]]:
         ["embed-part", f"{name}.txt"],
         ["status", f"{name}.parts"],
         ["report", f"{name}.run", "-o", f"{name}.html"],
-        ["report", f"{name}.run", "-o", f"{name}.html", "--score", f"{name}.txt"],
+        ["report", f"{name}.run", "-o", f"{name}.html", "--scores", f"{name}.txt"],
         ["generate", "--vertices", "9", "--kind", "path", "-o", f"{name}2.txt"],
         ["neighbors", f"no{name}.npy", "1"],
         ["align", f"{name}.npy", f"no{name}.npy", "-o", "x.npy"],
