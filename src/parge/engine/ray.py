@@ -12,12 +12,14 @@ import os
 import selectors
 import signal
 import socket
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import cloudpickle
@@ -143,6 +145,8 @@ def _joined(address: str | None) -> Iterator[Any]:
         yield ray
         return
     _check_address(address or os.environ.get("RAY_ADDRESS"))
+    if not address and not os.environ.get("RAY_ADDRESS"):
+        _refuse_cluster_of_another()
     # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is told by us.
     logging.getLogger("ray").setLevel(logging.ERROR)
     with _uncapped():
@@ -209,6 +213,22 @@ def _check_address(address: str | None) -> None:
         raise InputError(
             f"no Ray cluster answers at {address} ({error}); start one there by: ray start --head --port {port}"
         ) from error
+
+
+def _refuse_cluster_of_another() -> None:
+    """Refuse the cluster that Ray would find on this machine if another user started it: it could run code here.
+
+    Ray writes the address of the latest one into a folder that every user may write to.
+    """
+    usual = os.environ.get("TMPDIR") if sys.platform == "linux" else None
+    note = Path(os.environ.get("RAY_TMPDIR") or usual or "/tmp") / "ray" / "ray_current_cluster"
+    with contextlib.suppress(OSError):
+        owner = note.lstat().st_uid
+        if owner not in (os.getuid(), 0):
+            raise InputError(
+                f"the Ray cluster of this machine was started by another user ({note} is of user {owner}); if you "
+                "trust them, give its --address, else start your own: ray start --head"
+            )
 
 
 def _why_not_joined(address: str, error: BaseException) -> str:
