@@ -8,7 +8,7 @@ import pytest
 import parge
 
 ROOT = Path(parge.__file__).parent
-BASE = {"kernels", "memory", "budget", "tree", "storage", "seeds", "errors", "typing", "registry"}
+BASE = {"kernels", "memory", "budget", "archive", "tree", "storage", "seeds", "errors", "typing", "registry"}
 BASE |= {"events", "ids", "numbers", "outputs", "rows"}
 STAGES = {"decompose", "techniques", "reconcile", "evaluate"}
 

@@ -34,7 +34,11 @@ def parse_ids(texts: Sequence[str]) -> IdArray:
     >>> parse_ids(["7", "-2"]).tolist(), parse_ids(["7", "007"]).tolist()
     ([7, -2], ['7', '007'])
     """
-    strings = np.array(texts, STRING)
+    return as_numbers(np.array(texts, STRING))
+
+
+def as_numbers(strings: IdArray) -> IdArray:
+    """Return numpy strings as integers where every one is written as an integer, else as they are."""
     try:
         numbers = strings.astype(np.int64)
     except (ValueError, OverflowError):

@@ -118,5 +118,6 @@ def _make(  # noqa: PLR0911  one line a kind
 
 
 def _divisor(number: int) -> int:
-    """Return the largest divisor that is at most the square root."""
+    """Return the largest divisor that is at most the square root; numbers that no memory holds are refused first."""
+    generate.check_size(number)
     return next(d for d in range(math.isqrt(number), 0, -1) if number % d == 0)

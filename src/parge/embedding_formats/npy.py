@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import containing, write_matrix
 from parge.errors import InputError
@@ -13,6 +14,9 @@ from parge.rows import row_blocks
 from parge.typing import IdArray
 
 _ROWS = 65_536
+
+# Of an id on a line of its own: as strings of Python and of numpy, and as an integer.
+_ID_BYTES = 150
 
 
 def ids_path(path: Path) -> Path:
@@ -78,11 +82,14 @@ def read_npy(path: Path) -> Embedding:
         raise InputError(f"{path} was to be read as an embedding; it is a folder")
     vectors = np.lib.format.open_memmap(path, mode="r")
     beside = ids_path(path)
+    n_rows = len(vectors) if vectors.ndim else 0
+    n_text = beside.stat().st_size if beside.exists() else 0
+    refuse_over_budget(_ID_BYTES * (n_rows if n_text else 0) + 24 * n_rows + 4 * n_text, f"{path} has {n_rows:,} rows")
     if vectors.ndim != 2 or not beside.exists():
         return Embedding(vectors, np.arange(len(vectors) if vectors.ndim else 0))
-    lines = beside.read_bytes().decode().split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    if len(lines) != len(vectors):
-        raise InputError(f"{path} has {len(vectors):,} rows, {beside.name} beside it has {len(lines):,} ids")
+    text = beside.read_bytes()
+    n_lines = text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
+    if n_lines != n_rows:
+        raise InputError(f"{path} has {n_rows:,} rows, {beside.name} beside it has {n_lines:,} ids")
+    lines = text.decode().removesuffix("\n").split("\n") if n_rows else []
     return Embedding(vectors, parse_ids([line.removesuffix("\r") for line in lines]))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.archive import declared_arrays
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import containing, read_report, report_bytes, write_matrix
 from parge.errors import InputError
@@ -53,10 +55,13 @@ def read_npz(path: Path) -> Embedding:
     """Read an archive with an array ``vectors``; without ids, row i belongs to vertex i."""
     if path.is_file() and not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not an .npz archive")
+    if path.is_file():
+        declared_arrays(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # numpy leaves a bad file open
         if "vectors" not in archive:
             raise InputError(f"an array 'vectors' was expected; found: {', '.join(archive) or 'nothing'}")
         vectors = archive["vectors"]
+        refuse_over_budget(24 * len(vectors) if vectors.ndim else 0, f"{path} has {len(vectors):,} rows")
         ids = _ids_from_arrays(archive, len(vectors) if vectors.ndim else 0)
         report = archive["report"].tobytes() if "report" in archive else b""
     return Embedding(vectors, ids, read_report(report))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import read_report, report_bytes
 from parge.errors import InputError
@@ -15,6 +16,9 @@ from parge.rows import forget, row_blocks
 from parge.typing import IdArray
 
 _ROWS = 65_536
+
+# Read at once; and what an id takes, as strings of arrow, Python and numpy.
+_BATCH_BYTES, _ID_BYTES = 64 << 20, 200
 
 # Of a row group, which a writer holds until it is complete.
 _GROUP_BYTES = 8 << 20
@@ -54,23 +58,40 @@ def read_parquet(path: Path) -> Embedding:
     """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path, read_dictionary=["id"]) as file:
         names = file.schema_arrow.names
         if "id" not in names or "vector" not in names:
             raise InputError(f"columns 'id' and 'vector' were expected; found: {', '.join(names) or 'none'}")
-        vectors, ids = _read_batches(file)
+        _refuse_over_budget(path, file)
+        vectors, ids = _read_batches(path, file)
         metadata = file.schema_arrow.metadata or {}
     return Embedding(vectors, ids, read_report(metadata.get(b"parge")))
 
 
-def _read_batches(file: Any) -> tuple[NDArray[Any], IdArray]:
+def _refuse_over_budget(path: Path, file: Any) -> None:
+    """Count rows and numbers by the file's own account: runs of equal numbers take next to nothing in a file."""
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    n_numbers = sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] == "vector")
+    n_rows = file.metadata.num_rows
+    refuse_over_budget(
+        2 * 8 * n_numbers + _ID_BYTES * n_rows, f"{path} has {n_rows:,} rows and {n_numbers:,} numbers in vectors"
+    )
+
+
+def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
     n_rows, vectors, ids, done = file.metadata.num_rows, None, [], 0
-    for batch in file.iter_batches(_ROWS, columns=["id", "vector"]):
+    dim = getattr(file.schema_arrow.field("vector").type, "list_size", 0)
+    refuse_over_budget(8 * n_rows * dim, f"{path} has {n_rows:,} vectors of {dim:,} numbers")
+    for batch in file.iter_batches(max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim)))), columns=["id", "vector"]):
         block = _vectors_of(batch.column("vector"))
         if vectors is None:
+            refuse_over_budget(n_rows * block.shape[1] * block.itemsize, f"{path} has {n_rows:,} vectors")
             vectors = np.empty((n_rows, block.shape[1]), block.dtype)
         if block.shape[1] != vectors.shape[1]:
             raise InputError(f"vectors of {vectors.shape[1]} and of {block.shape[1]} numbers stand in one file")
+        if done + len(block) > n_rows:
+            raise InputError(f"{n_rows:,} rows are declared; more follow")
         vectors[done : done + len(block)] = block
         ids.append(_ids_of(batch.column("id")))
         done += len(block)
@@ -97,11 +118,24 @@ def _vectors_of(column: Any) -> NDArray[Any]:
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
 
 
+def _decoded(column: Any) -> Any:
+    """Return ids that came as places in a dictionary; a long one that is repeated takes little room in a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = column.dictionary.cast(pa.large_string())
+    n_text = pc.sum(pc.binary_length(words).take(column.indices)).as_py() or 0
+    refuse_over_budget(2 * n_text, f"{len(column):,} ids of {n_text:,} bytes")
+    return words.take(column.indices)
+
+
 def _ids_of(column: Any) -> IdArray:
     from pyarrow import types
 
     if column.null_count:
         raise InputError("the column 'id' has missing values")
+    if types.is_dictionary(column.type):
+        column = _decoded(column)
     if types.is_integer(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_string(column.type) or types.is_large_string(column.type):

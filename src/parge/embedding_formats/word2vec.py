@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
@@ -15,6 +16,11 @@ from parge.typing import FloatArray, IdArray
 _ROWS = 2048
 
 _BLOCK = 1 << 20
+
+# Of an id: as strings of Python and of numpy, and as an integer.
+_ID_BYTES = 150
+
+_LONGEST_NUMBER = 400
 
 
 def check_text_ids(ids: IdArray, path: Path) -> None:
@@ -65,6 +71,7 @@ def read_text(path: Path) -> Embedding:
     """Read one vertex per line, a block of lines at a time."""
     with path.open("rb") as file:
         n_rows, dim = _text_header(path, file.readline(1000))
+        refuse_over_budget(n_rows * (8 * dim + _ID_BYTES), f"{path} promises {n_rows:,} vectors of {dim:,} numbers")
         vectors = np.empty((n_rows, dim), np.float32)
         ids: list[str] = []
         while lines := list(islice(file, _ROWS)):
@@ -94,6 +101,9 @@ def _text_numbers(fields: list[list[bytes]], dim: int, *, first_line: int) -> Fl
     for i, row in enumerate(fields):
         if len(row) != dim + 1:
             raise InputError(f"line {first_line + i:,}: an id and {dim} numbers were expected; found {len(row)} fields")
+        longest = max(map(len, row[1:]), default=0)
+        if longest > _LONGEST_NUMBER:  # all of a block would be as wide
+            raise InputError(f"line {first_line + i:,}: a number was expected; found a word of {longest:,} bytes")
     numbers = np.array([row[1:] for row in fields], np.bytes_)
     try:
         with np.errstate(over="ignore"):

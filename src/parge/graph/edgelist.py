@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.faults import has_integer_ids, line_fault
-from parge.graph.files import format_suffix, refuse_larger_than_memory
+from parge.graph.files import format_suffix
 from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.graph.layout import Layout, sniff
@@ -54,8 +55,6 @@ def _gather(path: Path, layout: Layout, storage: Storage) -> Gatherer:
     edges, parser = gatherer(storage), _Parser(layout)
     clean = False
     for offset, segment in read_segments(path, layout.start, storage.block if isinstance(storage, Files) else None):
-        if storage is MEMORY:
-            refuse_larger_than_memory(path, offset, f"over {offset:,} bytes of text")
         parsed = None if clean or parser.needs_cleaning(segment) else parser.parse(segment)
         if parsed is None:
             parsed = parser.parse(layout.cleaned(bytes(segment)))
@@ -63,6 +62,8 @@ def _gather(path: Path, layout: Layout, storage: Storage) -> Gatherer:
         if parsed is None:
             raise _explained(path, parser, offset, bytes(segment))
         edges.add(*parsed)
+        if storage is MEMORY:
+            refuse_over_budget(edges.projected_bytes, f"{path} has over {offset:,} bytes of edges")
     return edges
 
 

@@ -6,16 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError, PargeError
-from parge.memory import format_bytes
 from parge.storage import current_folder
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """Compressions by suffix, as pyarrow names them."""
 
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-
-# Below this, a size is not worth asking the system how much memory is free.
-_ALWAYS_FITS = 256 * 10**6
 
 
 def format_suffix(path: Path) -> str:
@@ -90,23 +86,3 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
-
-
-def refuse_larger_than_memory(path: Path, n_bytes: float, what: str) -> None:
-    """Refuse data whose declared size exceeds the free memory, before anything of it is read."""
-    free = exceeded_memory(n_bytes)
-    if free is not None:
-        raise InputError(
-            f"{path} declares {what}, which take {format_bytes(n_bytes)}; {format_bytes(free)} of memory are free; "
-            "if the file is not damaged, use a machine with more memory"
-        )
-
-
-def exceeded_memory(n_bytes: float) -> int | None:
-    """Return the free memory where it is less than this, else None."""
-    if n_bytes < _ALWAYS_FITS:
-        return None
-    import psutil
-
-    free = int(psutil.virtual_memory().available)
-    return free if n_bytes > free else None

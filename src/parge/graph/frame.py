@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for
-from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
-from parge.graph.gather import encoded, gatherer
+from parge.graph.files import check_file, foreign_errors
+from parge.graph.gather import EDGE_BYTES, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray
@@ -25,10 +26,15 @@ def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY
     import pyarrow.parquet as pq
 
     check_file(path)
-    with foreign_errors(path, "Parquet"), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        names = file.schema_arrow.names
+    with foreign_errors(path, "Parquet"), pq.ParquetFile(path) as file:
+        n_rows = file.metadata.num_rows
+        strings = [field.name for field in file.schema_arrow if str(field.type) in {"string", "large_string"}]
         if storage is MEMORY:
-            refuse_larger_than_memory(path, 8.0 * file.metadata.num_rows, f"{file.metadata.num_rows:,} edges")
+            refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
+    # Strings that repeat stay places in a dictionary: a file of kilobytes may repeat a long one a million times.
+    options = {"page_checksum_verification": True, "read_dictionary": strings}
+    with foreign_errors(path, "Parquet"), pq.ParquetFile(path, **options) as file:
+        names = file.schema_arrow.names
         try:
             columns = asked_for(names, None, None, None)
             reader = _Reader(names, columns if weighted else Columns(columns.source, columns.target), storage)
@@ -37,6 +43,8 @@ def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY
             for group in range(file.num_row_groups):  # one by one: arrow would read ahead over all of them
                 for batch in file.iter_batches(size, row_groups=[group], columns=used):
                     reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
+                    if storage is MEMORY:
+                        refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return reader.graph()
@@ -70,6 +78,10 @@ class _Reader:
         self._edges.add(ends, self._weights(parts[2]) if len(parts) > 2 else None)
         self._n_rows += len(source)
 
+    @property
+    def projected_bytes(self) -> float:
+        return self._edges.projected_bytes
+
     def graph(self) -> Graph:
         return self._edges.graph(self._notices)
 
@@ -85,8 +97,9 @@ class _Reader:
         name = self._names[2]
         if not len(part):
             return np.zeros(0, np.float32)
+        kind = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if not _is_number(part.type):
-            raise InputError(f"the weights in the column {name!r} must be numbers; found {part.type}")
+            raise InputError(f"the weights in the column {name!r} must be numbers; found {kind}")
         weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if bad.size:
@@ -122,7 +135,10 @@ def _decoded(part: Any) -> Any:
     if isinstance(part, pa.ChunkedArray):
         return pa.chunked_array([_decoded(chunk) for chunk in part.chunks if len(chunk)])
     values = part.dictionary
-    values = values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+        n_text = pc.sum(pc.binary_length(values).take(part.indices)).as_py() or 0
+        refuse_over_budget(3 * n_text, f"{len(part):,} rows hold {n_text:,} bytes of ids")
     return values.take(part.indices)
 
 

@@ -10,13 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.graph.write import completed
+from parge.ids import STRING
+from parge.rows import row_blocks
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
+
+# Measured at the peak: what making, sorting and writing a graph takes for a vertex, an edge and a label.
+_VERTEX_BYTES, _EDGE_BYTES, _LABEL_BYTES = 100, 75, 60
 
 # Vertices whose labels are written at a time.
 _WRITTEN_AT_ONCE = 2**17
@@ -117,7 +123,7 @@ def planted(
     >>> graph.n_vertices, graph.n_edges, labels.n_labels
     (1000, 5000, 8)
     """
-    _check_size(n_vertices, n_edges)
+    check_size(n_vertices, n_edges, n_vertices * max(1.0, labels_per_vertex) if labels_per_vertex < math.inf else 0)
     n_communities = max(1, round(math.sqrt(n_vertices) / 2)) if communities is None else communities
     _check_range("communities", n_communities, 1, max(1, n_vertices))
     _check_range("mixing", mixing, 0, 1)
@@ -165,7 +171,7 @@ def tree(
     1499
     """
     n_extra = round(extra_edges * max(0, n_vertices - 1))
-    _check_size(n_vertices, max(0, n_vertices - 1) + n_extra)
+    check_size(n_vertices, max(0, n_vertices - 1) + n_extra)
     _check_range("branching", branching, 1, math.inf)
     _check_range("depth", depth, 0, math.inf)
     _check_range("mixing", mixing, 0, 1)
@@ -190,12 +196,13 @@ def ring_of_cliques(n_cliques: int, size: int) -> Graph:
     >>> ring_of_cliques(4, 5).n_edges
     44
     """
-    _check_size(n_cliques)
+    check_size(n_cliques)
     _check_range("size", size, 1, math.inf)
-    u, v = np.triu_indices(size, 1)
-    first = np.arange(n_cliques) * size
     # Two cliques are tied once, and one clique has nothing to be tied to.
     n_ties = n_cliques if n_cliques > 2 else max(0, n_cliques - 1)
+    check_size(n_cliques * size, n_cliques * (size * (size - 1) // 2) + n_ties)
+    u, v = np.triu_indices(size, 1)
+    first = np.arange(n_cliques) * size
     source = np.concatenate([(first[:, None] + u).ravel(), first[:n_ties] + size - 1])
     target = np.concatenate([(first[:, None] + v).ravel(), np.roll(first, -1)[:n_ties]])
     return _graph(pair_keys(source, target, n_cliques * size), n_cliques * size)
@@ -207,8 +214,9 @@ def grid(rows: int, columns: int) -> Graph:
     >>> grid(3, 4).n_edges
     17
     """
-    _check_size(rows)
-    _check_size(columns)
+    check_size(rows)
+    check_size(columns)
+    check_size(rows * columns, max(0, rows * (columns - 1)) + max(0, columns * (rows - 1)))
     vertex = np.arange(rows * columns).reshape(rows, columns)
     source = np.concatenate([vertex[:, :-1].ravel(), vertex[:-1].ravel()])
     target = np.concatenate([vertex[:, 1:].ravel(), vertex[1:].ravel()])
@@ -221,7 +229,7 @@ def star(n_vertices: int) -> Graph:
     >>> star(5).degrees.tolist()
     [4, 1, 1, 1, 1]
     """
-    _check_size(n_vertices)
+    check_size(n_vertices, max(0, n_vertices - 1))
     return _graph(np.arange(1, n_vertices), n_vertices)
 
 
@@ -231,7 +239,7 @@ def path(n_vertices: int) -> Graph:
     >>> path(4).degrees.tolist()
     [1, 2, 2, 1]
     """
-    _check_size(n_vertices)
+    check_size(n_vertices, max(0, n_vertices - 1))
     vertex = np.arange(n_vertices)
     return _graph(pair_keys(vertex[:-1], vertex[1:], n_vertices), n_vertices)
 
@@ -250,7 +258,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     >>> graph.n_vertices, int((graph.degrees == 0).sum()) >= 50
     (500, True)
     """
-    _check_size(n_vertices)
+    check_size(n_vertices, min(3 * n_vertices, n_vertices * (n_vertices - 1) // 2))
     _check_range("isolated", isolated, 0, 1)
     rng = stream(seed, "disconnected")
     left = n_vertices - math.ceil(isolated * n_vertices)
@@ -272,25 +280,30 @@ def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, comment
     """
     if ids.size != labels.n_vertices:
         raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
-    names = [str(name) for name in ids.tolist()]
-    for name in names:
+    blocks = row_blocks(ids.size, _WRITTEN_AT_ONCE)
+    for name in (str(name) for block in blocks for name in ids[block].tolist()) if ids.dtype == STRING else ():
         if name.split() != [name]:
             raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
     with completed(Path(path)) as out:
         if comment:
             out.write(f"# {comment}\n".encode())
-        for start in range(0, len(names), _WRITTEN_AT_ONCE):
-            stop = min(start + _WRITTEN_AT_ONCE, len(names))
-            rows = ((names[v], labels.of(v).tolist()) for v in range(start, stop))
+        for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):
+            rows = ((name, labels.of(v).tolist()) for v, name in enumerate(ids[block].tolist(), block.start))
             out.write("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows if row).encode())
 
 
-def _check_size(n_vertices: int, n_edges: int = 0) -> None:
+def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
+    """Refuse a graph that cannot be, or would take more memory than the budget, before anything is allocated."""
     if n_vertices < 0 or n_edges < 0:
         raise InputError(f"sizes must not be negative; got {min(n_vertices, n_edges)}")
     most = n_vertices * (n_vertices - 1) // 2
     if n_edges > most:
         raise InputError(f"{n_edges:,} edges were asked for, but {n_vertices:,} vertices have at most {most:,}")
+    refuse_over_budget(
+        _VERTEX_BYTES * n_vertices + _EDGE_BYTES * n_edges + _LABEL_BYTES * n_labels,
+        f"a graph of {n_vertices:,} vertices and {n_edges:,} edges was asked for",
+        "ask for a smaller one, or use a machine with more memory",
+    )
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

@@ -7,6 +7,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.files import foreign_errors, open_bytes
@@ -16,6 +17,12 @@ from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
 
 _AT_ONCE = 2**20
+
+# A tag is kept by the parser until it ends, and the text of a weight by us.
+_LONGEST_TAG, _LONGEST_NUMBER = 16 * _AT_ONCE, 100
+
+# Of a name of a vertex or of an end of an edge: a string of Python, its place, and what numbering makes of it.
+_NAME_BYTES = 200
 
 
 def read_graphml(path: Path, *, weighted: bool = True) -> Graph:
@@ -27,8 +34,11 @@ def read_graphml(path: Path, *, weighted: bool = True) -> Graph:
     found = _Elements(path)
     with open_bytes(path) as file, foreign_errors(path, "GraphML"):
         try:
+            n_read = 0
             while data := file.read(_AT_ONCE):
                 found.parser.Parse(data, False)
+                n_read += len(data)
+                found.check_sizes(n_read)
             found.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise InputError(
@@ -45,6 +55,7 @@ class _Elements:
         self._path = path
         self._open: list[str] = []
         self._n_graphs = 0
+        self._n_text = 0
         self._directed = False
         self._n_directed = 0
         self._key_is_weight = False
@@ -61,6 +72,17 @@ class _Elements:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
+
+    def check_sizes(self, n_read: int) -> None:
+        """Refuse what is over the budget so far, and a tag that does not end."""
+        waiting = n_read - max(0, self.parser.CurrentByteIndex)
+        if waiting > _LONGEST_TAG:
+            raise self._fail(f"a tag of over {waiting:,} bytes; is it complete?")
+        n_names = len(self._vertices) + 2 * len(self._weights)
+        refuse_over_budget(
+            _NAME_BYTES * n_names + 2 * self._n_text,
+            f"{self._path} has {len(self._vertices):,} vertices and {len(self._weights):,} edges or more",
+        )
 
     def graph(self, *, weighted: bool) -> Graph:
         """Build the graph from what was heard."""
@@ -126,6 +148,7 @@ class _Elements:
 
     def _attribute(self, attributes: dict[str, str], name: str, element: str) -> str:
         value = attributes.get(name)
+        self._n_text += len(value or "")
         if not value:
             raise self._fail(f"<{element}> without {name}; every vertex and both ends of an edge need an id")
         return value
@@ -140,6 +163,8 @@ class _Elements:
     def _characters(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
+            if len(self._text) > _LONGEST_NUMBER:  # pieces of text, of which a line break begins a new one
+                raise self._fail("the text of a weight goes on and on; one number was expected")
 
     def _end(self, name: str) -> None:
         element = self._open.pop()

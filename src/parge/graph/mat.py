@@ -13,10 +13,13 @@ from tempfile import TemporaryDirectory
 
 import scipy.sparse as sp
 
+from parge.archive import declared_arrays
+from parge.budget import budget, refuse_over_budget
 from parge.errors import InputError
-from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
+from parge.graph.files import check_file, foreign_errors
 from parge.graph.graph import Graph
-from parge.graph.matrix import graph_of_file
+from parge.graph.matrix import VERTEX_BYTES, graph_of_file
+from parge.memory import limit_memory, private_bytes
 
 # Names under which the adjacency matrix is kept, in this order.
 _NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")
@@ -43,12 +46,15 @@ def read_mat(path: Path, *, weighted: bool = True) -> Graph:
             raise InputError(done.stdout)
         if done.returncode != 0:
             raise InputError(f"{path}: cannot be read as MATLAB: the file is damaged, and its reader crashed on it")
+        declared_arrays(out)
         return graph_of_file(path, sp.load_npz(out), weighted=weighted)
 
 
 def main(path: str, out: str) -> int:
     """Save the adjacency matrix of a MATLAB file; return the exit code."""
     try:
+        # What is compressed in such a file is counted by nobody; the system refuses this process more than the budget.
+        limit_memory(private_bytes() + budget().n_bytes)
         sp.save_npz(out, _load(Path(path)), compressed=False)
     except InputError as error:
         sys.stdout.write(str(error))
@@ -65,7 +71,7 @@ def _load(path: Path) -> sp.csc_matrix:
         except NotImplementedError:
             raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
         name, n_vertices = _choose(path, variables)
-        refuse_larger_than_memory(path, 8.0 * n_vertices, f"{n_vertices:,} vertices")
+        refuse_over_budget(VERTEX_BYTES * n_vertices, f"{path} declares {n_vertices:,} vertices")
         matrix = sp.csc_matrix(scipy.io.loadmat(str(path), variable_names=[name])[name])
         matrix.check_format(full_check=True)
         return matrix

@@ -1,15 +1,16 @@
 """Square matrices as graphs: scipy's own, and the file that holds one (.npz)."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from parge.archive import declared_arrays
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights, useful_weights
-from parge.graph.files import check_file, foreign_errors, refuse_larger_than_memory
+from parge.graph.files import check_file, foreign_errors
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.vertices import permuted
@@ -18,6 +19,9 @@ from parge.typing import IdArray
 
 VERTEX_BYTES = 24
 """Bytes that `from_matrix` takes for a row without entries: 13 measured, and the ids that others make of it."""
+
+ENTRY_BYTES = 36
+"""Bytes that `from_matrix` takes for an entry at its peak, measured; dense or sparse."""
 
 
 def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
@@ -87,7 +91,10 @@ def _with_ids(graph: Graph, ids: IdArray) -> Graph:
 
 def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
     """Build a graph from the matrix that a file holds; refusals name the file."""
-    refuse_larger_than_memory(path, 8.0 * max(matrix.shape), f"{max(matrix.shape):,} vertices")
+    refuse_over_budget(
+        VERTEX_BYTES * max(matrix.shape) + ENTRY_BYTES * getattr(matrix, "nnz", matrix.size),
+        f"{path} has {max(matrix.shape):,} vertices",
+    )
     try:
         return from_matrix(matrix, ids=ids, weighted=weighted)
     except InputError as error:
@@ -98,9 +105,7 @@ def read_npz(path: Path, *, weighted: bool = True) -> Graph:
     """Read a sparse matrix that scipy saved; an array ``ids`` in the file names the vertices."""
     check_file(path)
     with foreign_errors(path, "npz (a sparse matrix of scipy)"):
-        with zipfile.ZipFile(path) as archive:
-            members = {item.filename.removesuffix(".npy"): item.file_size for item in archive.infolist()}
-        refuse_larger_than_memory(path, sum(members.values()), f"{len(members)} arrays")
+        members = declared_arrays(path)
         if "format" not in members or "shape" not in members:
             raise InputError(
                 f"{path} holds {', '.join(sorted(members)) or 'nothing'}, which is no sparse matrix; save the "
@@ -108,8 +113,8 @@ def read_npz(path: Path, *, weighted: bool = True) -> Graph:
             )
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
             ids = arrays["ids"] if "ids" in members else None
-            shape = arrays["shape"].astype(np.float64)
-            refuse_larger_than_memory(path, 8.0 * shape.max(initial=0), f"{int(shape.max(initial=0)):,} vertices")
+            n_vertices = int(arrays["shape"].max(initial=0))
+            refuse_over_budget(VERTEX_BYTES * n_vertices, f"{path} declares {n_vertices:,} vertices")
         return graph_of_file(path, load_sparse(path), ids=ids, weighted=weighted)
 
 

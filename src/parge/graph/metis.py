@@ -11,12 +11,16 @@ import pyarrow as pa
 import pyarrow.csv
 import scipy.sparse as sp
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
-from parge.graph.files import refuse_larger_than_memory
+from parge.graph.files import is_compressed
 from parge.graph.graph import Graph
-from parge.graph.matrix import from_matrix
+from parge.graph.matrix import VERTEX_BYTES, from_matrix
 from parge.graph.segments import line_number, narrow, read_segments, single_blanks
 from parge.typing import IntArray
+
+# Measured at the peak for a number of a line: as read, joined, checked, and as entries of a matrix.
+_NUMBER_BYTES = 80
 
 # Neighbours turned into text at a time.
 _WRITTEN_AT_ONCE = 2**20
@@ -38,6 +42,7 @@ def read_metis(path: Path, *, weighted: bool = True) -> Graph:
     counts: list[IntArray] = []
     numbers: list[IntArray] = []
     header = None
+    n_lines = n_numbers = 0
     for offset, segment in read_segments(path):
         text = bytes(segment)
         if header is None:
@@ -48,6 +53,10 @@ def read_metis(path: Path, *, weighted: bool = True) -> Graph:
         count, number = _numbers(path, offset + ahead, text)
         counts.append(count)
         numbers.append(number)
+        n_lines, n_numbers = n_lines + count.size, n_numbers + number.size
+        refuse_over_budget(
+            VERTEX_BYTES * n_lines + _NUMBER_BYTES * n_numbers, f"{path} has over {n_numbers:,} neighbours"
+        )
     if header is None:
         return Graph.from_edges([], [])
     return _graph(path, header, np.concatenate(counts), np.concatenate(numbers), weighted=weighted)
@@ -72,7 +81,16 @@ def _header(path: Path, text: bytes) -> tuple[Header, int]:
     if set(flags) - {"0", "1"} or len(flags) > 3:
         raise InputError(f"{path}: the format in a METIS header is three digits of 0 and 1; found {shown!r}")
     n_weights = int(fields[3]) if len(fields) > 3 else 1
-    refuse_larger_than_memory(path, 8.0 * (n_vertices + 2 * n_edges), f"{n_vertices:,} vertices and {n_edges:,} edges")
+    size = path.stat().st_size
+    if not is_compressed(path) and max(n_vertices, 4 * n_edges) > size + 2:  # a vertex has a line, an edge two numbers
+        raise InputError(
+            f"{path}: its header announces {n_vertices:,} vertices and {n_edges:,} edges, more than its {size:,} bytes "
+            "can hold"
+        )
+    refuse_over_budget(
+        VERTEX_BYTES * n_vertices + 2 * _NUMBER_BYTES * n_edges,
+        f"{path} declares {n_vertices:,} vertices and {n_edges:,} edges",
+    )
     return Header(n_vertices, n_edges, int(flags[0]) + n_weights * int(flags[1]), flags[2] == "1"), offset
 
 

@@ -1,6 +1,5 @@
 """Files into graphs: the format by the suffix; vertices and features from files of their own."""
 
-import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -8,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from parge.archive import declared_arrays
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.files import (
     COMPRESSIONS,
     check_file,
-    exceeded_memory,
     foreign_errors,
     format_suffix,
-    refuse_larger_than_memory,
 )
 from parge.graph.graph import Graph
 from parge.graph.room import storage_for
 from parge.ids import STRING
-from parge.memory import format_bytes
+from parge.rows import row_blocks, rows_at_once
+
+# Bytes of a vertex that no edge names: its row offset, its id, its degree.
+_VERTEX_BYTES = 24
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
@@ -134,13 +136,11 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     if vertices is None:
         return None
     if isinstance(vertices, (int, np.integer)):
-        size = 8.0 * int(vertices)
-        free = exceeded_memory(size)
-        if free is not None:
-            raise InputError(
-                f"{int(vertices):,} vertices were asked for; their row offsets alone take {format_bytes(size)}, and "
-                f"{format_bytes(free)} of memory are free"
-            )
+        refuse_over_budget(
+            _VERTEX_BYTES * int(vertices),
+            f"{int(vertices):,} vertices were asked for",
+            "ask for as many as there are, or use a machine with more memory",
+        )
         return int(vertices)
     from parge.graph.vertices import read_vertices
 
@@ -189,11 +189,25 @@ def _with_features(graph: Graph, path: Path) -> Graph:
                 f"{path} has {matrix.shape[0]:,} rows, the graph has {graph.n_vertices:,} vertices; row i belongs to "
                 "vertex i, in ascending order of ids (is --vertices missing?)"
             )
-        refuse_larger_than_memory(path, 8.0 * matrix.shape[1], f"{matrix.shape[1]:,} features")
-        found = graph.with_features(matrix)
+        found = graph.with_features(_sparse(path, matrix))
         if not np.isfinite(found.features.data).all():
             raise InputError(f"{path}: features must be finite; found NaN or infinity")
     return found
+
+
+def _sparse(path: Path, matrix: Any) -> Any:
+    """Return features as sparse rows; a dense matrix, which may be a map of a file, some rows at a time."""
+    import scipy.sparse as sp
+
+    refuse_over_budget(8 * matrix.shape[1], f"{path} has {matrix.shape[1]:,} features")
+    if sp.issparse(matrix):
+        return matrix
+    blocks, n_entries = [], 0
+    for rows in row_blocks(len(matrix), rows_at_once(max(1, matrix.shape[1]))):
+        blocks.append(sp.csr_matrix(np.asarray(matrix[rows]).astype(np.float32)))
+        n_entries += blocks[-1].nnz
+        refuse_over_budget(3 * 8 * n_entries, f"{path} has {n_entries:,} features that are not 0, or more")
+    return sp.vstack(blocks, format="csr") if blocks else sp.csr_matrix(matrix.shape, dtype=np.float32)
 
 
 def _npz_matrix(path: Path) -> Any:
@@ -202,8 +216,7 @@ def _npz_matrix(path: Path) -> Any:
 
     from parge.graph.matrix import load_sparse
 
-    with zipfile.ZipFile(path) as archive:
-        members = {item.filename.removesuffix(".npy"): item.file_size for item in archive.infolist()}
+    members = declared_arrays(path)
     if "format" in members:
         matrix = sp.csr_matrix(load_sparse(path))
         matrix.check_format(full_check=True)
@@ -213,6 +226,5 @@ def _npz_matrix(path: Path) -> Any:
             f"{path} holds {', '.join(sorted(members)) or 'nothing'}; features are one array of numpy, or a sparse "
             "matrix of scipy"
         )
-    refuse_larger_than_memory(path, sum(members.values()), "its array")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
         return np.asarray(arrays[next(iter(members))])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from parge.budget import budget
 from parge.errors import InputError
 from parge.graph.files import foreign_errors, open_bytes
 
@@ -12,6 +13,9 @@ SEGMENT = 32 * 2**20
 
 # Small files need no such room: to have it zeroed takes longer than to read them.
 _LEAST = 2**16
+
+# So much fits whatever the budget.
+_LITTLE = 2**20
 
 # A longer line than this is no line of a graph, and pyarrow does not parse it either.
 MAX_LINE = 2**20
@@ -26,7 +30,7 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
     The memory of a segment is used again for the next one.
     """
     with foreign_errors(path, "text"), open_bytes(path) as file:
-        size = size or min(SEGMENT, max(_LEAST, path.stat().st_size + 1))
+        size = size or _room_for(path.stat().st_size)
         _skip(file, start)
         offset, end, buffer = start, 0, bytearray(size)
         while True:
@@ -46,6 +50,12 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
             if end == len(buffer):
                 buffer = bytearray(2 * len(buffer))
             buffer[:end] = rest
+
+
+def _room_for(n_bytes: int) -> int:
+    """Return how much of a file is read at a time: text that is parsed becomes up to ten times as much while it is."""
+    size = min(SEGMENT, max(_LEAST, n_bytes + 1))
+    return size if size <= _LITTLE else min(size, max(_LITTLE, budget().n_bytes // 40))
 
 
 def _fill(file: object, view: memoryview) -> int:

@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.graph.segments import line_number, read_segments, without_comments
-from parge.ids import STRING, parse_ids, unique_ids
+from parge.ids import STRING, as_numbers, unique_ids
 from parge.rows import row_blocks
 from parge.storage import beside
 from parge.typing import IdArray, IntArray
 
 # Rows, or neighbours, looked at together.
 _BLOCK = 1 << 20
+
+# Measured at the peak for an id of a file: as a string, as an integer, and joined with those of the edges.
+_ID_BYTES = 130
 
 
 def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Graph:
@@ -54,8 +58,9 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
 
 def read_vertices(path: Path) -> IdArray:
     """Read ids, one a line; lines that start with # or % are comments, blanks around an id are not part of it."""
-    ids: list[str] = []
-    for offset, segment in read_segments(path):
+    ids: list[IdArray] = []
+    n_ids = n_text = 0
+    for offset, segment in read_segments(path, size=_BLOCK):
         try:
             text = without_comments(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
         except UnicodeDecodeError as error:
@@ -63,10 +68,13 @@ def read_vertices(path: Path) -> IdArray:
             raise InputError(
                 f"{path}, about line {line:,}: not UTF-8 text; one vertex id a line was expected"
             ) from None
-        ids.extend(stripped for line in text.split("\n") if (stripped := line.strip(" \t\r")))
-    if not ids:
+        names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
+        ids.append(np.array(names, STRING))
+        n_ids, n_text = n_ids + len(names), n_text + len(text)
+        refuse_over_budget(_ID_BYTES * n_ids + 4 * n_text, f"{path} names {n_ids:,} vertices or more")
+    if not n_ids:
         raise InputError(f"{path} names no vertex; one id a line was expected")
-    return parse_ids(ids)
+    return as_numbers(np.concatenate(ids))
 
 
 def outside(graph: Graph, n_vertices: int) -> Any:

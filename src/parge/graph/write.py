@@ -15,6 +15,7 @@ from parge.graph.files import COMPRESSIONS, format_suffix
 from parge.graph.graph import Graph
 from parge.ids import STRING
 from parge.outputs import Output, check_place, replacing
+from parge.rows import row_blocks
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}
@@ -49,7 +50,8 @@ def write(graph: Graph, path: str | Path, *, comment: str = "") -> tuple[Path, .
         writer(graph, path)
     for name in beside:
         with completed(name) as file:
-            file.write("".join(f"{vertex}\n" for vertex in isolated.tolist()).encode())
+            for block in row_blocks(isolated.size, _WRITTEN_AT_ONCE):
+                file.write("".join(f"{vertex}\n" for vertex in isolated[block].tolist()).encode())
     return path, *beside
 
 
