@@ -114,6 +114,21 @@ def test_the_embedding_is_drawn_where_it_was_refined(graph: Graph, kept: Path, t
     assert flat != data_of(refined)["projections"][0]["views"]["after"]
 
 
+def test_maps_that_gave_way_are_not_drawn(graph: Graph, tmp_path: Path) -> None:
+    """Where rotations were left aside, the picture shows the vectors as they were merged."""
+
+    def noise(csr: Any, rng: np.random.Generator) -> Any:
+        return rng.normal(size=(csr.shape[0], 3))
+
+    what = plan(technique=noise, refine="none", anchors=30)
+    report = parge.embed(graph, what, run_dir=tmp_path / "run").report
+    assert report["reconcile"]["gave_way"]
+    told = write_report(tmp_path / "run", tmp_path / "told.html", report=report)
+    drawn = data_of(told)["projections"][0]["views"]
+    assert drawn["after"] == drawn["before"]
+    assert data_of(told) == data_of(write_report(tmp_path / "run", tmp_path / "folder.html"))
+
+
 def test_spaces_that_are_one_are_drawn_once(graph: Graph, tmp_path: Path) -> None:
     folder = keep_run(graph, tmp_path / "run", reconcile="backbone")
     page = write_report(folder, tmp_path / "one.html")
