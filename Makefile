@@ -8,8 +8,9 @@ JOBS   ?= 2
 SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
+COUNT  ?= 10000
 
-.PHONY: bench-quality bench-backbone demo test lint format soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
+.PHONY: bench-quality bench-backbone demo test lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +36,12 @@ format: $(BIN)/.installed
 # 1,000 kills of workers, coordinators and both at random moments, on Ray too where it is installed; about 40 minutes.
 soak: $(BIN)/.installed
 	$(BIN)/python benchmarks/soak.py
+
+# COUNT random command lines, damaged files and damaged run folders, each; under an hour.
+fuzz: $(BIN)/.installed
+	$(BIN)/python -m tests.fuzz.command_lines --count $(COUNT)
+	folder=$$(mktemp -d) && $(BIN)/python -m tests.fuzz.readers $$folder $$(($(COUNT) / 18)) && rm -r $$folder
+	folder=$$(mktemp -d) && $(BIN)/python -m tests.fuzz.run_folder $$folder $(COUNT) && rm -r $$folder
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py

@@ -120,6 +120,22 @@ def test_a_folder_that_is_gone(world: Path, tmp_path: Path) -> None:
     assert gone("--help").returncode == 0
 
 
+def test_what_the_system_refuses_a_worker_is_told_without_a_traceback(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_folder: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("parge.run.arrays.sweep", fail)
+    line = ["embed", str(world / "g.txt"), "-o", str(tmp_path / "v.npy"), "--technique", "sgc", "--engine", "serial"]
+    assert run(line) == 1
+    said = capsys.readouterr().err
+    assert "Too many open files" in said
+    assert "Traceback" not in said
+    assert run([*line[:3], str(tmp_path / "w.npy"), *line[4:], "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
 def test_what_nobody_foresaw_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fail(*_arguments: Any, **_fields: Any) -> None:
         raise ZeroDivisionError("so\nmany")

@@ -1,7 +1,7 @@
 """Readers under fuzz, as a program of its own: a crash of a parser must not take the tests with it.
 
-``python -m tests.fuzz.readers FOLDER COUNT NAME...`` gives every named reader COUNT mutants of valid files. A mutant is
-written to ``FOLDER/mutant...`` before it is read, so that it is at hand when the process dies.
+``python -m tests.fuzz.readers FOLDER COUNT [NAME...]`` gives every named reader, or all of them, COUNT mutants of valid
+files. A mutant is written to ``FOLDER/mutant...`` before it is read, so that it is at hand when the process dies.
 """
 
 import gzip
@@ -213,7 +213,7 @@ def main() -> None:
     warnings.simplefilter("error")
     limit_memory(MEMORY)
     folder, count = Path(sys.argv[1]), int(sys.argv[2])
-    for name in sys.argv[3:]:
+    for name in sys.argv[3:] or CASES:
         sys.stdout.write(f"{name}: ")
         sys.stdout.flush()
         read_, refused = fuzz(name, folder, count)

@@ -23,6 +23,7 @@ GROUPS: dict[str, tuple[int, list[str]]] = {
     "MATLAB": (25, ["mat"]),  # its parser crashes, and so runs in a process for each file
 }
 FOLDERS = 400
+LINES = 250
 
 
 def _fuzz(module: str, folder: Path, *arguments: str) -> str:
@@ -59,6 +60,16 @@ def test_a_damaged_run_folder_is_refused_or_gives_the_bits_of_the_undisturbed_ru
     for command in ("status", "reconcile", "embed-part", "embed"):
         for code in (0, 2):
             assert re.search(rf"\d+ x {command} {code}\b", said), said
+
+
+def test_command_lines_end_in_order_and_change_nothing_wherever_they_run() -> None:
+    line = [sys.executable, "-m", "tests.fuzz.command_lines", "--count", str(LINES)]
+    done = subprocess.run(line, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    assert re.search(rf"^{LINES} command lines, 0 tracebacks, 0 files changed, .*; 0 wrong$", done.stdout, re.MULTILINE)
+    codes = {int(code): int(n) for n, code in re.findall(r"(\d+) x (\d+)", done.stdout)}
+    assert codes[0] > LINES // 10
+    assert codes[2] > LINES // 10
 
 
 def test_every_reader_is_fuzzed_and_the_inputs_are_thousands() -> None:

@@ -27,6 +27,9 @@ from parge.memory import (
 )
 from parge.run.words import pasteable
 
+# As `parge.techniques.checked` notes it, which is not imported here: --help is to be fast.
+BY_TECHNIQUE = "raised by the technique"
+
 if TYPE_CHECKING:
     from parge.graph.graph import Graph
 
@@ -93,6 +96,9 @@ def _explained(error: BaseException) -> BaseException:
 def _worded(what: str, error: BaseException) -> PargeError:
     failure = PargeError(f"{what}: {type(error).__name__}: {error}")
     notes = getattr(error, "__notes__", [])
+    if isinstance(error, OSError) and not any(note.startswith(BY_TECHNIQUE) for note in notes):
+        # The system refused it to parge itself (too many files, no room): its words say all, and --debug the rest.
+        notes = [note for note in notes if "Traceback (most recent call last)" not in note]
     for i, note in enumerate(notes):
         if not any(note in later for later in notes[i + 1 :]):  # a traceback repeats the notes before it
             failure.add_note(note)

@@ -48,6 +48,9 @@ class _Lines:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
+            if event.stage == "embed":  # one command may embed several times
+                self.done.clear()
+                self.shares.clear()
             text = f"{_STAGES.get(event.stage, event.stage)}{': ' if event.text else ''}{event.text}"
         elif event.share >= 1 and event.index not in self.done:
             self.done.add(event.index)
