@@ -10,7 +10,7 @@ QUICK  ?=
 ONLY   ?=
 COUNT  ?= 10000
 
-.PHONY: bench-quality bench-backbone demo test lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
+.PHONY: bench-quality bench-backbone demo test test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,10 @@ lint: $(BIN)/.installed
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# After `make test`: the numerical tests under other core types and vector units, all tests under two; half an hour.
+test-processors: $(BIN)/.installed
+	$(BIN)/python .ci/processors
 
 format: $(BIN)/.installed
 	$(BIN)/ruff check --fix src tests benchmarks docs/examples
