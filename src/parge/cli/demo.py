@@ -73,7 +73,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
     """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""
     _check(out, options, labels, overwrite=overwrite)
     if not options["graph"]:
-        say_idle(("labels", "vertices", "features", "unweighted"), "without GRAPH")
+        say_idle(("labels", "vertices", "features", "unweighted", "weight"), "without GRAPH")
     title = Path(options["graph"]).name if options["graph"] else "A generated graph"
     graph, known = _own(options, labels) if options["graph"] else _generated(out, seed)
     rows: list[_Row] = []

@@ -133,6 +133,11 @@ def reading_options() -> list[Callable[[F], F]]:
             "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, a row a vertex."
         ),
         click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
+        click.option(
+            "--weight",
+            metavar="NAME",
+            help="Column (or GraphML attribute) of weights.  [default: the one called weight, or the third column]",
+        ),
     ]
 
 
@@ -243,6 +248,7 @@ def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path 
         vertices=read_whole("--vertices", vertices) if vertices is not None and _is_count(vertices) else vertices,
         features=options.pop("features"),
         weighted=not options.pop("unweighted"),
+        weight=options.pop("weight", None),
         coordinator_memory=None if plan is None else plan.coordinator_memory,
         scratch=scratch,
     )

@@ -20,7 +20,7 @@ _TARGET = {
     "vertex_2",
     "tail",
 }
-_WEIGHT = {"weight", "weights", "edge_weight", "w"}
+_WEIGHT = {"weight", "weights", "edge_weight", "w", "value"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,42 @@ def by_name(names: Sequence[str]) -> Columns | None:
     return None if source is None or target is None else Columns(source, target, weight)
 
 
+def by_place(names: Sequence[str], n_columns: int) -> Columns:
+    """Take the first two columns, and as weights the one called so, else the third; the same in every format.
+
+    >>> by_place(["a", "b", "year", "weight"], 4), by_place([], 3)
+    (Columns(source=0, target=1, weight=3), Columns(source=0, target=1, weight=2))
+    """
+    weight = _first([_plain(name) for name in names[2:n_columns]], _WEIGHT)
+    return Columns(0, 1, weight + 2 if weight is not None else 2 if n_columns > 2 else None)
+
+
+def ignored_notice(names: Sequence[str], columns: Columns, n_columns: int, *, weighted: bool = True) -> tuple[str, ...]:
+    """Say which columns are not read, and how to read one of them as weights where there are none."""
+    shown = [
+        repr(names[place]) if place < len(names) else str(place + 1)
+        for place in range(n_columns)
+        if place not in columns.used
+    ]
+    if not shown:
+        return ()
+    hint = "; none is read as weights: name the one that is (weight=, --weight)"
+    return (f"columns ignored: {', '.join(shown)}{hint if weighted and columns.weight is None else ''}",)
+
+
+def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
+    """Say which attributes of edges hold numbers and are not read, where no attribute is read as weights."""
+    if not names:
+        return ()
+    shown = ", ".join(map(repr, names))
+    return (f"attributes of edges ignored: {shown}; none is read as weights: name the one that is (weight=, --weight)",)
+
+
+def missing_notice(n_edges: int, name: str) -> tuple[str, ...]:
+    """Say how many edges have no weight where others have."""
+    return (f"{n_edges:,} edges without the attribute {name!r} weigh 1",) if n_edges else ()
+
+
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").removesuffix("_id").removesuffix("id") or name
 
@@ -57,22 +93,25 @@ def _first(names: Sequence[str], known: set[str]) -> int | None:
 
 
 def asked_for(names: Sequence[str], source: str | None, target: str | None, weight: str | None) -> Columns:
-    """Find columns by the names given, else by names in common use, else by place: the first two.
+    """Find columns by the names given, else by names in common use, else by place: the first two, and the third.
 
     >>> asked_for(["a", "b", "weight"], None, None, None)
     Columns(source=0, target=1, weight=2)
     """
     if len(names) < 2:
         raise InputError(f"edges need two columns, source and target; found {', '.join(map(repr, names)) or 'none'}")
-    usual = by_name(names) or Columns(0, 1, _first([_plain(name) for name in names], _WEIGHT))
-    return Columns(
-        usual.source if source is None else _place(names, source),
-        usual.target if target is None else _place(names, target),
-        usual.weight if weight is None else _place(names, weight),
+    usual = by_name(names) or by_place(names, len(names))
+    ends = (
+        usual.source if source is None else place_of(names, source),
+        usual.target if target is None else place_of(names, target),
     )
+    found = usual.weight if weight is None else place_of(names, weight)
+    # A third column by its place alone is no weight if it is named as an end.
+    return Columns(*ends, None if weight is None and found in ends else found)
 
 
-def _place(names: Sequence[str], wanted: str) -> int:
+def place_of(names: Sequence[str], wanted: str) -> int:
+    """Return where a column of this name stands, or refuse with the names that there are."""
     if wanted not in names:
         raise InputError(f"there is no column {wanted!r}; the columns are {', '.join(map(repr, names))}")
     return list(names).index(wanted)

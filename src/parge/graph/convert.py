@@ -1,5 +1,6 @@
 """Graphs from and to other libraries' objects; no library is imported unless the object is its own or is asked for."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,15 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.build import from_edges
+from parge.graph.columns import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
 from parge.typing import IdArray, IntArray, NeighbourArray
+
+# The attribute that is looked for where nobody names one: graphs without it have no weights.
+_USUAL = "weight"
 
 _DIRECTED = "directed edges read as undirected"
 
@@ -26,15 +31,44 @@ def from_scipy(matrix: Any, *, ids: Any = None) -> Graph:
 def from_networkx(graph: Any, *, weight: str | None = "weight") -> Graph:
     """Build a graph from a networkx graph; see `Graph.from_networkx`.
 
-    Edges without the weight attribute weigh 1; parallel edges of a multigraph add up.
+    Edges without the weight attribute weigh 1, with a notice; a name other than ``weight`` that no edge has is an
+    error. Parallel edges of a multigraph add up.
     """
     vertices = _names(list(graph.nodes()))
     place = {name: number for number, name in enumerate(graph.nodes())}
     edges = list(graph.edges(data=weight if weight is not None else False))
+    notices: tuple[str, ...] = ()
+    if weight is not None and edges:
+        notices = _weight_notices(weight, [edge[2] for edge in edges], lambda: _attributes(graph))
     source = np.fromiter((place[edge[0]] for edge in edges), np.int64, len(edges))
     target = np.fromiter((place[edge[1]] for edge in edges), np.int64, len(edges))
     weights = _weights([edge[2] for edge in edges]) if weight is not None else None
-    return _named(vertices, source, target, weights, directed=graph.is_directed())
+    return _named(vertices, source, target, weights, directed=graph.is_directed(), notices=notices)
+
+
+def _attributes(graph: Any) -> dict[str, bool]:
+    """Return the attributes of a networkx graph's edges, and whether they hold numbers."""
+    found: dict[str, bool] = {}
+    for *_, data in graph.edges(data=True):
+        for name, value in data.items():
+            found[str(name)] = found.get(str(name), False) or _is_number(value)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _weight_notices(weight: str, values: list[Any], attributes: Callable[[], dict[str, bool]]) -> tuple[str, ...]:
+    """Refuse an attribute that was asked for and that no edge has; say what is not read, and who has no weight."""
+    n_missing = sum(value is None for value in values)
+    if n_missing < len(values):
+        return missing_notice(n_missing, weight)
+    there = attributes()
+    if weight != _USUAL:
+        shown = ", ".join(map(repr, there)) or "none"
+        raise InputError(f"no edge has the attribute {weight!r}, which was to be the weight; attributes are: {shown}")
+    return unread_notice([name for name, numbers in there.items() if numbers])
 
 
 def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
@@ -44,8 +78,15 @@ def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     if repeated(vertices).size:
         raise InputError("every vertex needs a name of its own; some names of the igraph graph repeat")
     edges = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
-    weights = _weights(graph.es[weight]) if weight in graph.es.attributes() else None
-    return _named(vertices, edges[:, 0], edges[:, 1], weights, directed=graph.is_directed())
+    values = graph.es[weight] if weight in graph.es.attributes() else [None] * len(edges)
+    notices: tuple[str, ...] = ()
+    if weight is not None and len(edges):
+        names = graph.es.attributes()
+        notices = _weight_notices(
+            weight, values, lambda: {name: any(map(_is_number, graph.es[name])) for name in names}
+        )
+    weights = _weights(values) if weight is not None else None
+    return _named(vertices, edges[:, 0], edges[:, 1], weights, directed=graph.is_directed(), notices=notices)
 
 
 def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
@@ -67,14 +108,18 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
         num_nodes = getattr(data, "num_nodes", None)
     n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else int(num_nodes)
     weights = getattr(data, "edge_weight", None) if has_index else None
-    return from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
+    found = from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
+    if weights is not None or not has_index or getattr(data, "edge_attr", None) is None:
+        return found
+    notice = "edge_attr ignored; weights are read from edge_weight alone: copy the column that holds them there"
+    return replace(found, notices=(notice, *found.notices))
 
 
 def from_frame(frame: Any, source: str | None = None, target: str | None = None, weight: str | None = None) -> Graph:
     """Build a graph from a frame of edges; see `Graph.from_frame`.
 
     Columns are those named; else those called source and target (or src and dst, from and to ...) and weight; else
-    the first two.
+    the first two, and as weights the one called so or the third, as in a file of the same columns.
     """
     import pyarrow as pa
 
@@ -144,12 +189,20 @@ def _column(graph: Graph, numbers: NeighbourArray) -> Any:
     return pa.array(graph.ids.tolist(), pa.large_string()).take(pa.array(numbers))
 
 
-def _named(vertices: IdArray, source: IntArray, target: IntArray, weights: Any, *, directed: bool) -> Graph:
+def _named(
+    vertices: IdArray,
+    source: IntArray,
+    target: IntArray,
+    weights: Any,
+    *,
+    directed: bool,
+    notices: tuple[str, ...] = (),
+) -> Graph:
     """Build the graph of edges between places in `vertices`."""
     found = from_edges(vertices[source], vertices[target], weights, vertices=vertices)
-    if not directed:
-        return found
-    return replace(found, notices=(f"{source.size:,} {_DIRECTED}", *found.notices))
+    if directed:
+        notices = (f"{source.size:,} {_DIRECTED}", *notices)
+    return replace(found, notices=(*notices, *found.notices))
 
 
 def _names(names: list[Any]) -> IdArray:

@@ -35,9 +35,9 @@ class _NotIntegers(Exception):  # noqa: N818 - not an error: the ids are strings
         self.offset = offset
 
 
-def read_edge_list(path: Path, *, weighted: bool = True, storage: Storage = MEMORY) -> Graph:
+def read_edge_list(path: Path, *, weighted: bool = True, weight: str | None = None, storage: Storage = MEMORY) -> Graph:
     """Read a text edge list; docs/formats.md says what is recognised."""
-    layout = sniff(read_head(path), path, suffix=format_suffix(path), weighted=weighted)
+    layout = sniff(read_head(path), path, suffix=format_suffix(path), weighted=weighted, weight=weight)
     if layout is None:
         return Graph.from_edges([], [])
     if not layout.integers:

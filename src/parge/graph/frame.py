@@ -1,5 +1,6 @@
 """Tables of edges: Parquet files, and arrow, pandas or polars frames."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.columns import Columns, asked_for
+from parge.graph.columns import Columns, asked_for, ignored_notice
 from parge.graph.files import check_file, foreign_errors
 from parge.graph.gather import EDGE_BYTES, encoded, gatherer
 from parge.graph.graph import Graph
@@ -21,8 +22,8 @@ from parge.typing import FloatArray
 _BATCH, _ROW_BYTES = 2**20, 32
 
 
-def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY) -> Graph:
-    """Read the edges of a Parquet file: columns by their names, else the first two."""
+def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None, storage: Storage = MEMORY) -> Graph:
+    """Read the edges of a Parquet file: columns by their names, else the first two and as weights the third."""
     import pyarrow.parquet as pq
 
     check_file(path)
@@ -36,8 +37,8 @@ def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY
     with foreign_errors(path, "Parquet"), pq.ParquetFile(path, **options) as file:
         names = file.schema_arrow.names
         try:
-            columns = asked_for(names, None, None, None)
-            reader = _Reader(names, columns if weighted else Columns(columns.source, columns.target), storage)
+            columns = _without_empty(asked_for(names, None, None, weight), file.schema_arrow)
+            reader = _Reader(names, columns, storage, weighted=weighted)
             used = [names[place] for place in reader.columns.used]
             size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
             for group in range(file.num_row_groups):  # one by one: arrow would read ahead over all of them
@@ -52,19 +53,25 @@ def read_parquet(path: Path, *, weighted: bool = True, storage: Storage = MEMORY
 
 def from_table(table: Any, source: str | None, target: str | None, weight: str | None) -> Graph:
     """Build a graph from an arrow table of edges."""
-    reader = _Reader(table.column_names, asked_for(table.column_names, source, target, weight))
+    columns = _without_empty(asked_for(table.column_names, source, target, weight), table.schema)
+    reader = _Reader(table.column_names, columns)
     reader.add([table.column(place) for place in reader.columns.used])
     return reader.graph()
+
+
+def _without_empty(columns: Columns, schema: Any) -> Columns:
+    """Leave out a column of weights that has no value at all, as text files do."""
+    empty = columns.weight is not None and pa.types.is_null(schema.field(columns.weight).type)
+    return replace(columns, weight=None) if empty else columns
 
 
 class _Reader:
     """Takes runs of rows and remembers how many there were, to say where one is at fault."""
 
-    def __init__(self, names: list[str], columns: Columns, storage: Storage = MEMORY) -> None:
-        self.columns = columns
-        self._names = [names[place] for place in columns.used]
-        ignored = [name for place, name in enumerate(names) if place not in columns.used]
-        self._notices = (f"columns ignored: {', '.join(map(repr, ignored))}",) if ignored else ()
+    def __init__(self, names: list[str], columns: Columns, storage: Storage = MEMORY, *, weighted: bool = True) -> None:
+        self.columns = columns if weighted else replace(columns, weight=None)
+        self._names = [names[place] for place in self.columns.used]
+        self._notices = ignored_notice(names, columns, len(names), weighted=weighted)
         self._edges = gatherer(storage)
         self._n_rows = 0
 
@@ -99,7 +106,10 @@ class _Reader:
             return np.zeros(0, np.float32)
         kind = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if not _is_number(part.type):
-            raise InputError(f"the weights in the column {name!r} must be numbers; found {kind}")
+            raise InputError(
+                f"the weights in the column {name!r} must be numbers; found {kind}; name the column of weights "
+                "(weight=, --weight), or read without weights (--unweighted; of a frame, give the two columns of ids)"
+            )
         weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if bad.size:

@@ -10,6 +10,7 @@ import numpy as np
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
+from parge.graph.columns import missing_notice, unread_notice
 from parge.graph.files import foreign_errors, open_bytes
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_integers, number_strings
@@ -18,6 +19,9 @@ from parge.ids import STRING, parse_ids
 
 _AT_ONCE = 2**20
 
+# Types of attributes that could be weights.
+_NUMBERS = {"int", "long", "float", "double"}
+
 # A tag is kept by the parser until it ends, and the text of a weight by us.
 _LONGEST_TAG, _LONGEST_NUMBER = 16 * _AT_ONCE, 100
 
@@ -25,13 +29,13 @@ _LONGEST_TAG, _LONGEST_NUMBER = 16 * _AT_ONCE, 100
 _NAME_BYTES = 200
 
 
-def read_graphml(path: Path, *, weighted: bool = True) -> Graph:
-    """Read the graph of a GraphML file; the edge attribute called ``weight`` gives the weights.
+def read_graphml(path: Path, *, weighted: bool = True, weight: str | None = None) -> Graph:
+    """Read the graph of a GraphML file; the edge attribute called ``weight``, or as asked for, gives the weights.
 
     Documents with a document type are refused: entities that expand to gigabytes, or to other files, are declared
     in it, and no graph needs one.
     """
-    found = _Elements(path)
+    found = _Elements(path, weight or "weight")
     with open_bytes(path) as file, foreign_errors(path, "GraphML"):
         try:
             n_read = 0
@@ -45,14 +49,19 @@ def read_graphml(path: Path, *, weighted: bool = True) -> Graph:
                 f"{path}, line {error.lineno:,}: not well-formed XML ({expat.errors.messages[error.code]}); "
                 "is the file complete?"
             ) from None
+    if weight is not None:
+        found.check_weight()
     return found.graph(weighted=weighted)
 
 
 class _Elements:
     """Listens to the parser and keeps ids and weights."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, weight: str) -> None:
         self._path = path
+        self._weight = weight
+        self._edge_attributes: dict[str, str] = {}
+        self._n_given = 0
         self._open: list[str] = []
         self._n_graphs = 0
         self._n_text = 0
@@ -66,6 +75,7 @@ class _Elements:
         self._weights: list[float] = []
         self._text: list[str] | None = None
         self._has_weights = False
+        self._has_default = False
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._refuse_doctype
@@ -95,10 +105,27 @@ class _Elements:
         if self._n_directed:
             notices = (f"{self._n_directed:,} directed edges read as undirected",)
         weights = np.array(self._weights) if weighted and self._has_weights else None
+        if weighted:
+            notices += self._weight_notices()
         number = number_strings if ids.dtype == STRING else number_integers
         source, target, known, n_vertices = number(source, target)
         graph = assemble(source, target, weights, n_vertices=n_vertices, ids=known, notices=notices)
         return add_vertices(graph, ids)
+
+    def check_weight(self) -> None:
+        """Refuse an attribute that was asked for and that no edge has."""
+        if not self._has_weights and self._ends[0]:
+            there = ", ".join(map(repr, self._edge_attributes)) or "none"
+            raise InputError(
+                f"{self._path}: no edge has the attribute {self._weight!r}; attributes of edges are: {there}"
+            )
+
+    def _weight_notices(self) -> tuple[str, ...]:
+        """Say what of weights was not found."""
+        if self._has_weights:
+            missing = len(self._weights) - self._n_given
+            return missing_notice(missing, self._weight) if not self._has_default else ()
+        return unread_notice([name for name, kind in self._edge_attributes.items() if kind in _NUMBERS])
 
     def _fail(self, what: str) -> InputError:
         return InputError(f"{self._path}, line {self.parser.CurrentLineNumber:,}: {what}")
@@ -122,7 +149,10 @@ class _Elements:
         self._open.append(element)
         if element == "key":
             of_edges = attributes.get("for", "all") in ("edge", "all")
-            self._key_is_weight = of_edges and attributes.get("attr.name") == "weight"
+            name = attributes.get("attr.name", "")
+            if of_edges:
+                self._edge_attributes[name] = attributes.get("attr.type", "")
+            self._key_is_weight = of_edges and name == self._weight
             if self._key_is_weight:
                 self._weight_keys.add(attributes.get("id", ""))
         elif element == "graph":
@@ -174,8 +204,10 @@ class _Elements:
         self._text = None
         if element == "default":
             self._default = weight
+            self._has_default = True
         else:
             self._weights[-1] = weight
+            self._n_given += 1
         self._has_weights = True
 
     def _number(self, text: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.columns import Columns, by_name
+from parge.graph.columns import Columns, by_name, by_place, ignored_notice, place_of
 from parge.graph.segments import single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -95,8 +95,11 @@ def is_integer(field: str) -> bool:
     return bool(_INTEGER.fullmatch(field)) and field != "-0" and -(2**63) <= int(field[:21]) < 2**63
 
 
-def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool) -> Layout | None:
-    """Return the layout of a file from its first lines, or None where they hold no data."""
+def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str | None = None) -> Layout | None:
+    """Return the layout of a file from its first lines, or None where they hold no data.
+
+    A column of weights that is asked for by its name makes the first line a header.
+    """
     start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     _refuse_binary(head, path)
     lines = _data_lines(head, start)
@@ -106,7 +109,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool) -> Layout | N
     texts, attributes = _without_attributes(texts, suffix)
     delimiter, blanks = _delimiter(texts, suffix)
     rows = [split_line(text, delimiter, blanks) for text in texts]
-    header = rows[0] if _is_header(rows) else None
+    header = rows[0] if _is_header(rows) or (weight is not None and weight in rows[0]) else None
     body = rows[1:] if header else rows
     if header and not body:
         return None
@@ -122,7 +125,10 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool) -> Layout | N
         attributes=attributes,
         notices=("the {...} after the two ids ignored",) if attributes else (),
     )
-    return _with_columns(layout, header, body, weighted)
+    try:
+        return _with_columns(layout, header, body, weighted, weight)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:
@@ -213,6 +219,10 @@ def _is_header(rows: list[list[str]]) -> bool:
     return over_weights or all(is_integer(field) for row in rest for field in row[:2])
 
 
+def _numbers(n_columns: int) -> list[str]:
+    return [str(number + 1) for number in range(n_columns)]
+
+
 def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks: bool) -> None:
     if n_columns > 1:
         return
@@ -224,22 +234,24 @@ def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks
     )
 
 
-def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]], weighted: bool) -> Layout:
+def _with_columns(
+    layout: Layout, header: list[str] | None, body: list[list[str]], weighted: bool, weight: str | None
+) -> Layout:
     """Choose the columns and say which are ignored."""
     named = by_name(header) if header else None
     if named and max(named.used) < layout.n_columns:
         columns = named
     else:
-        empty = all(len(row) < 3 or not row[2] for row in body)
-        columns = Columns(0, 1, 2 if layout.n_columns > 2 and not empty else None)
+        columns = by_place(header or (), layout.n_columns)
+        place = columns.weight
+        if place is not None and all(len(row) <= place or not row[place] for row in body):
+            columns = replace(columns, weight=None)
+    if weight is not None:
+        columns = replace(columns, weight=place_of(header or _numbers(layout.n_columns), weight))
+    read = columns
     if not weighted:
         columns = replace(columns, weight=None)
-    ignored = [place for place in range(layout.n_columns) if place not in columns.used]
-    if not weighted and not named:
-        ignored = [place for place in ignored if place > 2]
-    titles = [repr(title) for title in header or ()]
-    names = ", ".join(titles[place] if place < len(titles) else str(place + 1) for place in ignored)
-    notices: tuple[str, ...] = (f"columns ignored: {names}",) if ignored else ()
+    notices = ignored_notice(header or (), read, layout.n_columns, weighted=weighted)
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
     if header and not integers and (layout.blanks or not named):
         notices += (f"the first line taken as names of columns: {' '.join(header)!r}",)

@@ -37,6 +37,9 @@ _READERS = {
 # Read into files where memory does not hold the graph; the others are read whole.
 _EXTERNAL = {".parquet"}
 
+# Formats whose weights have a name, beside text.
+_NAMED = {".parquet", ".graphml"}
+
 # Read in place, so that they cannot be compressed once more.
 _SEEKABLE = {".parquet", ".npz", ".mat"}
 
@@ -64,6 +67,7 @@ def read(
     vertices: int | str | Path | None = None,
     features: str | Path | None = None,
     weighted: bool = True,
+    weight: str | None = None,
     coordinator_memory: int | str | None = None,
     scratch: Path | None = None,
 ) -> Graph:
@@ -81,6 +85,9 @@ def read(
         Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``.
     weighted : bool
         Whether to read weights where there are some; without them every edge weighs 1.
+    weight : str, optional
+        Column (its name, or its number from 1 in a text file without a header) or GraphML attribute that holds the
+        weights; by default one called weight, or the third column.
     coordinator_memory : size, optional
         Most memory of this process, such as ``"2GB"``: where the graph is projected not to fit (an edge list or
         Parquet), its rows are sorted in files and mapped.
@@ -97,7 +104,7 @@ def read(
     reader = _reader(path)
     external = _format(path) in _EXTERNAL or _format(path) not in _READERS
     in_files = {"storage": storage_for(path, coordinator_memory, scratch)} if external else {}
-    graph = reader(path, weighted=weighted, **in_files)
+    graph = reader(path, weighted=weighted, **in_files, **_named_weight(path, weighted, weight))
     if known is not None:
         graph = _with_vertices(graph, known, path)
     elif graph.n_edges == 0:
@@ -107,6 +114,18 @@ def read(
             "there are: their number, or a file with one id a line"
         )
     return graph if features is None else _with_features(graph, Path(features))
+
+
+def _named_weight(path: Path, weighted: bool, weight: str | None) -> dict[str, str]:
+    """Return the argument of a reader that can look for weights by a name."""
+    if weight is None:
+        return {}
+    if not weighted:
+        raise InputError(f"the weights {weight!r} were asked for, and to read none; give one of them")
+    suffix = _format(path)
+    if suffix in _READERS and suffix not in _NAMED:
+        raise InputError(f"{path}: the weights of {suffix} files have no name; leave {weight!r} out")
+    return {"weight": weight}
 
 
 def _reader(path: Path) -> Callable[..., Graph]:
