@@ -360,6 +360,15 @@ def test_the_demo_runs_again_and_keeps_what_others_put_into_its_folder(
     assert read(world / "demo/graph.txt").n_edges == 240
 
 
+@pytest.mark.usefixtures("quick_demo")
+def test_the_demo_runs_again_where_vertices_are_isolated(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parge.cli.demo._EDGES", 40)
+    for _ in range(2):
+        assert run(SMALL_DEMO) == 0
+    found = read(world / "demo/graph.txt", vertices=world / "demo/graph.vertices.txt")
+    assert (found.n_vertices, found.n_edges) == (60, 40)
+
+
 def test_the_demo_of_a_graph_does_not_write_over_it(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (world / "demo").mkdir()
     for name in ("report.html", "embedding.parquet"):

@@ -50,6 +50,7 @@ def write(graph: Graph, path: str | Path, *, comment: str = "") -> tuple[Path, .
         writer(graph, path)
     for name in beside:
         with completed(name) as file:
+            file.write(f"# {comment}\n".encode() if comment else b"")
             for block in row_blocks(isolated.size, _WRITTEN_AT_ONCE):
                 file.write("".join(f"{vertex}\n" for vertex in isolated[block].tolist()).encode())
     return path, *beside
