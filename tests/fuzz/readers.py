@@ -8,12 +8,13 @@ import gzip
 import io
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.io
 import scipy.sparse as sp
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -102,6 +103,15 @@ def _embedding(suffix: str) -> Callable[[Path], list[bytes]]:
     return files
 
 
+def _label_table(_folder: Path) -> list[bytes]:
+    found = []
+    for labels in (pa.array(["a", "b", None]), pa.array([["a"], ["a", "b"], []]), pa.array([1, 2, 2])):
+        file = io.BytesIO()
+        pq.write_table(pa.table({"id": ["x", "y", "z"], "label": labels, "year": [1, 1, 1]}), file)
+        found.append(file.getvalue())
+    return found
+
+
 def _read_graph(path: Path) -> None:
     assert_graph_laws(read(path))
 
@@ -170,8 +180,19 @@ CASES: dict[str, Case] = {
     "embedding npz": (".npz", _embedding(".npz"), _read_embedding),
     "embedding parquet": (".parquet", _embedding(".parquet"), _read_embedding),
     "embedding text": (".vec", _embedding(".vec"), _read_embedding),
+    "labels csv": (".csv", _text("id,subject,year\nann,red,7\nbob,\"a, b\",8\n"), _read_labels),
+    "labels parquet": (".parquet", _label_table, _read_labels),
     "labels": (".txt", _text("1 red blue\n2 red\n# no\n3\n4,green\n"), _read_labels),
 }  # fmt: skip
+
+
+def swept(data: bytes, count: int) -> Iterator[bytes]:
+    """Yield prefixes of a file and the file with one byte changed: every one of a short file, some of a long one."""
+    step = max(1, len(data) // max(1, count // 2))
+    for place in range(0, len(data), step):
+        yield data[:place]
+        for byte in (b"\0", b"\n", b"9", b"-", b"\xff")[: 5 if step == 1 else 2]:
+            yield data[:place] + byte + data[place + 1 :]
 
 
 def fuzz(name: str, folder: Path, count: int) -> tuple[int, int]:
@@ -204,6 +225,14 @@ def fuzz(name: str, folder: Path, count: int) -> tuple[int, int]:
     for data in files:
         path.write_bytes(data)
         reader(path)
+    for data in swept(min(files, key=len), count):
+        path.write_bytes(data)
+        try:
+            reader(path)
+        except InputError:
+            outcomes["refused"] += 1
+        else:
+            outcomes["read"] += 1
     check()
     return outcomes["read"], outcomes["refused"]
 

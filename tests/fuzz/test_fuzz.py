@@ -17,8 +17,8 @@ from tests.fuzz.readers import CASES
 
 # Readers that run in one process, so that libraries are loaded a few times only; by how many mutants of each.
 GROUPS: dict[str, tuple[int, list[str]]] = {
-    "text": (300, ["text", "csv", "gzip", "zstd", "metis", "graphml", "vertices", "labels"]),
-    "arrays": (300, ["mtx", "npz", "parquet", "features", "features npy"]),
+    "text": (300, ["text", "csv", "gzip", "zstd", "metis", "graphml", "vertices", "labels", "labels csv"]),
+    "arrays": (300, ["mtx", "npz", "parquet", "features", "features npy", "labels parquet"]),
     "embeddings": (300, ["embedding npy", "embedding ids", "embedding npz", "embedding parquet", "embedding text"]),
     "MATLAB": (25, ["mat"]),  # its parser crashes, and so runs in a process for each file
 }
