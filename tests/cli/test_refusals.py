@@ -88,6 +88,8 @@ OTHER_LINES: dict[str, tuple[list[str], str]] = {
     "no such graph": (["plan", "no-such-graph.txt"], "no-such-graph.txt"),
     "graph is a folder": (["plan", "."], "folder"),
     "embed without out": (["embed", "good.txt"], "--out"),
+    "embed to the current folder": (["embed", "good.txt", "-o", "."], ".npy"),
+    "embed to the root": (["embed", "good.txt", "-o", "."], ".npy"),
     "embed to unknown suffix": (["embed", "good.txt", "-o", "x.jpg"], ".parquet"),
     "embed to missing folder": (["embed", "good.txt", "-o", "no/such/x.npy"], "does not exist"),
     "status of nothing": (["status", "."], "holds no run"),

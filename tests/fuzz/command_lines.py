@@ -80,8 +80,9 @@ FILES += ["v.npy", "v.npz", "v.parquet", "v.vec", "named.npz", "run", "part-run"
 MISSING = ["no-such.txt", "no/such/file.npy", "n" * 300 + ".txt", "", "run/plan", "own/lock"]
 OUTS = ["new.npy", "new.npz", "new.parquet", "new.vec", "new.txt", "new.html", "new dir", "ne\nw.npy", "n\udcfe.npy"]
 OUTS += ["new.csv.gz", "new.jpg", "new/deep.npy", "own/new.npy", "new-run", "-", "link.npy"]
-# What parge wrote itself, and may write again; all other files are the user's.
+# What parge wrote itself or nobody can miss, and may be written again; all other files are the user's.
 PARGES = ("run/", "part-run/")
+REPLACEABLE = {"v.npy", "v.npz", "v.parquet", "v.vec", "named.npz", "empty.txt"}
 
 TECHNIQUES = [
     "sgc",
@@ -397,13 +398,11 @@ class Box:
         now = self._seen()
         changed = [name for name, value in self.before.items() if now.get(name) != value]
         new = [name for name in now if name not in self.before]
-        named = {word.partition("=")[2] if word.startswith("--") and "=" in word else word for word in case.words}
-        # What may change: runs by their own commands; with --overwrite, outputs that are named.
-        wrong = [
-            name
-            for name in changed
-            if not f"{name}/".startswith(PARGES) and not ("--overwrite" in case.words and name in named)
-        ]
+        names = [word.partition("=")[2] if word.startswith("--") and "=" in word else word for word in case.words]
+        once = {name.removeprefix("../") for name in names if names.count(name) == 1}
+        # What may change: runs; outputs that are no inputs: vectors, and with --overwrite any.
+        may = once if "--overwrite" in names else once & REPLACEABLE
+        wrong = [name for name in changed if not f"{name}/".startswith(PARGES) and name not in may]
         if changed or new:
             self._restore(changed, new)
         return wrong

@@ -55,8 +55,8 @@ def command(
       parge embed edges.csv -o vectors.npy --capacities 4000,4000,6000 --technique hope --dim 64
       parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
     """
-    folder = run_dir or out.with_name(out.name + ".run")
     outputs = embedding_outputs(out)
+    folder = run_dir or out.with_name(out.name + ".run")
     if page is not None:
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
