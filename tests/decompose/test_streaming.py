@@ -211,4 +211,4 @@ def test_the_coordinator_keeps_under_a_quarter_of_the_graph(tmp_path: Path, name
     if names == "integers":
         refused = run("memory")
         assert refused.returncode != 0
-        assert "Memory" in refused.stderr
+        assert "Memory" in refused.stderr or "of memory" in refused.stderr  # by the system, or by its size beforehand

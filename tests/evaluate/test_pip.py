@@ -104,7 +104,7 @@ def test_missing_and_extra_vertices_are_named() -> None:
     with pytest.raises(InputError, match="no vector for 'z'"):
         pip(one, one, core=["z"])
     for core in (0, []):
-        with pytest.raises(InputError, match="at least one vertex"):
+        with pytest.raises(InputError, match=r"at least (1|one)"):
             pip(one, one, core=core)
 
 

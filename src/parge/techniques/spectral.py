@@ -22,9 +22,10 @@ Product = Callable[[Matrix], Matrix]
 # Rows of a tall matrix that are copied at once where it is overwritten in place.
 ROWS = 256
 
-# Python, numpy and scipy.sparse as a worker loads them, no compiled kernel among it: 50-60 MB of memory, 95 MB of
-# address space that counts against a limit. (Modules of scipy that load its own BLAS would add 40 MB to that.)
-LINEAR_ALGEBRA_BYTES = 104_000_000
+# Python, numpy and scipy.sparse as a worker loads them, no compiled kernel among it: 50-60 MB of memory, 70 MB of
+# address space that counts against a limit and 34 MB that OpenBLAS takes with its first product. (Modules of scipy
+# that load its own BLAS would add 40 MB to that.)
+LINEAR_ALGEBRA_BYTES = 110_000_000
 
 # The float64 adjacency matrix beside the graph, both directions of an edge: 8 for weights (or for the ones in
 # their place, while values are made of them), 16 for the values.
