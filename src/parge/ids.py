@@ -106,3 +106,28 @@ def show_ids(ids: IdArray, limit: int = 3) -> str:
     """
     some = ", ".join(shown(value) for value in ids[:limit].tolist())
     return some if ids.size <= limit else f"{some} and {ids.size - limit:,} more"
+
+
+# What a string of a column becomes on its way to an array: a Python string, an array, one array of all.
+TEXT_COPIES = 4
+
+
+def text_bytes(column: Any) -> int:
+    """Return the bytes of the strings that an Arrow column stands for: repeated ones take little room in a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    if not len(column.dictionary) or pa.types.is_integer(column.dictionary.type):
+        return 0
+    lengths = pc.binary_length(column.dictionary.cast(pa.large_string()))
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def decoded(column: Any) -> Any:
+    """Return the values of an Arrow column whose values are places in a dictionary."""
+    import pyarrow as pa
+
+    words = column.dictionary
+    return (words if pa.types.is_integer(words.type) else words.cast(pa.large_string())).take(column.indices)

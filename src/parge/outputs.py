@@ -79,12 +79,13 @@ def check_place(path: Path) -> None:
     if not path.name:  # ".", "/", and the empty name
         raise InputError(f"Cannot write {str(path)!r}: it is a folder or an empty name.")
     try:
-        if not path.parent.is_dir():
-            raise InputError(f"Cannot write {path}: the folder {path.parent} does not exist.")
+        has_folder = path.parent.is_dir()
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             found = path.stat()
     except FileNotFoundError:
+        if not has_folder:
+            raise InputError(f"Cannot write {path}: the folder {path.parent} does not exist.") from None
         if path.is_symlink():
             raise InputError(f"Cannot write {path}: it is a link that leads nowhere. Remove it first.") from None
         return

@@ -227,6 +227,20 @@ def test_edges_are_not_taken_for_vectors(edges: str, world: Path, capsys: pytest
     assert "--overwrite" in refused(world, ["embed", "g.txt", *PLAN, "-o", "edges.txt"], capsys)
 
 
+def test_arrays_of_the_user_s_own_are_not_taken_for_vectors(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(world / "mine.npz", vectors=np.ones((2, 2)), report=np.array("hello"), ids=np.arange(2))
+    np.save(world / "m.npy", np.ones((5, 3)))
+    (world / "m.ids.txt").write_text("my notes, not ids\n")
+    for out in ("mine.npz", "m.npy"):
+        assert "--overwrite" in refused(world, ["embed", "g.txt", *PLAN, "-o", out], capsys)
+
+
+def test_a_folder_that_is_missing_is_named_once(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(world, ["embed", "g.txt", *PLAN, "-o", "missing/v.npy"], capsys)
+    assert said.count("Cannot write") == 1
+    assert "missing does not exist" in said
+
+
 SPECIAL: dict[str, Callable[[Path], None]] = {"pipe": os.mkfifo, "folder": Path.mkdir}
 
 

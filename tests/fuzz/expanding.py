@@ -97,6 +97,10 @@ CASES: dict[str, tuple[Make, Read]] = {
     "labels.csv.gz": (lambda p: p.write_bytes(_gzipped(b"ann,red\n")), read_labels),
     "labels.parquet": (lambda p: _parquet(p, id=_zeros(8_000_000), label=_zeros(8_000_000)), read_labels),
     "long.labels.parquet": (lambda p: _parquet(p, i=_zeros(9000), l=_repeated("x" * 100_000, 9000)), read_labels),
+    "many.labels.parquet": (
+        lambda p: _parquet(p, id=_repeated("x" * 1000, 150_000), label=_repeated("a", 150_000)),
+        read_labels,
+    ),
     "edges.txt.gz": (lambda p: p.write_bytes(_gzipped(b"0 1\n")), read),
     "names.csv.gz": (lambda p: p.write_bytes(_gzipped(b"a b,c d\n")), read),
     "g.parquet": (lambda p: _parquet(p, a=_zeros(20_000_000), b=_zeros(20_000_000)), read),
@@ -150,6 +154,14 @@ CASES: dict[str, tuple[Make, Read]] = {
             p,
             id=_repeated("x" * 100_000, 9000),
             vector=pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(9000, np.float32)), 1),
+        ),
+        Embedding.load,
+    ),
+    "many.e.parquet": (
+        lambda p: _parquet(
+            p,
+            id=_repeated("x" * 1000, 300_000),
+            vector=pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(300_000, np.float32)), 1),
         ),
         Embedding.load,
     ),

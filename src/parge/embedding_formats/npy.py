@@ -39,8 +39,12 @@ def check_line_ids(ids: IdArray, path: Path) -> None:
 
 
 def is_npy(path: Path) -> bool:
-    """Return whether a file looks as `write_npy` leaves it: a matrix of floats, with a file of ids beside it."""
-    return is_matrix(path) and ids_path(path).is_file()
+    """Return whether a file looks as `write_npy` leaves it: a matrix of floats, and beside it an id for each row."""
+    if not is_matrix(path) or not ids_path(path).is_file():
+        return False
+    with ids_path(path).open("rb") as file:
+        n_lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    return n_lines == len(np.lib.format.open_memmap(path, mode="r"))
 
 
 def is_matrix(path: Path) -> bool:

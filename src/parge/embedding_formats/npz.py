@@ -34,10 +34,14 @@ def write_npz(embedding: Embedding, path: Path) -> None:
 
 
 def is_npz(path: Path) -> bool:
-    """Return whether an archive holds what `write_npz` writes, and nothing else."""
+    """Return whether an archive holds what `write_npz` writes, and nothing else: a report of parge among it."""
     with zipfile.ZipFile(path) as archive:
         names = {name.removesuffix(".npy") for name in archive.namelist()}
-    return {"vectors", "report"} < names <= {"vectors", "report", "ids", "ids_utf8", "ids_offsets"}
+        if not {"vectors", "report"} < names <= {"vectors", "report", "ids", "ids_utf8", "ids_offsets"}:
+            return False
+        with archive.open("report.npy") as member:
+            header = np.lib.format.read_magic(member), np.lib.format.read_array_header_1_0(member)
+            return header[1][2] == np.uint8 and member.read(1) == b"{"
 
 
 def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import read_report, report_bytes
 from parge.errors import InputError
-from parge.ids import STRING
+from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
 from parge.outputs import replacing
 from parge.rows import forget, row_blocks
 from parge.typing import IdArray
@@ -80,7 +80,7 @@ def _refuse_over_budget(path: Path, file: Any) -> None:
 
 
 def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
-    n_rows, vectors, ids, done = file.metadata.num_rows, None, [], 0
+    n_rows, vectors, ids, done, n_text = file.metadata.num_rows, None, [], 0, 0
     dim = getattr(file.schema_arrow.field("vector").type, "list_size", 0)
     refuse_over_budget(8 * n_rows * dim, f"{path} has {n_rows:,} vectors of {dim:,} numbers")
     for batch in file.iter_batches(max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim)))), columns=["id", "vector"]):
@@ -93,6 +93,8 @@ def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
         if done + len(block) > n_rows:
             raise InputError(f"{n_rows:,} rows are declared; more follow")
         vectors[done : done + len(block)] = block
+        n_text += text_bytes(batch.column("id"))
+        refuse_over_budget(TEXT_COPIES * n_text, f"{path} has ids of {n_text:,} bytes or more")
         ids.append(_ids_of(batch.column("id")))
         done += len(block)
     if vectors is None:
@@ -118,24 +120,13 @@ def _vectors_of(column: Any) -> NDArray[Any]:
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
 
 
-def _decoded(column: Any) -> Any:
-    """Return ids that came as places in a dictionary; a long one that is repeated takes little room in a file."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    words = column.dictionary.cast(pa.large_string())
-    n_text = pc.sum(pc.binary_length(words).take(column.indices)).as_py() or 0
-    refuse_over_budget(2 * n_text, f"{len(column):,} ids of {n_text:,} bytes")
-    return words.take(column.indices)
-
-
 def _ids_of(column: Any) -> IdArray:
     from pyarrow import types
 
     if column.null_count:
         raise InputError("the column 'id' has missing values")
     if types.is_dictionary(column.type):
-        column = _decoded(column)
+        column = decoded(column)
     if types.is_integer(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_string(column.type) or types.is_large_string(column.type):

@@ -14,7 +14,7 @@ from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.files import check_file, foreign_errors, format_suffix
 from parge.graph.segments import line_number, read_head, read_segments
-from parge.ids import STRING, as_ids, parse_ids, positions, unique_ids
+from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
 from parge.typing import IdArray, IntArray
 
 # Names of columns in use: of vertices, and of labels.
@@ -282,6 +282,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
     used = [names[place], *(names[label] for label in labels)]
     vertices: list[IdArray] = []
     carried: list[IdArray] = []
+    n_text = 0
     # Strings that repeat stay places in a dictionary until their length is counted.
     with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=strings) as file:
         for batch in _batches(file, used):
@@ -290,11 +291,13 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
                 raise InputError(
                     f"{path}: the column {used[0]!r} has no value in some rows; every label needs a vertex"
                 )
-            ids = _values(path, used[0], columns[0], n_rows)
+            n_text += sum(map(text_bytes, columns))
+            refuse_over_budget(TEXT_COPIES * n_text + _ROW_BYTES * n_rows, f"{path} has {n_text:,} bytes or more")
+            ids = _values(path, used[0], columns[0])
             for name, column in zip(used[1:], columns[1:], strict=True):
                 rows, values = _labelled(column)
                 vertices.append(ids[rows])
-                carried.append(_values(path, name, values, n_rows))
+                carried.append(_values(path, name, values))
     if not sum(values.size for values in carried):
         raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
     return Pairs(_joined(vertices), _joined(carried), notices)
@@ -319,18 +322,12 @@ def _labelled(column: Any) -> tuple[IntArray, Any]:
     return rows[there.to_numpy(zero_copy_only=False)], column.filter(there)
 
 
-def _values(path: Path, name: str, column: Any, n_rows: int) -> IdArray:
+def _values(path: Path, name: str, column: Any) -> IdArray:
     """Return a column of arrow as integers or strings."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
-        words = column.dictionary
-        if not pa.types.is_integer(words.type):
-            words = words.cast(pa.large_string())
-            n_text = pc.sum(pc.binary_length(words).take(column.indices)).as_py() or 0
-            refuse_over_budget(2 * n_text + _ROW_BYTES * n_rows, f"{path}: the column {name!r} has long strings")
-        column = words.take(column.indices)
+        column = decoded(column)
     if pa.types.is_floating(column.type):
         whole = column.to_numpy(zero_copy_only=False)
         if not (whole == np.round(whole)).all() or (np.abs(whole) > 2**53).any():
