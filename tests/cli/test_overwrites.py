@@ -231,7 +231,8 @@ def test_arrays_of_the_user_s_own_are_not_taken_for_vectors(world: Path, capsys:
     np.savez(world / "mine.npz", vectors=np.ones((2, 2)), report=np.array("hello"), ids=np.arange(2))
     np.save(world / "m.npy", np.ones((5, 3)))
     (world / "m.ids.txt").write_text("my notes, not ids\n")
-    for out in ("mine.npz", "m.npy"):
+    (world / "mine.vec").write_text("3 2\na 0.1 0.2\nb 1 2\nc 3 4\n")
+    for out in ("mine.npz", "m.npy", "mine.vec"):
         assert "--overwrite" in refused(world, ["embed", "g.txt", *PLAN, "-o", out], capsys)
 
 

@@ -228,7 +228,8 @@ def json_option(function: F) -> F:
 overwrite_option = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace existing output files that parge did not write. (Its own are replaced anyway, inputs never.)",
+    help="Replace existing output files. Without it, only vectors and pages that parge wrote are replaced. Inputs "
+    "never are.",
 )
 
 

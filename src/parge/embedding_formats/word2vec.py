@@ -50,10 +50,11 @@ def write_text(embedding: Embedding, path: Path) -> None:
 
 
 def is_text(path: Path) -> bool:
-    """Return whether a file is word2vec text: a first line that is true, and rows of so many numbers (first and last).
+    """Return whether a file is word2vec text as `write_text` writes it; other tools write numbers with other digits.
 
-    A list of edges can have a first line of two numbers, too, but then it does not tell the number of lines and of
-    columns; with one column, that could be by chance.
+    The first line must be true, and the first and the last row must be what we would write, at least one of their
+    numbers with more digits than it needs. A list of edges can have a first line of two numbers, too, but then it does
+    not tell the number of lines and of columns; with one column, that could be by chance.
     """
     with path.open("rb") as file:
         n_rows, dim = _text_header(path, file.readline(1000))
@@ -62,9 +63,18 @@ def is_text(path: Path) -> bool:
         first, longest = file.readline(_BLOCK), 20 * dim + 1000  # ids of up to 1,000 bytes
         file.seek(max(0, path.stat().st_size - longest))
         last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
-        _text_numbers([first.split(), last.split()], dim, first_line=2)
+        fields = [first.split(), last.split()]
+        numbers = _text_numbers(fields, dim, first_line=2)
+        if not _has_our_digits([text for row in fields for text in row[1:]], numbers.ravel()):
+            return False
         file.seek(0)
         return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b"")) == n_rows + 1
+
+
+def _has_our_digits(texts: list[bytes], numbers: FloatArray) -> bool:
+    """Return whether numbers are written with nine digits, which some of them do not need."""
+    nine = [b"%.9g" % number for number in numbers.tolist()]
+    return nine == texts and any(text != str(number).encode() for text, number in zip(nine, numbers, strict=True))
 
 
 def read_text(path: Path) -> Embedding:

@@ -301,7 +301,7 @@ def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
         raise InputError(f"{n_edges:,} edges were asked for, but {n_vertices:,} vertices have at most {most:,}")
     refuse_over_budget(
         _VERTEX_BYTES * n_vertices + _EDGE_BYTES * n_edges + _LABEL_BYTES * n_labels,
-        f"a graph of {n_vertices:,} vertices and {n_edges:,} edges was asked for",
+        f"a graph of {n_vertices:,} vertices{f' and {n_edges:,} edges' if n_edges else ''} was asked for",
         "ask for a smaller one, or use a machine with more memory",
     )
 
