@@ -11,8 +11,8 @@ from parge.errors import InputError
 from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.linalg.eigen import one_thread
 from parge.techniques.hope import HOPE
-from parge.techniques.spectral import one_thread
 
 PLANTED = planted(300, 1800, communities=4, seed=5).graph
 

@@ -8,8 +8,8 @@ from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.linalg.eigen import adjacency_matrix, principal_vectors
 from parge.techniques.prone import ProNE, factorise, log_odds
-from parge.techniques.spectral import adjacency_matrix, principal_vectors
 
 
 def test_log_odds_are_the_formula() -> None:

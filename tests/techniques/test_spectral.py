@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parge.graph.graph import Graph
-from parge.techniques.chebyshev import modified_bessel, propagate
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     basis_sizes,
     components,
     largest,
@@ -23,6 +22,7 @@ from parge.techniques.spectral import (
     randomised_svd,
     top_eigenpairs,
 )
+from parge.techniques.chebyshev import modified_bessel, propagate
 from parge.testing.graphs import graphs
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.linalg.eigen import one_thread, top_eigenpairs
 from parge.seeds import stream
 from parge.techniques.signs import best_first, fix_signs
-from parge.techniques.spectral import one_thread, top_eigenpairs
 
 Matrix = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from parge.errors import InputError, MissingExtraError
 from parge.graph.subgraph import Subgraph
+from parge.linalg.eigen import one_thread
 from parge.memory import Footprint
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique, silent
 from parge.techniques.settings import check_choice, check_counts
-from parge.techniques.spectral import one_thread
 
 GraphAs = Literal["auto", "csr", "networkx"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from parge.linalg.eigen import Matrix
 from parge.techniques.base import Progress, silent
-from parge.techniques.spectral import Matrix
 
 # Columns filtered at once: filters act on each column alone, and few columns keep the six tall arrays small.
 COLUMNS = 16

@@ -10,16 +10,16 @@ import numpy as np
 from parge.errors import Extra
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.features import projected_features, vertex_features
-from parge.techniques.settings import check_counts, check_range
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
     one_thread,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.features import projected_features, vertex_features
+from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
 # PyTorch loaded, one step of training done (measured: 290 MB over a worker without it, of which 100 are its files).

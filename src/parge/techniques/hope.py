@@ -10,10 +10,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_choice, check_counts, check_range
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     Matrix,
     Product,
     adjacency_matrix,
@@ -23,6 +20,9 @@ from parge.techniques.spectral import (
     padded_vectors,
     top_eigenpairs,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import FloatArray
 
 Signal = Literal["common-neighbours", "katz", "adamic-adar"]

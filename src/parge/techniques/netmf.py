@@ -9,10 +9,7 @@ import numpy as np
 
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_counts
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_VERTEX,
     Matrix,
@@ -25,6 +22,9 @@ from parge.techniques.spectral import (
     padded_vectors,
     top_eigenpairs,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.settings import check_counts
 from parge.typing import FloatArray, IntArray
 
 # Columns of the exact matrix computed at once.

@@ -6,11 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.chebyshev import COLUMNS, propagate
-from parge.techniques.settings import check_counts, check_range
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
@@ -23,6 +19,10 @@ from parge.techniques.spectral import (
     unit_rows,
     with_values,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.chebyshev import COLUMNS, propagate
+from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 
 # Negatives are drawn in proportion to this power of how often a vertex is met (section 3.1 of the paper).

@@ -7,16 +7,16 @@ import numpy as np
 
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Counted, Progress, Technique, silent
-from parge.techniques.features import ROWS, projected_features, vertex_features
-from parge.techniques.settings import check_counts
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
     adjacency_matrix,
     one_thread,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Counted, Progress, Technique, silent
+from parge.techniques.features import ROWS, projected_features, vertex_features
+from parge.techniques.settings import check_counts
 from parge.typing import FloatArray
 
 # Columns smoothed at once, in float64.

@@ -8,10 +8,7 @@ import numpy as np
 
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.settings import check_counts, check_range
-from parge.techniques.spectral import (
+from parge.linalg.eigen import (
     Matrix,
     Product,
     adjacency_matrix,
@@ -21,6 +18,9 @@ from parge.techniques.spectral import (
     padded_vectors,
     top_eigenpairs,
 )
+from parge.memory import Footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.tall import mean_length, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
