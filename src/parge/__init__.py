@@ -27,7 +27,7 @@ _PUBLIC = {
     "Plan": "parge.plan",
     "ProNE": "parge.techniques.prone",
     "SGC": "parge.techniques.sgc",
-    "Spectral": "parge.techniques.spectral_embedding",
+    "Spectral": "parge.techniques.spectral",
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
     "align": "parge.align",
@@ -99,5 +99,5 @@ if TYPE_CHECKING:
     from parge.techniques.node2vec import Node2Vec as Node2Vec
     from parge.techniques.prone import ProNE as ProNE
     from parge.techniques.sgc import SGC as SGC
-    from parge.techniques.spectral_embedding import Spectral as Spectral
+    from parge.techniques.spectral import Spectral as Spectral
     from parge.techniques.whitened import Whitened as Whitened

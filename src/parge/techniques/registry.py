@@ -9,7 +9,7 @@ for _name, _home in {
     "node2vec": "node2vec:Node2Vec",
     "line": "line:LINE",
     "hope": "hope:HOPE",
-    "spectral": "spectral_embedding:Spectral",
+    "spectral": "spectral:Spectral",
     "netmf": "netmf:NetMF",
     "prone": "prone:ProNE",
     "sgc": "sgc:SGC",
