@@ -11,17 +11,17 @@ from scipy.linalg import subspace_angles
 
 import parge
 from parge.errors import InputError
-from parge.graph.adjacency import Adjacency
 from parge.graph.generate import planted, star
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.linalg.adjacency import Adjacency
+from parge.linalg.tall import orthonormalise
 from parge.refine.base import Workspace
 from parge.refine.registry import refiners
 from parge.refine.whiten import Whiten
 from parge.run.folder import scratch_matrix
 from parge.seeds import stream
 from parge.techniques.hope import HOPE
-from parge.techniques.tall import orthonormalise
 from parge.testing.graphs import graphs
 
 PASSES = ["none", "whiten", "settle", "propagate", "subspace"]

@@ -13,12 +13,12 @@ from parge.evaluate.signals import signal_of
 from parge.graph.generate import path, planted
 from parge.graph.graph import Graph
 from parge.linalg.eigen import magnitude, one_thread, principal_vectors, top_eigenpairs
+from parge.linalg.signs import best_first, fix_signs, signs, weighed_sums
+from parge.linalg.tall import rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.refine.propagate import Propagate
 from parge.refine.subspace import Subspace
 from parge.report.projection import pca
-from parge.techniques.signs import best_first, fix_signs, signs, weighed_sums
-from parge.techniques.tall import rows_of
 from parge.testing.reconciler import random_rotation
 
 Matrix = np.ndarray

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parge.graph.graph import Graph
+from parge.linalg.chebyshev import modified_bessel, propagate
 from parge.linalg.eigen import (
     basis_sizes,
     components,
@@ -22,7 +23,6 @@ from parge.linalg.eigen import (
     randomised_svd,
     top_eigenpairs,
 )
-from parge.techniques.chebyshev import modified_bessel, propagate
 from parge.testing.graphs import graphs
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.linalg.eigen import one_thread, top_eigenpairs
+from parge.linalg.signs import best_first, fix_signs
 from parge.seeds import stream
-from parge.techniques.signs import best_first, fix_signs
 
 Matrix = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Spectrum:
     values : (k,) float64
         What is below the rounding errors of the first is 0.
     vectors : (n_vertices, k) float64
-        Orthonormal; which way each points, see `parge.techniques.signs`.
+        Orthonormal; which way each points, see `parge.linalg.signs`.
     """
 
     values: Matrix

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from parge.graph.graph import Graph
+from parge.linalg.signs import best_first, fix_signs
 from parge.memory import Footprint
 from parge.techniques.base import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, silent
-from parge.techniques.signs import best_first, fix_signs
 from parge.typing import FloatArray
 
 Matrix = NDArray[np.float64]
@@ -86,7 +86,7 @@ def top_eigenpairs(
     -------
     values : (k,) float64
     vectors : (n_vertices, k) float64
-        Orthonormal; which way each points, see `parge.techniques.signs`.
+        Orthonormal; which way each points, see `parge.linalg.signs`.
     """
     if n_vertices <= sum(basis_sizes(k)):
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))

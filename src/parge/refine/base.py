@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.graph.adjacency import Adjacency
 from parge.graph.graph import Graph
+from parge.linalg.adjacency import Adjacency
 from parge.rows import usable_cores
 from parge.techniques.base import Progress, Technique, silent
 from parge.typing import FloatArray

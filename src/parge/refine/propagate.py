@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.graph.graph import Graph
+from parge.linalg.chebyshev import propagate
+from parge.linalg.signs import signs, weighed_sums
+from parge.linalg.tall import gram, mean_length, overwrite, rows_of, unit
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
-from parge.techniques.chebyshev import propagate
-from parge.techniques.signs import signs, weighed_sums
-from parge.techniques.tall import gram, mean_length, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
 # Tall arrays of float64 that the filter holds for the columns at hand.

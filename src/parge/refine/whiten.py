@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.graph.graph import Graph
+from parge.linalg.tall import mean_length, overwrite, rows_of, unit
+from parge.linalg.whitening import whitened_rounds
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
-from parge.techniques.tall import mean_length, overwrite, rows_of, unit
-from parge.techniques.whitening import whitened_rounds
 from parge.typing import FloatArray
 
 
@@ -19,7 +19,7 @@ class Whiten(Refiner):
 
     In the end every row is as long as the rows were on average before, so that a classifier's regularisation means
     the same. Many rounds forget where they began, so they end when little changes (see
-    `parge.techniques.whitening.whitened_rounds`).
+    `parge.linalg.whitening.whitened_rounds`).
 
     Parameters
     ----------

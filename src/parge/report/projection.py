@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import Extra, InputError
+from parge.linalg.signs import column_signs
 from parge.rows import row_blocks
-from parge.techniques.signs import column_signs
 from parge.typing import BoolArray, FloatArray, IntArray
 
 Plane = NDArray[np.float64]

@@ -26,10 +26,10 @@ from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import skipgram_ir, streams, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
+from parge.linalg.signs import signs, weighed_sums
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.placing import logarithms, opened, start, step_shares
-from parge.techniques.signs import signs, weighed_sums
 from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.walk_settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.typing import FloatArray, IntArray

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.graph.subgraph import Subgraph
+from parge.linalg.chebyshev import COLUMNS, propagate
 from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
@@ -21,7 +22,6 @@ from parge.linalg.eigen import (
 )
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.chebyshev import COLUMNS, propagate
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 

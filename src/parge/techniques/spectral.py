@@ -18,10 +18,10 @@ from parge.linalg.eigen import (
     padded_vectors,
     top_eigenpairs,
 )
+from parge.linalg.tall import mean_length, overwrite, rows_of, unit
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
 from parge.techniques.settings import check_counts, check_range
-from parge.techniques.tall import mean_length, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
 # A row this much shorter than rows are on average is of a component that no leading eigenvector reaches: what it holds

@@ -5,10 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from parge.graph.adjacency import Adjacency
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.linalg.adjacency import Adjacency
 from parge.linalg.eigen import one_thread
+from parge.linalg.tall import overwrite, rows_of, unit
+from parge.linalg.whitening import whitened_rounds
 from parge.memory import Footprint
 from parge.rows import rows_at_once
 from parge.techniques.base import (
@@ -21,8 +23,6 @@ from parge.techniques.base import (
 )
 from parge.techniques.features import ROWS, projected_features, vertex_features
 from parge.techniques.settings import check_counts, check_range
-from parge.techniques.tall import overwrite, rows_of, unit
-from parge.techniques.whitening import whitened_rounds
 from parge.typing import FloatArray
 
 # Columns that are propagated at once: 16 of float32 fill a cache line.

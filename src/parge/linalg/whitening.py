@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parge.graph.adjacency import Adjacency
+from parge.linalg.adjacency import Adjacency
+from parge.linalg.tall import Matrix, gram, overwrite, rows_of, unit
 from parge.rows import forget, row_blocks, rows_at_once
 from parge.techniques.base import Progress, silent
-from parge.techniques.tall import Matrix, gram, overwrite, rows_of, unit
 from parge.typing import FloatArray
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.linalg.tall import Block, Matrix
 from parge.rows import row_blocks, rows_at_once
 from parge.techniques.features import mixed
-from parge.techniques.tall import Block, Matrix
 
 # Ranks that differ by less, as a share of the largest, are equal but for rounding.
 _TIE = 1e-9
