@@ -10,9 +10,9 @@ import scipy.linalg
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
+from parge.linalg.procrustes import rotation
 from parge.reconcile.anchors import folds
 from parge.reconcile.maps import LinearMap, Matrix, double
-from parge.reconcile.procrustes import rotation
 from parge.reconcile.residuals import few_anchors, unrelated
 from parge.rows import forget, row_blocks, triangle
 from parge.typing import IntArray

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
+from parge.linalg.procrustes import rotation
+from parge.linalg.products import products
 from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix
-from parge.reconcile.procrustes import rotation
-from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
 from parge.typing import FloatArray
 
