@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from parge.blocks import forget, row_blocks, triangle
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
@@ -14,7 +15,6 @@ from parge.linalg.procrustes import rotation
 from parge.reconcile.anchors import folds
 from parge.reconcile.maps import LinearMap, Matrix, double
 from parge.reconcile.residuals import few_anchors, unrelated
-from parge.rows import forget, row_blocks, triangle
 from parge.typing import IntArray
 
 _FOLDS = 5

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from parge.blocks import forget, usable_cores
 from parge.embedding import Embedding
 from parge.engine.base import Task
 from parge.errors import InputError
@@ -22,7 +23,6 @@ from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.refine.base import BUDGET, Workspace
 from parge.refine.registry import refiners
-from parge.rows import forget, usable_cores
 from parge.run import parts
 from parge.run.embed_part import PartJob, embed_part
 from parge.run.entries import SCRATCH

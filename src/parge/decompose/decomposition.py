@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import row_blocks
 from parge.decompose.surroundings import CutEdges, Surroundings, cut_edges, halo_of
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.lumped import lumped
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
-from parge.rows import row_blocks
 from parge.typing import BoolArray, IntArray, PartArray
 
 # Vertices looked at together.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from parge.blocks import row_blocks
 from parge.decompose.repair import fill, repair
 from parge.registry import Registry
-from parge.rows import row_blocks
 from parge.seeds import stream
 from parge.storage import Files, beside
 from parge.typing import IntArray, NeighbourArray, PartArray

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from parge.blocks import forget
 from parge.decompose.capacity import Limits
 from parge.decompose.repair import repair
 from parge.graph.graph import Graph
 from parge.kernels import stream
-from parge.rows import forget
 from parge.storage import beside
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 

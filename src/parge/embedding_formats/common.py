@@ -5,8 +5,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from parge.blocks import forget, row_blocks, rows_at_once
 from parge.embedding import Embedding
-from parge.rows import forget, row_blocks, rows_at_once
 from parge.typing import BoolArray, FloatArray, IdArray
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import containing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.outputs import replacing
-from parge.rows import row_blocks
 from parge.typing import IdArray
 
 _ROWS = 65_536

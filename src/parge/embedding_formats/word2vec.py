@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from parge.blocks import forget, row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.outputs import replacing
-from parge.rows import forget, row_blocks
 from parge.typing import FloatArray, IdArray
 
 _ROWS = 2048

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import psutil
 
+from parge.blocks import machine_cores
 from parge.engine.base import Engine, Task, Watch, raise_first, settle
 from parge.engine.child import Child
 from parge.engine.failures import End, WorkerError
-from parge.rows import machine_cores
 from parge.tree import POLL_SECONDS
 
 __all__ = ["Processes", "WorkerError"]

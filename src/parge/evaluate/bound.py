@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import row_blocks, single_threaded_blas
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.pip import pip
@@ -20,7 +21,6 @@ from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.signals import Signal, signal_of
 from parge.graph.graph import Graph
 from parge.numbers import check_number
-from parge.rows import row_blocks, single_threaded_blas
 from parge.typing import IntArray
 
 Matrix = NDArray[np.float64]

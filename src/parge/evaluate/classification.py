@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import single_threaded_blas, usable_cores
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -17,7 +18,6 @@ from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
 from parge.ids import STRING
 from parge.numbers import MOST_SETTING, check_number, check_whole
-from parge.rows import single_threaded_blas, usable_cores
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from parge.blocks import all_finite, row_blocks
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import logistic
@@ -14,7 +15,6 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.ids import positions
 from parge.numbers import check_number
-from parge.rows import all_finite, row_blocks
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import BLOCK_ROWS, forget, row_blocks, triangle
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.scores import PIP
 from parge.ids import as_ids, positions, show_ids
 from parge.numbers import check_whole
-from parge.rows import BLOCK_ROWS, forget, row_blocks, triangle
 from parge.seeds import stream
 from parge.typing import FloatArray, IntArray
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from parge.blocks import usable_cores
 from parge.kernels import csr
-from parge.rows import usable_cores
 from parge.storage import MEMORY, Storage
 from parge.typing import FloatArray, IntArray, NeighbourArray
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from parge.blocks import all_finite, row_blocks
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_integers, number_strings
 from parge.ids import STRING, as_ids
-from parge.rows import all_finite, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Below this many edges scipy is as fast, and starting the compiled kernels costs more than the work.

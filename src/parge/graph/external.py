@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parge.blocks import forget, row_blocks
 from parge.graph.build import useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
 from parge.graph.numbering import is_dense, number_dtype
 from parge.ids import STRING
-from parge.rows import forget, row_blocks
 from parge.storage import Files
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
@@ -17,7 +18,6 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.graph.write import completed
 from parge.ids import STRING
-from parge.rows import row_blocks
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from parge.archive import declared_arrays
+from parge.blocks import row_blocks, rows_at_once
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.files import (
@@ -19,7 +20,6 @@ from parge.graph.files import (
 from parge.graph.graph import Graph
 from parge.graph.room import storage_for
 from parge.ids import STRING
-from parge.rows import row_blocks, rows_at_once
 
 # Bytes of a vertex that no edge names: its row offset, its id, its degree.
 _VERTEX_BYTES = 24

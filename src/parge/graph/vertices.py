@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
@@ -14,7 +15,6 @@ from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.graph.segments import line_number, read_segments, without_comments
 from parge.ids import STRING, as_numbers, unique_ids
-from parge.rows import row_blocks
 from parge.storage import beside
 from parge.typing import IdArray, IntArray
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from parge.blocks import row_blocks
 from parge.errors import InputError, PargeError
 from parge.graph.convert import to_frame
 from parge.graph.files import COMPRESSIONS, format_suffix
 from parge.graph.graph import Graph
 from parge.ids import STRING
 from parge.outputs import Output, check_place, replacing
-from parge.rows import row_blocks
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}

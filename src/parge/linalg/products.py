@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parge.blocks import forget, row_blocks, rows_at_once
 from parge.reconcile.maps import Matrix, double
-from parge.rows import forget, row_blocks, rows_at_once
 from parge.typing import FloatArray
 
 # Above this many columns in all (n * dim), the table of all products would itself be large: 134 MB here.

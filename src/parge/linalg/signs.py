@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import row_blocks, rows_at_once
 from parge.linalg.tall import Block, Matrix
-from parge.rows import row_blocks, rows_at_once
 from parge.techniques.features import mixed
 
 # Ranks that differ by less, as a share of the largest, are equal but for rounding.

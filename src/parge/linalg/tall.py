@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.rows import forget, row_blocks, rows_at_once
+from parge.blocks import forget, row_blocks, rows_at_once
 
 Matrix = NDArray[np.float64]
 Block = Callable[[slice], Matrix]

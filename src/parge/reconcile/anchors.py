@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from parge.blocks import all_finite
 from parge.errors import InputError
-from parge.rows import all_finite
 from parge.seeds import stream
 from parge.typing import FloatArray, IntArray
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.rows import row_blocks, rows_at_once
+from parge.blocks import row_blocks, rows_at_once
 from parge.typing import FloatArray
 
 Matrix = NDArray[np.float64]

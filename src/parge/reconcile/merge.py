@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from parge.blocks import forget, row_blocks, rows_at_once
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
 from parge.reconcile.maps import Matrix, double
-from parge.rows import forget, row_blocks, rows_at_once
 from parge.typing import FloatArray, IntArray
 
 # Neighbours of anchors looked at together: anchors hold most edges of many graphs, so all would be a second graph.

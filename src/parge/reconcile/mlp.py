@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.blocks import row_blocks, rows_at_once
 from parge.linalg.products import products
 from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
 from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double, within
 from parge.reconcile.targets import rotated_and_target
-from parge.rows import row_blocks, rows_at_once
 from parge.seeds import stream
 from parge.typing import FloatArray
 

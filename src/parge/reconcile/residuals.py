@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from parge.blocks import forget, row_blocks, rows_at_once, some_rows, triangle
 from parge.reconcile.anchors import folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.maps import IdentityMap, Matrix, double
-from parge.rows import forget, row_blocks, rows_at_once, some_rows, triangle
 from parge.typing import FloatArray
 
 _FEWEST_ANCHORS = 5

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.blocks import usable_cores
 from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
-from parge.rows import usable_cores
 from parge.techniques.base import Progress, Technique, silent
 from parge.typing import FloatArray
 

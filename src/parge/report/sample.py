@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from parge.blocks import forget
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
-from parge.rows import forget
 from parge.seeds import stream
 from parge.typing import BoolArray, FloatArray, IntArray
 

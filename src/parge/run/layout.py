@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.rows import all_finite
+from parge.blocks import all_finite
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
 PARTS, MANIFEST = "parts", "manifest.json"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from parge.blocks import forget, row_blocks
 from parge.graph.graph import Graph
-from parge.rows import forget, row_blocks
 from parge.typing import IdArray
 
 Arrays = dict[str, np.ndarray[Any, Any]]

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from parge.blocks import forget
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import csr, products, skipgram, streams, walks
 from parge.kernels.skipgram import Tables
-from parge.rows import forget
 from parge.techniques.skipgram import NOISE_POWER
 from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS, SkipGramWalks
 from parge.typing import FloatArray, IntArray, NeighbourArray

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parge.blocks import all_finite
 from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, streams, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
-from parge.rows import all_finite
 from parge.techniques.base import Progress
 from parge.techniques.batches import run_batches
 from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.blocks import rows_at_once
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
@@ -12,7 +13,6 @@ from parge.linalg.eigen import one_thread
 from parge.linalg.tall import overwrite, rows_of, unit
 from parge.linalg.whitening import whitened_rounds
 from parge.memory import Footprint
-from parge.rows import rows_at_once
 from parge.techniques.base import (
     BASE_BYTES,
     GRAPH_BYTES_PER_EDGE,
