@@ -57,9 +57,9 @@ def split(path: str, n_vertices: int, way: str, passes: int) -> dict[str, float]
 
     import numpy as np
 
-    from parge.decompose.capacity import Limits
-    from parge.decompose.partition import Problem, partition
-    from parge.decompose.streaming import Stream
+    from parge.decompose.fennel import Stream
+    from parge.decompose.limits import Limits
+    from parge.decompose.partitioners import Problem, partition
     from parge.graph.read import read
     from parge.kernels.cut import count_edges
     from parge.memory import peak_bytes, reset_peak

@@ -54,7 +54,7 @@ def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
     import kaminpar
     import numpy as np
 
-    from parge.decompose.partition import write_parhip
+    from parge.decompose.partitioners import write_parhip
     from parge.graph.read import read
 
     graph = read(path, vertices=n_vertices)

@@ -162,7 +162,7 @@ class Footprint:
     """Memory that is at most linear in a subgraph: ``fixed + per_vertex * n_vertices + per_edge * n_edges``.
 
     Linear, because then the memory of a part is a sum over its vertices, and a partitioner that keeps
-    weight limits keeps byte budgets exactly, hubs included (see `parge.decompose.capacity`).
+    weight limits keeps byte budgets exactly, hubs included (see `parge.decompose.limits`).
 
     >>> Footprint(fixed=100, per_vertex=10, per_edge=2).bytes(n_vertices=5, n_edges=7)
     164

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parge.decompose.capacity import Limits, anchor_count, check_feasible, check_request
+from parge.decompose.limits import Limits, anchor_count, check_feasible, check_request
 from parge.engine.base import Engine
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
@@ -256,7 +256,7 @@ def _fits_coordinator(graph: Graph, plan: Plan) -> bool:
     limit = plan.coordinator_limit()
     if limit is None:
         return True
-    from parge.decompose.ways import choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import choose  # compiled code: not needed to refuse a plan
 
     return choose(graph, limit).partitioner == "kaminpar"
 
@@ -279,8 +279,8 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     limit = plan.coordinator_limit()
     if limit is None or plan.partitioner != "kaminpar":
         return _prepare(graph, plan)
-    from parge.decompose.lumps import LumpDecomposer  # compiled code: not needed to refuse a plan
-    from parge.decompose.ways import Chosen, choose
+    from parge.decompose.choice import Chosen, choose
+    from parge.decompose.supervertices import LumpDecomposer  # compiled code: not needed to refuse a plan
 
     choice = choose(graph, limit)
     decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))

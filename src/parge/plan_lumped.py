@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parge.decompose.capacity import Limits, anchor_count, check_feasible
+from parge.decompose.limits import Limits, anchor_count, check_feasible
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
 from parge.memory import format_bytes
@@ -65,7 +65,7 @@ def prepare_lumped(
 
 def backbone_bytes(graph: Graph, technique: Technique, n_parts: int, n_lumps: int) -> int:
     """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of so many lumps."""
-    from parge.decompose.ways import lumped_bytes  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import lumped_bytes  # compiled code: not needed to refuse a plan
 
     # Every part has a lump, also one that is too small for its share of the groups.
     return lumped_bytes(graph, n_parts) + technique.prepared_bytes(graph.n_vertices, n_lumps + n_parts)
@@ -79,7 +79,7 @@ def _within_coordinator(graph: Graph, plan: "Plan", technique: Technique, n_lump
     limit = plan.coordinator_limit()
     if limit is None:
         return n_lumps
-    from parge.decompose.ways import room_within  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import room_within  # compiled code: not needed to refuse a plan
 
     room = room_within(limit)
     while True:
@@ -124,7 +124,7 @@ def _lumped(
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
     from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
-    from parge.decompose.lumps import LumpDecomposer
+    from parge.decompose.supervertices import LumpDecomposer
 
     fewer = plan.anchors in (None, "auto")
     parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=fewer)

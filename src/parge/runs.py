@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import parge
+from parge.decompose.choice import Chosen
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.ways import Chosen
 from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from parge.decompose.anchors import strategies
 from parge.decompose.base import AnchorDecomposer
-from parge.decompose.capacity import Limits
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.partition import partitioners
+from parge.decompose.limits import Limits
+from parge.decompose.partitioners import partitioners
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
@@ -192,7 +192,7 @@ def test_anchors_that_were_asked_for_are_kept_or_refused() -> None:
 def test_metis_does_not_print() -> None:
     script = (
         "import numpy as np; from parge.decompose.base import AnchorDecomposer; from parge.graph.generate import path;"
-        "from parge.decompose.capacity import Limits;"
+        "from parge.decompose.limits import Limits;"
         "limits = Limits.of_vertices([189, 89, 73, 73, 88, 73, 94, 204, 82]);"
         "AnchorDecomposer(72, partitioner='metis', seed=1).decompose(path(389), limits)"
     )

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from tests.decompose.test_decompose import feasible
 
-from parge.decompose import ways
+from parge.decompose import choice
 from parge.decompose.base import AnchorDecomposer
-from parge.decompose.capacity import Limits
-from parge.decompose.partition import COMPRESSED, STREAMING
-from parge.decompose.streaming import Stream, streamed
+from parge.decompose.fennel import Stream, streamed
+from parge.decompose.limits import Limits
+from parge.decompose.partitioners import COMPRESSED, STREAMING
 from parge.errors import InfeasibleError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
@@ -123,16 +123,16 @@ def test_the_stream_finds_communities_and_passes_help() -> None:
 
 
 def test_the_first_way_that_fits_is_chosen_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "private_bytes", lambda: 10**6)
+    monkeypatch.setattr(choice, "private_bytes", lambda: 10**6)
     graph = planted(3_000, 30_000, seed=2).graph
-    projected = ways.choose(graph, 10**9).projected
+    projected = choice.choose(graph, 10**9).projected
     assert list(projected) == ["kaminpar", COMPRESSED, STREAMING]
     assert sorted(projected.values(), reverse=True) == list(projected.values())
     for name, size in projected.items():
-        assert ways.choose(graph, 10**6 + size).partitioner == name
+        assert choice.choose(graph, 10**6 + size).partitioner == name
     least = projected[STREAMING]
     with pytest.raises(InfeasibleError, match=f"--coordinator-memory {-(-(10**6 + least) // 10**6)}MB"):
-        ways.choose(graph, 10**6 + least - 1)
+        choice.choose(graph, 10**6 + least - 1)
     decomposer, limits = prepare(graph, Plan(parts=3, coordinator_memory=10**6 + least))
     assert any("chosen: streaming" in notice for notice in decomposer.decompose(graph, limits).notices)
 

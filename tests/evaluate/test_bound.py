@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import parge
 from parge.cli.main import run
-from parge.decompose.capacity import Limits
 from parge.decompose.decomposition import Decomposition
+from parge.decompose.limits import Limits
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import a_posteriori, bounds, exact_recovery, pip, signal_of, signals, theorem_1, triangle_bound

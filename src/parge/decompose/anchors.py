@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parge.decompose.capacity import Limits
-from parge.decompose.partition import STREAMING, Problem, partition
+from parge.decompose.fennel import streamed
+from parge.decompose.limits import Limits
+from parge.decompose.partitioners import STREAMING, Problem, partition
 from parge.decompose.repair import repair
-from parge.decompose.streaming import streamed
 from parge.events import Tell
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from parge.decompose.anchors import NO_ANCHORS, Splitter, strategies
-from parge.decompose.capacity import Limits, check_feasible
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.partition import substitution
+from parge.decompose.limits import Limits, check_feasible
+from parge.decompose.partitioners import substitution
 from parge.errors import InfeasibleError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks
-from parge.decompose.surroundings import CutEdges, Surroundings, cut_edges, halo_of
+from parge.decompose.context import CutEdges, Surroundings, cut_edges, halo_of
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.lumped import lumped

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from parge.decompose.context import Surroundings
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.surroundings import Surroundings
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, entries, parts

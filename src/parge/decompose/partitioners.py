@@ -224,7 +224,7 @@ def random(problem: Problem) -> PartArray:
 
 def streaming(problem: Problem) -> PartArray:
     """Split in a few passes over the rows, in memory for one number a vertex (Fennel)."""
-    from parge.decompose.streaming import Stream
+    from parge.decompose.fennel import Stream
 
     part = np.full(problem.n_vertices, -1, np.int32)
     nobody = np.zeros(problem.n_vertices, np.bool_)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from parge.decompose.base import AnchorDecomposer, Decomposer
-from parge.decompose.capacity import Limits
+from parge.decompose.context import Surroundings, near
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.partition import Problem, partition
-from parge.decompose.surroundings import Surroundings, near
+from parge.decompose.limits import Limits
+from parge.decompose.partitioners import Problem, partition
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from parge.blocks import forget
-from parge.decompose.capacity import Limits
+from parge.decompose.limits import Limits
 from parge.decompose.repair import repair
 from parge.graph.graph import Graph
-from parge.kernels import stream
+from parge.kernels import fennel
 from parge.storage import beside
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
@@ -63,7 +63,7 @@ class Stream:
         while first < n_vertices:
             end = int(np.searchsorted(self.indptr, self.indptr[first] + _BLOCK, side="right")) - 1
             rows = first, min(n_vertices, max(first + 1, end))
-            n_homeless += stream.stream_rows(
+            n_homeless += fennel.stream_rows(
                 self.indptr,
                 self.indices,
                 self.left_out,
@@ -111,7 +111,7 @@ def _room(
         room, cost = limits.capacities - anchors.size, (1.0, 0.0)
     else:
         one = limits.footprint
-        among = stream.edges_among(graph.indptr, graph.indices, left_out, anchors)
+        among = fennel.edges_among(graph.indptr, graph.indices, left_out, anchors)
         room, cost = limits.budgets - one.bytes(anchors.size, among), (one.per_vertex, one.per_edge)
     if not loosely:
         return room, cost
