@@ -32,7 +32,7 @@ import harness
 import kernel_near_peak
 import parge
 from parge.graph.subgraph import Subgraph
-from parge.kernels import streams, walks
+from parge.kernels import splitmix, walks
 from parge.techniques import skipgram
 from parge.techniques.base import Technique, silent
 
@@ -122,7 +122,7 @@ def same_walks(graph: parge.Graph, technique: parge.DeepWalk, seed: int) -> Any:
     parts = []
     for batch in skipgram.walk_batches(starts, technique.walks, technique.walk_length, rng):
         steps = np.empty((batch.starts.size, technique.walk_length), starts.dtype)
-        walks.fill_walks(rows, batch.starts, streams.item_keys(key, batch.repetition, batch.starts), steps)
+        walks.fill_walks(rows, batch.starts, splitmix.item_keys(key, batch.repetition, batch.starts), steps)
         parts.append(steps)
     return np.concatenate(parts)
 
@@ -203,7 +203,7 @@ def steps(options: argparse.Namespace) -> Section:
     """What drawing walks costs on BlogCatalog, first and second order (p = 0.5, q = 2)."""
     graph = read(options.data, "blogcatalog").graph
     rows, starts = skipgram.walk_rows(graph), np.random.default_rng(1).permutation(skipgram.connected_vertices(graph))
-    keys = streams.item_keys(np.uint64(1), 0, starts)
+    keys = splitmix.item_keys(np.uint64(1), 0, starts)
     drawn = np.empty((starts.size, 80), starts.dtype)
     best = {"first order": np.inf, "second order": np.inf}
     for turn in range(4):

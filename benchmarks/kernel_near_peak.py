@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from parge.graph.graph import Graph
-from parge.kernels import skipgram, skipgram_ir, streams, walks
+from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.vector_ir import FLOATS, INT, Emitter
 from parge.kernels.window_ir import tile_for
@@ -87,7 +87,7 @@ def measure(graph: Graph, *, dim: int, window: int, walk_length: int, n_walks: i
     """Return the speed of both kernels and of multiply-adds alone, in GFLOP/s, best of the rounds."""
     seed = np.uint64(1)
     starts = np.random.default_rng(1).permutation(connected_vertices(graph))[:n_walks]
-    keys = streams.item_keys(seed, 0, starts)
+    keys = splitmix.item_keys(seed, 0, starts)
     steps = np.empty((starts.size, walk_length), starts.dtype)
     walks.fill_walks(walk_rows(graph), starts, keys, steps)
     noise, rates = vertex_table(graph, NOISE_POWER), falling_rates(0.05, 0, starts.size, starts.size)

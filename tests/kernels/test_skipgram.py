@@ -3,7 +3,7 @@ import pytest
 from tests.kernels import naive
 
 from parge.graph.graph import Graph
-from parge.kernels import skipgram, streams, walks
+from parge.kernels import skipgram, splitmix, walks
 from parge.kernels.alias import AliasTable
 from parge.kernels.skipgram import Tables
 from parge.techniques.skipgram import NOISE_POWER, falling_rates, first_table, vertex_table, walk_rows
@@ -15,10 +15,12 @@ def _graph(n: int = 30) -> Graph:
     return Graph.from_edges(rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n), vertices=n)
 
 
-def _epoch(graph: Graph, length: int, seed: int = 3) -> tuple[AliasTable, NeighbourArray, streams.KeyArray, FloatArray]:
+def _epoch(
+    graph: Graph, length: int, seed: int = 3
+) -> tuple[AliasTable, NeighbourArray, splitmix.KeyArray, FloatArray]:
     """Return what one epoch is trained from: noise, walks, their keys and rates."""
     starts = np.flatnonzero(graph.degrees).astype(np.int32)
-    keys = streams.item_keys(np.uint64(seed), 0, starts)
+    keys = splitmix.item_keys(np.uint64(seed), 0, starts)
     steps = np.empty((starts.size, length), np.int32)
     walks.fill_walks(walk_rows(graph), starts, keys, steps)
     return vertex_table(graph, NOISE_POWER), steps, keys, falling_rates(0.1, 0, starts.size, starts.size)

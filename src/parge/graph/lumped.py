@@ -16,10 +16,10 @@ def between_lumps(graph: Graph, lump: IntArray, n_lumps: int) -> NDArray[np.floa
     Dense, so that it takes as many bytes for any number of edges; where most pairs of lumps touch, sparse rows and
     their copies would take more.
     """
-    from parge.kernels import lumping  # compiled code, loaded only by who needs it
+    from parge.kernels import quotient  # compiled code, loaded only by who needs it
 
     between = np.zeros((n_lumps, n_lumps))
-    lumping.quotient_matrix(graph.indptr, graph.indices, _weights(graph), lump, between)
+    quotient.quotient_matrix(graph.indptr, graph.indices, _weights(graph), lump, between)
     return between
 
 
@@ -36,17 +36,17 @@ def lumped(
         The lump of every vertex: of anchor j it is j, of the others a number after the anchors'. No lump holds
         vertices of two parts, none is empty.
     """
-    from parge.kernels import lumping  # compiled code, loaded only by who needs it
+    from parge.kernels import quotient  # compiled code, loaded only by who needs it
 
     label, foreign = _labels(graph, own, anchors, halo, lump)
     o, a, h = own.size, anchors.size, halo.size
     n = o + a + h + foreign.size
     members, offsets = _grouped(label, n)
-    size = lumping.merged_size(graph.indptr, members, offsets, n)
+    size = quotient.merged_size(graph.indptr, members, offsets, n)
     indptr, loops = np.zeros(n + 1, np.int64), np.zeros(n, np.float32)
     # Most of it is never touched, and takes no memory.
     indices, weights = np.empty(size, graph.indices.dtype), np.empty(size, np.float32)
-    lumping.quotient_rows(
+    quotient.quotient_rows(
         graph.indptr, graph.indices, _weights(graph), members, offsets, label, indptr, indices, weights, loops
     )
     used = int(indptr[-1])
@@ -57,11 +57,11 @@ def lumped(
 
 def lumped_edges(graph: Graph, own: IntArray, anchors: IntArray, halo: IntArray, lump: IntArray) -> int:
     """Return how many edges the subgraph has that `lumped` would make."""
-    from parge.kernels import lumping  # compiled code, loaded only by who needs it
+    from parge.kernels import quotient  # compiled code, loaded only by who needs it
 
     label, foreign = _labels(graph, own, anchors, halo, lump)
     members, offsets = _grouped(label, own.size + anchors.size + halo.size + foreign.size)
-    return int(lumping.quotient_size(graph.indptr, graph.indices, members, offsets, label)) // 2
+    return int(quotient.quotient_size(graph.indptr, graph.indices, members, offsets, label)) // 2
 
 
 def _labels(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
-from parge.kernels.streams import GOLDEN, START, Bits, KeyArray, Number, below, high, low, mix, open_stream
+from parge.kernels.splitmix import GOLDEN, START, Bits, KeyArray, Number, below, high, low, mix, open_stream
 
 
 class AliasTable(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from parge.kernels.alias import AliasTable, draw_item
 from parge.kernels.jit import fast_kernel
 from parge.kernels.padding import padded
-from parge.kernels.streams import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
+from parge.kernels.splitmix import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 # More rows than any table has, and small enough to be multiplied by the width of one.

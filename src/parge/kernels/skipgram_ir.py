@@ -12,7 +12,7 @@ from parge.kernels.alias import AliasTable, draw_item
 from parge.kernels.cache import is_compiling
 from parge.kernels.jit import kernel
 from parge.kernels.skipgram import Tables, window_around
-from parge.kernels.streams import GOLDEN, TRAIN, KeyArray, below, high, mix, open_stream
+from parge.kernels.splitmix import GOLDEN, TRAIN, KeyArray, below, high, mix, open_stream
 from parge.kernels.window_ir import MOST_TARGETS, MOST_TILE, prefetch_row, update_window
 from parge.typing import FloatArray, IntArray, NeighbourArray
 

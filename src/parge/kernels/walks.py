@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
-from parge.kernels.streams import GOLDEN, WALK, Bits, KeyArray, Number, below, high, low, mix, open_stream
+from parge.kernels.splitmix import GOLDEN, WALK, Bits, KeyArray, Number, below, high, low, mix, open_stream
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 # Walks that advance together: their reads of distant rows overlap instead of waiting for each other.

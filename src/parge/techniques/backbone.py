@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from parge.graph.graph import Graph
 from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.kernels import skipgram_ir, streams, walks
+from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
 from parge.linalg.signs import signs, weighed_sums
@@ -144,7 +144,7 @@ def _train_own(
     even = alias_table(np.ones(starts.size), dtype)
 
     def draw(firsts: range) -> Drawn:
-        keys = streams.item_keys(seed, 0, np.asarray(firsts))
+        keys = splitmix.item_keys(seed, 0, np.asarray(firsts))
         begins = starts[draw_items(even, keys)]
         steps = np.empty((begins.size, technique.walk_length), dtype)
         if p == q == 1.0:

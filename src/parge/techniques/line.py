@@ -9,7 +9,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.kernels import skipgram, skipgram_ir, streams, walks
+from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.alias import AliasTable, draw_items
 from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
@@ -116,7 +116,7 @@ class LINE(Technique):
         total = self.samples * graph.n_vertices
 
         def draw(numbers: IntArray) -> Drawn:
-            keys = streams.item_keys(seed, 0, numbers)
+            keys = splitmix.item_keys(seed, 0, numbers)
             rates = falling_rates(self.learning_rate, int(numbers[0]), numbers.size, total)
             return Drawn(_draw_edges(rows, ends, keys), keys, rates)
 
@@ -137,7 +137,7 @@ def _half_done(progress: Progress, i: int, share: float) -> None:
     progress((i + share) / 2)
 
 
-def _draw_edges(rows: walks.Rows, ends: AliasTable, keys: streams.KeyArray) -> NeighbourArray:
+def _draw_edges(rows: walks.Rows, ends: AliasTable, keys: splitmix.KeyArray) -> NeighbourArray:
     """Return one edge a key, drawn in proportion to weight: an end by its degree, then a step from it."""
     edges = np.empty((keys.size, 2), rows.indices.dtype)
     walks.fill_walks(rows, draw_items(ends, keys), keys, edges)

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from parge.blocks import forget
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Lumps, Subgraph
-from parge.kernels import csr, products, skipgram, streams, walks
+from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.techniques.skipgram import NOISE_POWER
 from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS, SkipGramWalks
@@ -82,7 +82,7 @@ def start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows
     _borrow(rows, single, tables)
     lone = single[rows.strength[single] == 0]
     fresh = skipgram.new_table(lone.size, dim)
-    streams.fill_uniform(seed, 1.0 / dim, dim, fresh)
+    splitmix.fill_uniform(seed, 1.0 / dim, dim, fresh)
     tables.In[lone], tables.Out[lone] = fresh, 0
     return tables
 

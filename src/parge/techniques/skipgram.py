@@ -9,7 +9,7 @@ from parge.blocks import all_finite
 from parge.errors import TechniqueError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.kernels import skipgram, skipgram_ir, streams, walks
+from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
 from parge.techniques.base import Progress
@@ -36,7 +36,7 @@ class Drawn(NamedTuple):
     """Walks to train: their steps, the keys of their streams, and their rates."""
 
     steps: NeighbourArray
-    keys: streams.KeyArray
+    keys: splitmix.KeyArray
     rates: FloatArray
 
 
@@ -68,7 +68,7 @@ def _train_table(
     tables = Tables(table, skipgram.new_table(graph.n_vertices, technique.dim), False)
 
     def draw(batch: Batch) -> Drawn:
-        keys = streams.item_keys(seed, batch.repetition, batch.starts)
+        keys = splitmix.item_keys(seed, batch.repetition, batch.starts)
         steps = np.empty((batch.starts.size, technique.walk_length), batch.starts.dtype)
         if p == q == 1.0:
             walks.fill_walks(rows, batch.starts, keys, steps)
@@ -115,7 +115,7 @@ def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:
     An isolated vertex keeps this tiny vector, for no walk meets it.
     """
     table = skipgram.new_table(n_vertices, dim)
-    streams.fill_uniform(seed, 1.0 / dim, dim, table)
+    splitmix.fill_uniform(seed, 1.0 / dim, dim, table)
     return table
 
 
