@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import parge
 from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
+from parge.graph.coarse import between_lumps, lumped, lumped_edges
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps, lumped, lumped_edges
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table

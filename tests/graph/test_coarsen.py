@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parge.graph.coarsen import group_vertices
+from parge.graph.clusters import group_vertices
 from parge.graph.generate import ring_of_cliques, star
 from parge.graph.graph import Graph
 from parge.testing.graphs import graphs

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parge.errors import InfeasibleError
+from parge.graph.features import with_features
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
@@ -16,7 +17,6 @@ from parge.pipeline import embed_to_file
 from parge.plan import Plan, prepare
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
-from parge.techniques.features import with_features
 from parge.techniques.sgc import SGC
 
 PLAIN = planted(1500, 6000, communities=4, seed=1).graph

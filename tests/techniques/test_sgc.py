@@ -9,10 +9,10 @@ import scipy.sparse as sp
 import scipy.stats
 
 import parge
+from parge.graph.features import normal_rows, vertex_features
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
-from parge.techniques.features import normal_rows, vertex_features
 from parge.techniques.sgc import SGC
 
 

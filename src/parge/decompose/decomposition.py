@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from parge.blocks import row_blocks
 from parge.decompose.context import CutEdges, Surroundings, cut_edges, halo_of
 from parge.errors import InputError
+from parge.graph.coarse import lumped
 from parge.graph.graph import Graph
-from parge.graph.lumped import lumped
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
 from parge.typing import BoolArray, IntArray, PartArray

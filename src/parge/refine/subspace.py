@@ -8,12 +8,12 @@ import numpy as np
 
 from parge.blocks import row_blocks, rows_at_once
 from parge.errors import InputError
+from parge.graph.features import normal_rows
 from parge.graph.graph import Graph
 from parge.linalg.signs import best_first, signs, weighed_sums
 from parge.linalg.tall import Block, Matrix, gram, orthonormalise, overwrite, rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
-from parge.techniques.features import normal_rows
 from parge.typing import FloatArray
 
 Product = Callable[[Matrix], Matrix]

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from parge.graph.coarse import between_lumps
 from parge.graph.graph import Graph
-from parge.graph.lumped import between_lumps
 from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import Extra, TechniqueError
+from parge.graph.features import with_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
-from parge.techniques.features import with_features
 from parge.typing import FloatArray, IntArray
 
 Progress = Callable[[float], None]

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.graph.coarsen import group_vertices
+from parge.graph.clusters import group_vertices
+from parge.graph.coarse import lumped
 from parge.graph.graph import Graph
-from parge.graph.lumped import lumped
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.errors import Extra
+from parge.graph.features import projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
@@ -18,7 +19,6 @@ from parge.linalg.eigen import (
 )
 from parge.memory import Footprint
 from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.features import projected_features, vertex_features
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray, IntArray
 

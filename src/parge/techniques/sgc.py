@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
@@ -15,7 +16,6 @@ from parge.linalg.eigen import (
 )
 from parge.memory import Footprint
 from parge.techniques.base import Counted, Progress, Technique, silent
-from parge.techniques.features import ROWS, projected_features, vertex_features
 from parge.techniques.settings import check_counts
 from parge.typing import FloatArray
 

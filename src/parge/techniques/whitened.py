@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from parge.blocks import rows_at_once
+from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
@@ -21,7 +22,6 @@ from parge.techniques.base import (
     Technique,
     silent,
 )
-from parge.techniques.features import ROWS, projected_features, vertex_features
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 
