@@ -33,7 +33,7 @@ import kernel_near_peak
 import parge
 from parge.graph.subgraph import Subgraph
 from parge.kernels import splitmix, walks
-from parge.techniques import skipgram
+from parge.skipgram import train
 from parge.techniques.base import Technique, silent
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,9 +118,9 @@ def same_walks(graph: parge.Graph, technique: parge.DeepWalk, seed: int) -> Any:
     """Return all walks that our technique draws from a seed, in its order."""
     rng = np.random.default_rng(seed)
     key = rng.integers(2**64, dtype=np.uint64)
-    rows, starts = skipgram.walk_rows(graph), skipgram.connected_vertices(graph)
+    rows, starts = train.walk_rows(graph), train.connected_vertices(graph)
     parts = []
-    for batch in skipgram.walk_batches(starts, technique.walks, technique.walk_length, rng):
+    for batch in train.walk_batches(starts, technique.walks, technique.walk_length, rng):
         steps = np.empty((batch.starts.size, technique.walk_length), starts.dtype)
         walks.fill_walks(rows, batch.starts, splitmix.item_keys(key, batch.repetition, batch.starts), steps)
         parts.append(steps)
@@ -202,7 +202,7 @@ def peak(options: argparse.Namespace) -> Section:
 def steps(options: argparse.Namespace) -> Section:
     """What drawing walks costs on BlogCatalog, first and second order (p = 0.5, q = 2)."""
     graph = read(options.data, "blogcatalog").graph
-    rows, starts = skipgram.walk_rows(graph), np.random.default_rng(1).permutation(skipgram.connected_vertices(graph))
+    rows, starts = train.walk_rows(graph), np.random.default_rng(1).permutation(train.connected_vertices(graph))
     keys = splitmix.item_keys(np.uint64(1), 0, starts)
     drawn = np.empty((starts.size, 80), starts.dtype)
     best = {"first order": np.inf, "second order": np.inf}
@@ -224,7 +224,7 @@ import time
 import numpy as np
 import parge
 from parge.graph.subgraph import Subgraph
-import parge.techniques.skipgram
+import parge.skipgram.train
 graph = Subgraph.whole(parge.Graph.from_edges([0, 1, 2], [1, 2, 0]))
 begun = time.process_time()
 from parge.kernels import skipgram_ir
@@ -279,10 +279,10 @@ def progress(options: argparse.Namespace) -> Section:
         whole = seconds(replace(LONG, walks=3), report)
         n_whole, n_reports = n_reports, 0
         # Walks of 2 vertices in batches of 32, LANES at least: hardly anything but the batch itself.
-        kept, skipgram.BATCH_STEPS = skipgram.BATCH_STEPS, 1
+        kept, train.BATCH_STEPS = train.BATCH_STEPS, 1
         short = replace(LONG, walks=3, walk_length=2)
         many = seconds(short, report)
-        skipgram.BATCH_STEPS = kept
+        train.BATCH_STEPS = kept
         few = seconds(short, silent)
     each = (many - few) / n_reports
     share = each * n_whole / whole

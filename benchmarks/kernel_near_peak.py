@@ -27,7 +27,7 @@ from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.vector_ir import FLOATS, INT, Emitter
 from parge.kernels.window_ir import tile_for
-from parge.techniques.skipgram import (
+from parge.skipgram.train import (
     NOISE_POWER,
     connected_vertices,
     falling_rates,

@@ -9,7 +9,7 @@ from tests.kernels import naive
 
 from parge.graph.graph import Graph
 from parge.kernels import walks
-from parge.techniques.skipgram import connected_vertices, walk_rows
+from parge.skipgram.train import connected_vertices, walk_rows
 from parge.testing.graphs import graphs
 
 

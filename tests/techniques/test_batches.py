@@ -12,8 +12,8 @@ from tests.techniques.cases import communities, separation
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.skipgram.batches import Mode, run_batches
 from parge.techniques.base import Technique
-from parge.techniques.batches import Mode, run_batches
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.line import LINE
 from parge.techniques.node2vec import Node2Vec
@@ -128,10 +128,10 @@ def test_hogwild_finds_communities_and_reports_progress(technique: Technique) ->
 
 
 def test_hogwild_trains_every_walk_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from parge.techniques import skipgram
+    from parge.skipgram import train
 
     seen: list[int] = []
-    monkeypatch.setattr(skipgram.skipgram_ir, "train", lambda *given: seen.extend(given[3].tolist()))
+    monkeypatch.setattr(train.skipgram_ir, "train", lambda *given: seen.extend(given[3].tolist()))
     subgraph, _ = communities()
     technique = DeepWalk(dim=8, walks=5, walk_length=400)
     keys = []

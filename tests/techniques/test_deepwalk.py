@@ -11,7 +11,7 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.plan import refined_for
-from parge.techniques import skipgram
+from parge.skipgram import train
 from parge.techniques.deepwalk import DeepWalk
 from parge.testing.graphs import graphs
 from parge.testing.technique import TechniqueContract
@@ -53,7 +53,7 @@ def test_same_generator_same_bits_and_another_seed_differs() -> None:
 def test_result_does_not_depend_on_the_size_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     subgraph, _ = communities()
     whole = _embed(SMALL, subgraph)
-    monkeypatch.setattr(skipgram, "BATCH_STEPS", 1000)
+    monkeypatch.setattr(train, "BATCH_STEPS", 1000)
     assert np.array_equal(whole, _embed(SMALL, subgraph))
 
 
@@ -108,7 +108,7 @@ def test_divergence_is_named() -> None:
 
 
 def test_rates_fall_to_one_percent() -> None:
-    rates = np.concatenate([skipgram.falling_rates(0.05, first, 100, 1000) for first in range(0, 1000, 100)])
+    rates = np.concatenate([train.falling_rates(0.05, first, 100, 1000) for first in range(0, 1000, 100)])
     assert rates[0] == np.float32(0.05)
     assert (np.diff(rates) <= 0).all()
     assert rates[-1] == pytest.approx(0.0005)

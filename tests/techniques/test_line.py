@@ -6,9 +6,9 @@ from tests.techniques.cases import communities, separation, shapes
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.skipgram.train import NOISE_POWER, falling_rates, vertex_table, walk_rows
 from parge.techniques import line
 from parge.techniques.line import LINE
-from parge.techniques.skipgram import NOISE_POWER, falling_rates, vertex_table, walk_rows
 from parge.testing.technique import TechniqueContract
 
 ORDERS = ("first", "second", "both")

@@ -27,11 +27,11 @@ from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
 from parge.linalg.signs import signs, weighed_sums
+from parge.skipgram.batches import run_batches
+from parge.skipgram.settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
+from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.base import Progress
-from parge.techniques.batches import run_batches
 from parge.techniques.placing import logarithms, opened, start, step_shares
-from parge.techniques.skipgram import NOISE_POWER, Drawn, falling_rates, trained_vectors
-from parge.techniques.walk_settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five

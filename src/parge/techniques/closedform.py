@@ -13,6 +13,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
+from parge.skipgram.settings import PLACING_BYTES, PLACING_LUMPS
 from parge.techniques.base import (
     BASE_BYTES,
     GRAPH_BYTES_PER_EDGE,
@@ -24,7 +25,6 @@ from parge.techniques.base import (
 )
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.settings import check_counts
-from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS
 from parge.typing import FloatArray, IntArray
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.

@@ -14,10 +14,9 @@ from parge.kernels.alias import AliasTable, draw_items
 from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
-from parge.techniques.batches import Mode, run_batches
-from parge.techniques.settings import check_counts, check_range
-from parge.techniques.skipgram import (
+from parge.skipgram.batches import Mode, run_batches
+from parge.skipgram.settings import BATCH_STEPS, check_threads, walk_footprint
+from parge.skipgram.train import (
     NOISE_POWER,
     Drawn,
     falling_rates,
@@ -26,7 +25,8 @@ from parge.techniques.skipgram import (
     vertex_table,
     walk_rows,
 )
-from parge.techniques.walk_settings import BATCH_STEPS, check_threads, walk_footprint
+from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.settings import check_counts, check_range
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
@@ -54,7 +54,7 @@ class LINE(Technique):
     learning_rate : float
         Step size at the start; it falls linearly to 1 %.
     threads, mode
-        As for `parge.techniques.walk_settings.SkipGramWalks`.
+        As for `parge.skipgram.settings.SkipGramWalks`.
     """
 
     order: Literal["both", "first", "second"] = "both"

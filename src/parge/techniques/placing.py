@@ -24,8 +24,8 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.techniques.skipgram import NOISE_POWER
-from parge.techniques.walk_settings import PLACING_BYTES, PLACING_LUMPS, SkipGramWalks
+from parge.skipgram.settings import PLACING_BYTES, PLACING_LUMPS, SkipGramWalks
+from parge.skipgram.train import NOISE_POWER
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -12,9 +12,9 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
+from parge.skipgram.batches import run_batches
+from parge.skipgram.settings import BATCH_STEPS, SkipGramWalks
 from parge.techniques.base import Progress
-from parge.techniques.batches import run_batches
-from parge.techniques.walk_settings import BATCH_STEPS, SkipGramWalks
 from parge.typing import FloatArray, NeighbourArray
 
 # Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.

@@ -10,8 +10,8 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.memory import Footprint
+from parge.skipgram.batches import Mode
 from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Counted, Progress, Technique
-from parge.techniques.batches import Mode
 from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
@@ -129,7 +129,7 @@ class SkipGramWalks(Technique):
     ) -> FloatArray:
         """Return the In table after all walks."""
         if subgraph.lumps is None:
-            from parge.techniques.skipgram import train  # compiled code: not needed to plan
+            from parge.skipgram.train import train  # compiled code: not needed to plan
         else:
             from parge.techniques.backbone import train
 

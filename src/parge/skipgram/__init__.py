@@ -1,0 +1,1 @@
+"""Skip-gram with negative sampling over walks: settings, batches and training that walk techniques share."""
