@@ -22,10 +22,10 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
+from parge.landmarks import backbone, extension
 from parge.plan import decompose, prepare
 from parge.run.status import status
 from parge.seeds import stream
-from parge.techniques import backbone, placing
 from parge.testing.graphs import graphs
 
 GRAPH = planted(1500, 9000, communities=6, mixing=0.2, seed=3).graph
@@ -121,18 +121,18 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
     P = A / A.sum(axis=1, keepdims=True)
     Q = (3 * P + 2 * P @ P + P @ P @ P) / 6
     noise = A.sum(axis=1) ** 0.75
-    expected = np.log(np.maximum(Q / (2 * noise / noise.sum()), placing.FLOOR))
+    expected = np.log(np.maximum(Q / (2 * noise / noise.sum()), extension.FLOOR))
     np.testing.assert_allclose(found["in"] @ found["out"].T, expected, atol=2e-3)
     # A vertex that is placed by its own row lies where the factorisation has it.
-    logs = np.log(np.maximum(P @ found["reach"] / (2 * noise / noise.sum()), placing.FLOOR))
+    logs = np.log(np.maximum(P @ found["reach"] / (2 * noise / noise.sum()), extension.FLOOR))
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
 
 
 @pytest.mark.parametrize("lumps_at_once", [7, 1000])
 def test_vertices_are_placed_by_two_exact_steps(lumps_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "PLACING_LUMPS", lumps_at_once)
-    monkeypatch.setattr(placing, "PLACING_BYTES", 0)
-    monkeypatch.setattr(placing, "BORROWED_EDGES", 1e-9)
+    monkeypatch.setattr(extension, "PLACING_LUMPS", lumps_at_once)
+    monkeypatch.setattr(extension, "PLACING_BYTES", 0)
+    monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, plan(technique=technique))
     around = run.decomposition.surroundings
@@ -149,8 +149,8 @@ def test_vertices_are_placed_by_two_exact_steps(lumps_at_once: int, monkeypatch:
     single = [*range(o), *range(o + lumps.n_anchors, o + lumps.n_anchors + lumps.n_halo)]
     onward[single] = (C / 2 + T @ C @ shared["beyond"])[single]
     noise = 2 * shared["mass"] / shared["mass"].sum()
-    expected = np.log(np.maximum((T @ onward)[:o] / noise, placing.FLOOR)) @ shared["to_in"]
-    found = placing.place(technique, subgraph, np.random.default_rng(0))
+    expected = np.log(np.maximum((T @ onward)[:o] / noise, extension.FLOOR)) @ shared["to_in"]
+    found = extension.place(technique, subgraph, np.random.default_rng(0))
     np.testing.assert_allclose(found[:o], expected, atol=1e-3)
     np.testing.assert_array_equal(found[o:], shared["in"][: lumps.n_anchors])
 

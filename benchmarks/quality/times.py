@@ -11,7 +11,7 @@ from benchmarks.quality.methods import AROUND_A_BACKBONE, SETTINGS, Settings, pl
 from benchmarks.quality.run import Lab, measured, warm_up
 
 import parge
-from parge.techniques import placing
+from parge.landmarks import extension
 from parge.techniques.closedform import ClosedForm
 from parge.techniques.resolve import resolve
 
@@ -53,7 +53,7 @@ def _same_algorithm(graph: parge.Graph, technique: str, settings: Settings) -> C
     begun = time.process_time()
     around = closed._with_landmarks(graph)
     if technique == "closedform":
-        placing.place(closed._model, around, np.random.default_rng(SEED))
+        extension.place(closed._model, around, np.random.default_rng(SEED))
     else:
         what.embed(replace(around), np.random.default_rng(SEED))
     return {"critical_path": time.process_time() - begun}

@@ -6,7 +6,7 @@ import pytest
 import parge
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
-from parge.techniques import placing
+from parge.landmarks import extension
 
 GRAPH = planted(1200, 9000, communities=6, mixing=0.2, seed=3).graph
 
@@ -37,4 +37,4 @@ def test_it_is_where_training_starts() -> None:
     decomposed = parge.Plan(technique=parge.ClosedForm(dim=16), parts=3, reconcile="backbone", engine="serial")
     assert np.isfinite(parge.embed(GRAPH, decomposed).vectors).all()
     with pytest.raises(parge.errors.TechniqueError, match="no backbone"):
-        placing.place(parge.DeepWalk(dim=16), Subgraph.whole(GRAPH), np.random.default_rng(0))
+        extension.place(parge.DeepWalk(dim=16), Subgraph.whole(GRAPH), np.random.default_rng(0))

@@ -24,6 +24,6 @@ class Identity(Reconciler):
 
 @dataclass(frozen=True)
 class Backbone(Identity):
-    """Leaves every space as it is, because the workers trained in one (see `parge.techniques.backbone`)."""
+    """Leaves every space as it is, because the workers trained in one (see `parge.landmarks.backbone`)."""
 
     name: ClassVar[str] = "backbone"

@@ -107,8 +107,8 @@ class SkipGramWalks(Technique):
         return "settle" if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
-        """Return the closed-form backbone (see `parge.techniques.backbone`)."""
-        from parge.techniques.backbone import prepare  # compiled code: not needed to plan
+        """Return the closed-form backbone (see `parge.landmarks.backbone`)."""
+        from parge.landmarks.backbone import prepare  # compiled code: not needed to plan
 
         return prepare(self, graph, lump, n_lumps)
 
@@ -131,7 +131,7 @@ class SkipGramWalks(Technique):
         if subgraph.lumps is None:
             from parge.skipgram.train import train  # compiled code: not needed to plan
         else:
-            from parge.techniques.backbone import train
+            from parge.landmarks.backbone import train
 
         return train(self, subgraph, rng, progress, p, q)
 

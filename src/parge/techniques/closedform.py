@@ -36,7 +36,7 @@ _GROUPING_BYTES_PER_EDGE = 150
 
 @dataclass(frozen=True)
 class ClosedForm(Technique):
-    """Vectors of the closed-form backbone (`parge.techniques.backbone`) alone, without any training.
+    """Vectors of the closed-form backbone (`parge.landmarks.backbone`) alone, without any training.
 
     The matrix that skip-gram with negative sampling factorises is written down for a few hundred to 4,096 landmarks,
     half of them vertices of high degree and half groups of the others, and decomposed; every other vertex is placed
@@ -75,7 +75,7 @@ class ClosedForm(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has a tiny random one."""
-        from parge.techniques.placing import place  # compiled code: not needed to plan
+        from parge.landmarks.extension import place  # compiled code: not needed to plan
 
         if subgraph.lumps is not None:
             vectors = place(self._model, subgraph, rng)
@@ -106,7 +106,7 @@ class ClosedForm(Technique):
 
     def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone."""
-        from parge.techniques.backbone import prepare
+        from parge.landmarks.backbone import prepare
 
         return prepare(self._model, graph, lump, n_lumps)
 

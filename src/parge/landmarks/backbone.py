@@ -10,7 +10,7 @@ With the transition matrix P of the lumped graph, window W and k negatives drawn
     Q = Σ_r w_r P^r,  w_r = (W - r + 1) / (W (W + 1) / 2),   log max(Q / (k p), floor) ≈ U S V^T,
     In = U S^1/2,  Out = V S^1/2.
 
-To place their own vertices (`parge.techniques.placing`), workers get R = w_1 I + w_2 P + ... + w_W P^(W-1), for which
+To place their own vertices (`parge.landmarks.extension`), workers get R = w_1 I + w_2 P + ... + w_W P^(W-1), for which
 Q = P R, and R' = w_2 I + w_3 P + ...
 """
 
@@ -26,12 +26,12 @@ from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
+from parge.landmarks.extension import logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.techniques.base import Progress
-from parge.techniques.placing import logarithms, opened, start, step_shares
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five

@@ -1,7 +1,7 @@
 r"""Where the vertices of a lumped subgraph start: by regression on the backbone, in closed form.
 
 With T the transition matrix of the subgraph, C the lump of each of its vertices and R, R' of the backbone (see
-`parge.techniques.backbone`; R = w_1 I + P R'), a single vertex v meets the lumps on a walk with probabilities
+`parge.landmarks.backbone`; R = w_1 I + P R'), a single vertex v meets the lumps on a walk with probabilities
 
     q_v = T_v Y,   Y_u = w_1 C_u + T_u C R' for a single vertex u,   Y_u = R_u for a lump or an anchor,
 

@@ -1,0 +1,1 @@
+"""The backbone: landmarks embedded in closed form, the extension to a part's vertices, and training around them."""
