@@ -36,7 +36,7 @@ LEAST = 16_000_000
 
 def read_file(path: str, n_vertices: int, in_files: bool) -> None:
     """Read a graph, into memory or into files."""
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     read(path, vertices=n_vertices, coordinator_memory=1 if in_files else None, scratch=Path(path).parent)
 
@@ -60,7 +60,7 @@ def split(path: str, n_vertices: int, way: str, passes: int) -> dict[str, float]
     from parge.decompose.fennel import Stream
     from parge.decompose.limits import Limits
     from parge.decompose.partitioners import Problem, partition
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
     from parge.kernels.cut import count_edges
     from parge.memory import peak_bytes, reset_peak
 
@@ -86,7 +86,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     from time import process_time
 
     from parge.cli.ending import rehearse
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
     from parge.memory import limit_memory, private_bytes, return_freed_memory
     from parge.plan import Plan, prepare
 

@@ -55,7 +55,7 @@ def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
     import numpy as np
 
     from parge.decompose.partitioners import write_parhip
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     graph = read(path, vertices=n_vertices)
     limits = own_limits(n_vertices)

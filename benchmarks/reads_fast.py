@@ -24,7 +24,7 @@ from harness import (
 )
 
 READERS = {"pyarrow.csv": "parse_with_pyarrow", "parge.read": "read_with_parge"}
-IMPORTS = ("pyarrow.csv", "parge.graph.read")
+IMPORTS = ("pyarrow.csv", "parge.io.graphs.read")
 LARGEST_RATIO = 4.0
 
 # Enough edges for the compiled kernels to be used, and so to be in their cache afterwards.
@@ -45,7 +45,7 @@ def parse_with_pyarrow(path: str) -> dict[str, int]:
 
 def read_with_parge(path: str) -> dict[str, int]:
     """Read the file into a Graph."""
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     graph = read(path)
     return {"edges": graph.n_edges, "vertices": graph.n_vertices}

@@ -142,7 +142,7 @@ class _Clock:
 
 
 def _read(path: str, n_vertices: int) -> Any:
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     return read(path, vertices=n_vertices)
 

@@ -23,8 +23,8 @@ def embed(path: str, n_vertices: int, technique: str) -> float:
     import numpy as np
 
     from parge.graph.generate import planted
-    from parge.graph.read import read
     from parge.graph.subgraph import Subgraph
+    from parge.io.graphs.read import read
     from parge.techniques.resolve import resolve
 
     graph, how = read(path, vertices=n_vertices), resolve(technique, {"dim": "128"})

@@ -221,7 +221,7 @@ def test_same_bits_on_every_way(technique: parge.DeepWalk, tmp_path: Path) -> No
 
 
 def test_part_by_part_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from parge.graph.write import write
+    from parge.io.graphs.write import write
 
     monkeypatch.chdir(tmp_path)
     write(GRAPH, Path("graph.txt"))

@@ -33,8 +33,8 @@ _PUBLIC = {
     "align": "parge.align",
     "embed": "parge.pipeline",
     "neighbors": "parge.neighbors",
-    "read": "parge.graph.read",
-    "write": "parge.graph.write",
+    "read": "parge.io.graphs.read",
+    "write": "parge.io.graphs.write",
 }
 
 __all__ = [
@@ -83,8 +83,8 @@ if TYPE_CHECKING:
     from parge.align import align as align
     from parge.embedding import Embedding as Embedding
     from parge.graph.graph import Graph as Graph
-    from parge.graph.read import read as read
-    from parge.graph.write import write as write
+    from parge.io.graphs.read import read as read
+    from parge.io.graphs.write import write as write
     from parge.neighbors import neighbors as neighbors
     from parge.pipeline import embed as embed
     from parge.plan import Plan as Plan

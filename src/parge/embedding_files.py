@@ -18,7 +18,7 @@ from parge.embedding_formats.npz import is_npz, read_npz, write_npz
 from parge.embedding_formats.parquet import is_parquet, read_parquet, write_parquet
 from parge.embedding_formats.word2vec import check_text_ids, is_text, read_text, write_text
 from parge.errors import InputError, PargeError
-from parge.outputs import Output, check_outputs, check_place
+from parge.io.outputs import Output, check_outputs, check_place
 from parge.typing import IdArray
 
 _Reader = Callable[[Path], Embedding]
@@ -89,7 +89,7 @@ def check_output(path: str | os.PathLike[str]) -> Path:
 
 
 def embedding_outputs(path: Path) -> list[Output]:
-    """Return the files that an embedding is written to, for `parge.outputs.check_outputs`."""
+    """Return the files that an embedding is written to, for `parge.io.outputs.check_outputs`."""
     suffix = _known_suffix(path)
     if suffix != ".npy":
         return [Output(path, _OURS[suffix])]

@@ -16,8 +16,8 @@ from parge.engine.base import Task
 from parge.errors import InputError
 from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
+from parge.io.outputs import is_inside
 from parge.memory import current_limit, private_bytes
-from parge.outputs import is_inside
 from parge.plan import Plan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile

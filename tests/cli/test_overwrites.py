@@ -15,8 +15,8 @@ import pytest
 from parge.cli.main import run
 from parge.embedding import Embedding
 from parge.graph.generate import planted, write_labels
-from parge.graph.read import read
-from parge.graph.write import write
+from parge.io.graphs.read import read
+from parge.io.graphs.write import write
 
 PLAN = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
 FULL = ["embed", "g.txt", "--vertices", "vertices.txt", "--features", "features.npy", *PLAN]

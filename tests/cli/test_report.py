@@ -7,7 +7,7 @@ import pytest
 
 from parge.cli.main import run
 from parge.graph.generate import planted, write_labels
-from parge.graph.write import write
+from parge.io.graphs.write import write
 
 SMALL = ["--technique", "deepwalk", "--dim", "8", "--param", "walks=2", "--parts", "3", "--engine", "serial"]
 

@@ -221,7 +221,7 @@ def test_components_without_anchor_are_counted() -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize(("name", "most"), [("blogcatalog", 0.045), ("ca-AstroPh", 0.040)])
 def test_lost_edges_on_real_graphs(shared, name: str, most: float) -> None:  # type: ignore[no-untyped-def]
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     n_vertices = {"blogcatalog": 10_312, "ca-AstroPh": 18_772}[name]
     graph = read(shared(f"{name}.edges.gz"), vertices=n_vertices)

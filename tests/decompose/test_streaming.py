@@ -150,7 +150,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from parge.cli.ending import rehearse
-from parge.graph.read import read
+from parge.io.graphs.read import read
 from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.plan import Plan, prepare
 from parge.storage import MEMORY, beside

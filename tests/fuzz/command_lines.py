@@ -341,7 +341,7 @@ class Box:
         from parge.cli.main import run
         from parge.embedding import Embedding
         from parge.graph.generate import planted
-        from parge.graph.write import write
+        from parge.io.graphs.write import write
 
         here = self.folder
         made = planted(40, 120, communities=3, seed=1)

@@ -24,7 +24,7 @@ from parge.cli.report import _read_score
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
-from parge.graph.read import read
+from parge.io.graphs.read import read
 from parge.memory import peak_bytes, reset_peak
 
 BUDGET = 200_000_000

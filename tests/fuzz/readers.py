@@ -26,8 +26,8 @@ from parge.errors import InputError
 from parge.evaluate.labels import read_labels
 from parge.graph.generate import ring_of_cliques
 from parge.graph.graph import Graph
-from parge.graph.read import read
-from parge.graph.write import write
+from parge.io.graphs.read import read
+from parge.io.graphs.write import write
 from parge.memory import limit_memory
 from parge.testing.graphs import assert_graph_laws
 

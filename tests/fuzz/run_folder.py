@@ -24,7 +24,7 @@ from tests.fuzz.mutation import Edit, edits, mutated
 
 from parge.cli.main import run as command
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 from parge.memory import limit_memory
 from parge.run import arrays
 

@@ -20,7 +20,7 @@ from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.graph.read import read
+from parge.io.graphs.read import read
 from parge.testing.graphs import assert_graph_laws, graphs
 
 PATH = {(0, 1), (1, 2)}

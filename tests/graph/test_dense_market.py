@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parge.errors import InputError
-from parge.graph.dense_market import parse_array
-from parge.graph.market import parse_header
-from parge.graph.read import read
+from parge.io.graphs.dense_market import parse_array
+from parge.io.graphs.market import parse_header
+from parge.io.graphs.read import read
 
 HEAD = "%%MatrixMarket matrix array {} {}\n"
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.graph.sameness import assert_same, edges, parts
 
 from parge.errors import InputError
-from parge.graph.edgelist import has_odd_integers
 from parge.graph.graph import Graph
-from parge.graph.read import read
+from parge.io.graphs.read import read
+from parge.io.graphs.text import has_odd_integers
 from parge.testing.graphs import assert_graph_laws
 
 TRIANGLE = {(0, 1), (0, 2), (1, 2)}
@@ -114,7 +114,7 @@ def test_order_of_vertices_is_that_of_ids(tmp_path: Path) -> None:
 
 
 def test_odd_ids_late_in_a_file_turn_all_into_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.graph.segments.SEGMENT", 1000)
+    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 1000)
     for odd in ("007", "x1", str(2**70), "0x5"):
         lines = [f"{i} {i + 1}" for i in range(2000)]
         lines[1500] = f"{odd} 3"
@@ -126,7 +126,7 @@ def test_odd_ids_late_in_a_file_turn_all_into_strings(tmp_path: Path, monkeypatc
 
 
 def test_large_ids_late_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.graph.segments.SEGMENT", 1000)
+    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 1000)
     lines = [f"{i} {i + 1}" for i in range(2000)] + [f"{2**40} 3"]
     graph = read(text_file(tmp_path, "\n".join(lines)))
     assert graph.outside_ids.tolist() == [*range(2001), 2**40]
@@ -189,7 +189,7 @@ def test_odd_integers_are_seen_wherever_they_stand(words: list[tuple[str, str]],
     text = "".join(word + mark for word, mark in words)[:-1]
     odd = any(re.fullmatch(r"0[0-9x].*|-0.*", word) for word, _ in words)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parge.graph.edgelist._SLICE", size)
+        patch.setattr("parge.io.graphs.text._SLICE", size)
         assert has_odd_integers(text.encode()) == odd
 
 
@@ -267,7 +267,7 @@ def test_any_mess_reads_like_the_clean_file(
     vertices = None if any(u != v for u, v, _ in rows) else text_file(folder, "0\n", "vertices.txt")
     wanted = read(text_file(folder, clean, "clean.txt"), vertices=vertices)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parge.graph.segments.SEGMENT", data.draw(st.sampled_from([40, 300, 2**20])))
+        patch.setattr("parge.io.graphs.lines.SEGMENT", data.draw(st.sampled_from([40, 300, 2**20])))
         found = read(text_file(folder, messy, "mess.txt"), vertices=vertices)
     assert_same(found, wanted)
     assert found.notices == wanted.notices
@@ -290,7 +290,7 @@ def test_small_files_do_not_start_the_compiler(tmp_path: Path) -> None:
     import sys
 
     path = text_file(tmp_path, "0 1\n1 2\n")
-    script = f"import sys; from parge.graph.read import read; read({str(path)!r}); print('numba' in sys.modules)"
+    script = f"import sys; from parge.io.graphs.read import read; read({str(path)!r}); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from tests.graph.sameness import edges
 
 from parge.graph.graph import Graph
-from parge.graph.read import read
+from parge.io.graphs.read import read
 from parge.testing.graphs import assert_graph_laws
 
 PATH = {(0, 1), (1, 2)}

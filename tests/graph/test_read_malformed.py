@@ -15,7 +15,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.read import read
+from parge.io.graphs.read import read
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
 GRAPHML = '<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
@@ -244,7 +244,7 @@ def test_the_line_is_named_far_into_a_file(tmp_path: Path) -> None:
 
 
 def test_the_line_is_named_beyond_the_first_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.graph.segments.SEGMENT", 5000)
+    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 5000)
     lines = ["# comment", *(f"{i}  {i + 1}" for i in range(9000))]
     lines[7000] = "1 2 3"
     path = tmp_path / "long.txt.gz"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.graph.read import read
+from parge.io.graphs.read import read
 
 Table = dict[str, list[Any]]
 HEADERS = [

@@ -13,8 +13,8 @@ from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
-from parge.graph.read import read
-from parge.graph.write import write
+from parge.io.graphs.read import read
+from parge.io.graphs.write import write
 from parge.testing.graphs import graphs
 
 EDGE_LISTS = [f"g{suffix}{packed}" for suffix in (".txt", ".edges", ".tsv", ".csv") for packed in ("", ".gz", ".zst")]
@@ -96,8 +96,8 @@ def test_any_numbered_graph_comes_back(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_a_metis_file_in_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.graph.metis._WRITTEN_AT_ONCE", 64)
-    monkeypatch.setattr("parge.graph.segments.SEGMENT", 500)
+    monkeypatch.setattr("parge.io.graphs.metis._WRITTEN_AT_ONCE", 64)
+    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 500)
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(*rng.integers(0, 300, (2, 2000)), rng.integers(1, 9, 2000), vertices=310)
     assert_same(round_trip(graph, tmp_path / "g.graph"), graph)

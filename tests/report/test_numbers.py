@@ -18,7 +18,7 @@ from parge.cli.main import cli
 from parge.events import Part
 from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
-from parge.graph.write import write
+from parge.io.graphs.write import write
 from parge.memory import format_bytes
 from parge.pipeline import embed_to_file
 from parge.report.page import write_report

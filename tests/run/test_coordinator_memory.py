@@ -11,7 +11,7 @@ import pytest
 from tests.run.commands import environment, finish
 
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 
 VERTICES = 170_000  # x 128 x 4 bytes: 87 MB, and 64 to 74 MB are left under the limit
 TECHNIQUE = """

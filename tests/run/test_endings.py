@@ -17,7 +17,7 @@ from parge.cli.ending import resumable
 from parge.cli.main import run as command
 from parge.errors import InputError
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 from parge.run.status import PartStatus, status
 from parge.runs import open_planned
 from parge.tree import LINUX

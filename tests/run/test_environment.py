@@ -18,7 +18,7 @@ import parge
 from parge.cli.main import run as command
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 from parge.pipeline import embed_parts
 from parge.run.arrays import StorageError, _write
 from parge.run.status import status

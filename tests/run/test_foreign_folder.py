@@ -16,7 +16,7 @@ from parge.cli.main import run as command
 from parge.errors import InputError, PargeError
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 from parge.pipeline import embed_parts, embed_to_file
 from parge.report.page import write_report
 from parge.run.arrays import StorageError

@@ -8,7 +8,7 @@ from tests.run.commands import finish
 
 from parge.cli.main import run as command
 from parge.graph.generate import planted
-from parge.graph.write import write
+from parge.io.graphs.write import write
 
 PLAN = ["--technique", "deepwalk", "--dim", "8", "--param", "walks=1", "--param", "walk_length=8", "--seed", "3"]
 PLAN += ["--parts", "3", "--anchors", "20"]

@@ -9,7 +9,7 @@ from parge.cli import show
 from parge.cli.options import PathName, json_option, overwrite_option
 from parge.embedding import Embedding
 from parge.embedding_files import check_ids, embedding_inputs, embedding_outputs
-from parge.outputs import check_outputs
+from parge.io.outputs import check_outputs
 
 
 @click.command("align")

@@ -10,7 +10,7 @@ from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import PathName, graph_inputs, graph_options, json_option, make_plan, plan_options, read_graph
 from parge.cli.progress import run_progress
 from parge.events import Step
-from parge.outputs import check_outputs
+from parge.io.outputs import check_outputs
 from parge.pipeline import write_subgraphs
 from parge.report.summary import summarise
 from parge.run.folder import RunFolder

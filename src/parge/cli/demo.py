@@ -32,9 +32,9 @@ from parge.evaluate.scores import Classification
 from parge.events import Listener, Step
 from parge.graph.generate import planted, write_labels
 from parge.graph.graph import Graph
-from parge.graph.write import write
+from parge.io.graphs.write import write
+from parge.io.outputs import Output, check_outputs
 from parge.memory import format_bytes
-from parge.outputs import Output, check_outputs
 from parge.pipeline import embed
 from parge.plan import Plan
 from parge.report.page import is_page, write_report

@@ -201,7 +201,7 @@ def rehearse() -> None:
     import numpy as np
     import scipy.linalg
 
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
     from parge.pipeline import embed_to_file
     from parge.plan import Plan, prepare
     from parge.techniques.sgc import SGC

@@ -12,8 +12,8 @@ from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
 from parge.graph.graph import Graph
-from parge.graph.write import graph_outputs, write
-from parge.outputs import Output, check_outputs
+from parge.io.graphs.write import graph_outputs, write
+from parge.io.outputs import Output, check_outputs
 
 
 @click.command("generate")

@@ -241,7 +241,7 @@ def graph_inputs(options: dict[str, Any]) -> list[Path]:
 
 def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None) -> Graph:
     """Take the graph options out of `options` and read the graph: into files of `scratch` if the plan has it so."""
-    from parge.graph.read import read
+    from parge.io.graphs.read import read
 
     vertices = options.pop("vertices")
     return read(

@@ -14,7 +14,7 @@ from parge.embedding import Embedding
 from parge.embedding_files import embedding_inputs
 from parge.errors import InputError
 from parge.evaluate.classification import classify
-from parge.outputs import Output, check_outputs
+from parge.io.outputs import Output, check_outputs
 from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import check_projection
 from parge.run.folder import RunFolder

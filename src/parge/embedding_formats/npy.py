@@ -10,7 +10,7 @@ from parge.embedding import Embedding
 from parge.embedding_formats.common import containing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
-from parge.outputs import replacing
+from parge.io.outputs import replacing
 from parge.typing import IdArray
 
 _ROWS = 65_536

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.archive import declared_arrays
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.embedding_formats.common import containing, read_report, report_bytes, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING
-from parge.outputs import replacing
+from parge.io.archive import declared_arrays
+from parge.io.outputs import replacing
 from parge.typing import IdArray
 
 # Ids up to this many characters are stored in .npz as a plain numpy array, longer ones as bytes and offsets:

@@ -12,7 +12,7 @@ from parge.embedding import Embedding
 from parge.embedding_formats.common import read_report, report_bytes
 from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
-from parge.outputs import replacing
+from parge.io.outputs import replacing
 from parge.typing import IdArray
 
 _ROWS = 65_536

@@ -10,7 +10,7 @@ from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
-from parge.outputs import replacing
+from parge.io.outputs import replacing
 from parge.typing import FloatArray, IdArray
 
 _ROWS = 2048

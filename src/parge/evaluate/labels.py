@@ -105,7 +105,7 @@ def read_labels(
     known : ids, optional
         The vertices there are.
     """
-    from parge.evaluate.label_files import Choice, read_pairs
+    from parge.io.labels import Choice, read_pairs
 
     found = read_pairs(Path(path), Choice(label_column, id_column, header, known))
     return replace(Labels.from_pairs(found.vertices, found.labels), notices=found.notices)

@@ -10,9 +10,9 @@ from parge.errors import InputError
 from parge.graph.build import from_edges
 from parge.graph.columns import missing_notice, unread_notice
 from parge.graph.graph import Graph
-from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
+from parge.io.graphs.matrix import from_matrix
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 # The attribute that is looked for where nobody names one: graphs without it have no weights.

@@ -12,9 +12,9 @@ from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for, ignored_notice
-from parge.graph.files import check_file, foreign_errors
 from parge.graph.gather import EDGE_BYTES, encoded, gatherer
 from parge.graph.graph import Graph
+from parge.io.files import check_file, foreign_errors
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray
 

@@ -79,7 +79,7 @@ def gatherer(storage: Storage) -> Gatherer:
     """Return what gathers edges into memory, or into files."""
     if not isinstance(storage, Files):
         return Gatherer()
-    from parge.graph.external import FileGatherer
+    from parge.io.graphs.out_of_core import FileGatherer
 
     return FileGatherer(storage)
 

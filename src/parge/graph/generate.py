@@ -16,8 +16,8 @@ from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
-from parge.graph.write import completed
 from parge.ids import STRING
+from parge.io.graphs.write import completed
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 

@@ -13,8 +13,8 @@ from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
-from parge.graph.segments import line_number, read_segments, without_comments
 from parge.ids import STRING, as_numbers, unique_ids
+from parge.io.graphs.lines import line_number, read_segments, without_comments
 from parge.storage import beside
 from parge.typing import IdArray, IntArray
 

@@ -15,7 +15,7 @@ import parge
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
 from parge.evaluate.labels import Labels
-from parge.outputs import check_place, replacing
+from parge.io.outputs import check_place, replacing
 from parge.report.collect import Findings, collect
 from parge.report.maps import map_data
 from parge.report.markup import Markup, joined, tag

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from parge.budget import budget
 from parge.errors import InputError
-from parge.graph.files import foreign_errors, open_bytes
+from parge.io.files import foreign_errors, open_bytes
 
 # Read at a time: enough 1 MB blocks for every core, little beside the graph.
 SEGMENT = 32 * 2**20

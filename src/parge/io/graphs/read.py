@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from parge.archive import declared_arrays
 from parge.blocks import row_blocks, rows_at_once
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
-from parge.graph.files import (
+from parge.graph.graph import Graph
+from parge.ids import STRING
+from parge.io.archive import declared_arrays
+from parge.io.files import (
     COMPRESSIONS,
     check_file,
     foreign_errors,
     format_suffix,
 )
-from parge.graph.graph import Graph
-from parge.graph.room import storage_for
-from parge.ids import STRING
+from parge.io.graphs.fits import storage_for
 
 # Bytes of a vertex that no edge names: its row offset, its id, its degree.
 _VERTEX_BYTES = 24
@@ -29,7 +29,7 @@ _READERS = {
     ".parquet": ("frame", "read_parquet"),
     ".mtx": ("market", "read_matrix_market"),
     ".npz": ("matrix", "read_npz"),
-    ".mat": ("mat", "read_mat"),
+    ".mat": ("matlab", "read_mat"),
     ".graph": ("metis", "read_metis"),
     ".graphml": ("graphml", "read_graphml"),
 }
@@ -136,8 +136,8 @@ def _reader(path: Path) -> Callable[..., Graph]:
         raise InputError(f"{path}: {suffix} files are not read; convert it to an edge list, or one of {formats}")
     if suffix in _SEEKABLE and path.suffix.lower() in COMPRESSIONS:
         raise InputError(f"{path}: {suffix} files are compressed inside; unpack it first")
-    module, name = _READERS.get(suffix, ("edgelist", "read_edge_list"))
-    reader: Callable[..., Graph] = getattr(import_module(f"parge.graph.{module}"), name)
+    module, name = _READERS.get(suffix, ("text", "read_edge_list"))
+    reader: Callable[..., Graph] = getattr(import_module(f"parge.io.graphs.{module}"), name)
     return reader
 
 
@@ -181,8 +181,8 @@ def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
 
 def _first_line_outside(graph: Graph, n_vertices: int, path: Path) -> str:
     """Say in which line of a text edge list an id first stands that is not one of 0..n_vertices-1."""
-    from parge.graph.edgelist import first_line_with
     from parge.graph.vertices import outside
+    from parge.io.graphs.text import first_line_with
 
     found = outside(graph, n_vertices)
     line = None if found is None or _format(path) in _READERS else first_line_with(path, str(found))
@@ -233,7 +233,7 @@ def _npz_matrix(path: Path) -> Any:
     """Return the sparse matrix that scipy saved, or the only array that numpy did."""
     import scipy.sparse as sp
 
-    from parge.graph.matrix import load_sparse
+    from parge.io.graphs.matrix import load_sparse
 
     members = declared_arrays(path)
     if "format" in members:

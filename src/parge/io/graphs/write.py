@@ -12,10 +12,10 @@ import numpy as np
 from parge.blocks import row_blocks
 from parge.errors import InputError, PargeError
 from parge.graph.convert import to_frame
-from parge.graph.files import COMPRESSIONS, format_suffix
 from parge.graph.graph import Graph
 from parge.ids import STRING
-from parge.outputs import Output, check_place, replacing
+from parge.io.files import COMPRESSIONS, format_suffix
+from parge.io.outputs import Output, check_place, replacing
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}
@@ -57,7 +57,7 @@ def write(graph: Graph, path: str | Path, *, comment: str = "") -> tuple[Path, .
 
 
 def graph_outputs(path: Path) -> list[Output]:
-    """Return the files that a graph may be written to, for `parge.outputs.check_outputs`; none tells who wrote it."""
+    """Return the files that a graph may be written to, for `parge.io.outputs.check_outputs`; none tells who wrote it."""
     _writer(path)
     return [Output(path), *([Output(_vertex_file(path))] if _holds_edges_only(path) else [])]
 
@@ -182,7 +182,7 @@ def _write_matrix_market(graph: Graph, path: Path) -> None:
 
 
 def _write_metis(graph: Graph, path: Path) -> None:
-    from parge.graph.metis import metis_text
+    from parge.io.graphs.metis import metis_text
 
     _refuse_other_ids(graph, path)
     if graph.weights is not None and (graph.weights != np.rint(graph.weights)).any():

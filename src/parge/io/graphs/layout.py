@@ -8,7 +8,7 @@ from pathlib import Path
 
 from parge.errors import InputError
 from parge.graph.columns import Columns, by_name, by_place, ignored_notice, place_of
-from parge.graph.segments import single_blanks, without_comments
+from parge.io.graphs.lines import single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBERS = re.compile(r"[-+.0-9eE\s]*")

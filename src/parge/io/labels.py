@@ -12,9 +12,9 @@ import numpy as np
 
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
-from parge.graph.files import check_file, foreign_errors, format_suffix
-from parge.graph.segments import line_number, read_head, read_segments
 from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
+from parge.io.files import check_file, foreign_errors, format_suffix
+from parge.io.graphs.lines import line_number, read_head, read_segments
 from parge.typing import IdArray, IntArray
 
 # Names of columns in use: of vertices, and of labels.

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 
 import scipy.sparse as sp
 
-from parge.archive import declared_arrays
 from parge.budget import budget, refuse_over_budget
 from parge.errors import InputError
-from parge.graph.files import check_file, foreign_errors
 from parge.graph.graph import Graph
-from parge.graph.matrix import VERTEX_BYTES, graph_of_file
+from parge.io.archive import declared_arrays
+from parge.io.files import check_file, foreign_errors
+from parge.io.graphs.matrix import VERTEX_BYTES, graph_of_file
 from parge.memory import limit_memory, private_bytes
 
 # Names under which the adjacency matrix is kept, in this order.
@@ -36,7 +36,14 @@ def read_mat(path: Path, *, weighted: bool = True) -> Graph:
     with TemporaryDirectory() as folder, foreign_errors(path, "MATLAB (version 4 to 7)"):
         out = Path(folder) / "matrix.npz"
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "parge.graph.mat", str(path), str(out)],  # -P: import nothing of this folder
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "parge.io.graphs.matlab",
+                str(path),
+                str(out),
+            ],  # -P: import nothing of this folder
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"},
             capture_output=True,
             encoding="utf-8",

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from parge.archive import declared_arrays
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights, useful_weights
-from parge.graph.files import check_file, foreign_errors
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
+from parge.io.archive import declared_arrays
+from parge.io.files import check_file, foreign_errors
 from parge.typing import IdArray
 
 VERTEX_BYTES = 24

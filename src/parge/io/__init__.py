@@ -1,0 +1,1 @@
+"""Files in and out: graphs and embeddings in every format."""

@@ -1,0 +1,1 @@
+"""Embeddings from and to files, one format per module."""

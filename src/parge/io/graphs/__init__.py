@@ -1,0 +1,1 @@
+"""Graphs from and to files, one format per module."""
