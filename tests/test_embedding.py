@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from parge.embedding import Embedding
-from parge.embedding_files import check_output
 from parge.errors import InputError, PargeError
+from parge.io.embeddings.files import check_output
 
 SUFFIXES = [".npy", ".npz", ".parquet", ".vec", ".emb", ".txt"]
 NAMED = ["ann", "bob ", "zoë", "007", "<b>&\"'", "x" * 200]

@@ -81,18 +81,18 @@ class Embedding:
         return place
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.embedding_files`.
+        """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.io.embeddings.files`.
 
         A file of that name is replaced, as `numpy.save` does; a link is written through.
         """
-        from parge.embedding_files import write
+        from parge.io.embeddings.files import write
 
         write(self, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> "Embedding":
         """Read any format that `save` writes; the vectors of ``.npy`` stay on disk, memory-mapped."""
-        from parge.embedding_files import read
+        from parge.io.embeddings.files import read
 
         return read(path)
 

@@ -8,7 +8,7 @@ from parge.align import align
 from parge.cli import show
 from parge.cli.options import PathName, json_option, overwrite_option
 from parge.embedding import Embedding
-from parge.embedding_files import check_ids, embedding_inputs, embedding_outputs
+from parge.io.embeddings.files import check_ids, embedding_inputs, embedding_outputs
 from parge.io.outputs import check_outputs
 
 

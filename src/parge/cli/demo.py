@@ -23,7 +23,6 @@ from parge.cli.options import (
 )
 from parge.cli.progress import run_progress
 from parge.embedding import Embedding
-from parge.embedding_files import embedding_outputs
 from parge.errors import InputError
 from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels, read_labels
@@ -32,6 +31,7 @@ from parge.evaluate.scores import Classification
 from parge.events import Listener, Step
 from parge.graph.generate import planted, write_labels
 from parge.graph.graph import Graph
+from parge.io.embeddings.files import embedding_outputs
 from parge.io.graphs.write import write
 from parge.io.outputs import Output, check_outputs
 from parge.memory import format_bytes

@@ -8,7 +8,7 @@ from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import PathName, json_option, overwrite_option
 from parge.cli.progress import run_progress
-from parge.embedding_files import check_ids, embedding_outputs
+from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
 from parge.pipeline import finish
 from parge.reconcile.registry import reconcilers

@@ -11,9 +11,9 @@ from parge.cli import show
 from parge.cli.labels import label_options, take_labels
 from parge.cli.options import PathName, overwrite_option
 from parge.embedding import Embedding
-from parge.embedding_files import embedding_inputs
 from parge.errors import InputError
 from parge.evaluate.classification import classify
+from parge.io.embeddings.files import embedding_inputs
 from parge.io.outputs import Output, check_outputs
 from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import check_projection

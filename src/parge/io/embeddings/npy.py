@@ -7,9 +7,9 @@ import numpy as np
 from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
+from parge.io.embeddings.common import containing, write_matrix
 from parge.io.outputs import replacing
 from parge.typing import IdArray
 

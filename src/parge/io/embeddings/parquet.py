@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from parge.blocks import forget, row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
-from parge.embedding_formats.common import read_report, report_bytes
 from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
+from parge.io.embeddings.common import read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.typing import IdArray
 

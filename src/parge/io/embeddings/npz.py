@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
-from parge.embedding_formats.common import containing, read_report, report_bytes, write_matrix
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.archive import declared_arrays
+from parge.io.embeddings.common import containing, read_report, report_bytes, write_matrix
 from parge.io.outputs import replacing
 from parge.typing import IdArray
 

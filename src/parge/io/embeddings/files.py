@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from parge.embedding import Embedding
-from parge.embedding_formats.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
-from parge.embedding_formats.npz import is_npz, read_npz, write_npz
-from parge.embedding_formats.parquet import is_parquet, read_parquet, write_parquet
-from parge.embedding_formats.word2vec import check_text_ids, is_text, read_text, write_text
 from parge.errors import InputError, PargeError
+from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
+from parge.io.embeddings.npz import is_npz, read_npz, write_npz
+from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
+from parge.io.embeddings.word2vec import check_text_ids, is_text, read_text, write_text
 from parge.io.outputs import Output, check_outputs, check_place
 from parge.typing import IdArray
 
