@@ -21,7 +21,7 @@ from benchmarks.paper.cells import Cell
 from benchmarks.paper.tables import MISSING, mean_sd
 
 import parge
-from parge.plan import prepare
+from parge.planning.plan import prepare
 
 COUNTS = (1, 2, 4, 8)
 

@@ -88,7 +88,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     from parge.cli.ending import rehearse
     from parge.io.graphs.read import read
     from parge.memory import limit_memory, private_bytes, return_freed_memory
-    from parge.plan import Plan, prepare
+    from parge.planning.plan import Plan, prepare
 
     return_freed_memory()
     rehearse()

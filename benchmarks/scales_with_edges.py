@@ -101,7 +101,7 @@ def finish(run: str, out: str) -> dict[str, float]:
 def whole(path: str, n_vertices: int, out: str, refine: str) -> dict[str, float]:
     """Embed the whole graph at once, by the same technique and the same pass; return the seconds of a core."""
     from parge.pipeline import embed
-    from parge.plan import Plan
+    from parge.planning.plan import Plan
 
     clock = _Clock()
     graph = _read(path, n_vertices)
@@ -154,7 +154,7 @@ def _technique() -> Any:
 
 
 def _plan(n_vertices: int, reconcile: str | None, refine: str | None) -> Any:
-    from parge.plan import Plan
+    from parge.planning.plan import Plan
 
     return Plan(technique=_technique(), capacities=capacities(n_vertices), reconcile=reconcile, refine=refine)
 

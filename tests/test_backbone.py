@@ -23,7 +23,7 @@ from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
 from parge.landmarks import backbone, extension
-from parge.plan import decompose, prepare
+from parge.planning.plan import decompose, prepare
 from parge.run.status import status
 from parge.seeds import stream
 from parge.testing.graphs import graphs

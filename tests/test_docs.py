@@ -6,7 +6,7 @@ import pytest
 
 import parge
 from parge.decompose.decomposition import EdgeCounts
-from parge.plan import PRESETS
+from parge.planning.plan import PRESETS
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.registry import techniques

@@ -11,8 +11,8 @@ import parge
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.graph.generate import planted
-from parge.plan import PRESETS
-from parge.plan_idle import IDLE, idle
+from parge.planning.idle import IDLE, idle
+from parge.planning.plan import PRESETS
 
 GRAPH = planted(150, 900, communities=4, mixing=0.3, seed=2).graph
 

@@ -24,7 +24,7 @@ _PUBLIC = {
     "LINE": "parge.techniques.line",
     "NetMF": "parge.techniques.netmf",
     "Node2Vec": "parge.techniques.node2vec",
-    "Plan": "parge.plan",
+    "Plan": "parge.planning.plan",
     "ProNE": "parge.techniques.prone",
     "SGC": "parge.techniques.sgc",
     "Spectral": "parge.techniques.spectral",
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from parge.io.graphs.write import write as write
     from parge.neighbors import neighbors as neighbors
     from parge.pipeline import embed as embed
-    from parge.plan import Plan as Plan
+    from parge.planning.plan import Plan as Plan
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
     from parge.techniques.closedform import ClosedForm as ClosedForm

@@ -18,7 +18,7 @@ from parge.events import Listener, Part, Step, Tell, ignore
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.memory import current_limit, private_bytes
-from parge.plan import Plan
+from parge.planning.plan import Plan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.refine.base import BUDGET, Workspace

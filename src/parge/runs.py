@@ -23,10 +23,10 @@ from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.memory import Footprint, peak_bytes
-from parge.plan import Plan, candidates, check, decompose, refined_for
-from parge.plan_idle import idle
+from parge.planning.idle import idle
+from parge.planning.plan import Plan, candidates, check, decompose, refined_for
+from parge.planning.summary import footprint_of, summarise
 from parge.reconcile.reconciliation import Reconciliation
-from parge.report.summary import footprint_of, summarise
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.facts import PlanFacts, RecordedTechnique

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from parge.graph.graph import Graph
 from parge.pipeline import embed
-from parge.plan import Plan
+from parge.planning.plan import Plan
 from parge.typing import FloatArray
 
 

@@ -18,8 +18,8 @@ from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
-from parge.plan import Plan, prepare
-from parge.report.summary import summarise
+from parge.planning.plan import Plan, prepare
+from parge.planning.summary import summarise
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
 from parge.testing.decomposer import DecomposerContract, check_decomposition

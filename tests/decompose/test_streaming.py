@@ -23,7 +23,7 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.kernels.cut import count_edges
 from parge.memory import Footprint
-from parge.plan import Plan, prepare
+from parge.planning.plan import Plan, prepare
 from parge.testing.decomposer import DecomposerContract, check_decomposition
 from parge.typing import PartArray
 
@@ -152,7 +152,7 @@ import numpy as np
 from parge.cli.ending import rehearse
 from parge.io.graphs.read import read
 from parge.memory import limit_memory, private_bytes, return_freed_memory
-from parge.plan import Plan, prepare
+from parge.planning.plan import Plan, prepare
 from parge.storage import MEMORY, beside
 
 path, room, in_files = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "files"

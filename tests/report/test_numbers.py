@@ -317,7 +317,7 @@ def test_plan_embed_part_status_and_report_count_the_same(ran: tuple[Path, dict[
     folder, report = ran
     counted = Counted(folder)
     with open_planned(folder) as run:
-        from parge.report.summary import summarise
+        from parge.planning.summary import summarise
 
         planned = summarise(run.decomposition, run.technique).to_json()
     names = ("vertices", "own", "halo", "lumps", "edges")

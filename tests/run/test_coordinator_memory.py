@@ -86,8 +86,8 @@ from parge.events import ignore
 from parge.graph.generate import planted
 from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.pipeline import write_subgraphs
-from parge.plan import Plan
-from parge.plan_lumped import backbone_bytes
+from parge.planning.plan import Plan
+from parge.planning.landmarks import backbone_bytes
 from parge.runs import open_run
 
 return_freed_memory()

@@ -10,7 +10,7 @@ from parge.errors import InputError, TechniqueError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.plan import refined_for
+from parge.planning.plan import refined_for
 from parge.skipgram import train
 from parge.techniques.deepwalk import DeepWalk
 from parge.testing.graphs import graphs

@@ -14,7 +14,7 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
 from parge.pipeline import embed_to_file
-from parge.plan import Plan, prepare
+from parge.planning.plan import Plan, prepare
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.sgc import SGC

@@ -12,7 +12,7 @@ from parge.cli.progress import run_progress
 from parge.events import Step
 from parge.io.outputs import check_outputs
 from parge.pipeline import write_subgraphs
-from parge.report.summary import summarise
+from parge.planning.summary import summarise
 from parge.run.folder import RunFolder
 from parge.run.words import pasteable
 from parge.runs import embed_part_command, open_run

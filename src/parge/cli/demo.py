@@ -36,7 +36,7 @@ from parge.io.graphs.write import write
 from parge.io.outputs import Output, check_outputs
 from parge.memory import format_bytes
 from parge.pipeline import embed
-from parge.plan import Plan
+from parge.planning.plan import Plan
 from parge.report.page import is_page, write_report
 from parge.techniques.deepwalk import DeepWalk
 

@@ -203,7 +203,7 @@ def rehearse() -> None:
 
     from parge.io.graphs.read import read
     from parge.pipeline import embed_to_file
-    from parge.plan import Plan, prepare
+    from parge.planning.plan import Plan, prepare
     from parge.techniques.sgc import SGC
 
     with tempfile.TemporaryDirectory(prefix="parge-") as folder:
@@ -228,7 +228,7 @@ def rehearse() -> None:
 
 def _rehearse_backbone(graph: "Graph") -> None:
     """Lump a graph and prepare its backbone."""
-    from parge.plan import Plan, decompose
+    from parge.planning.plan import Plan, decompose
     from parge.techniques.closedform import ClosedForm
 
     technique = ClosedForm(dim=4)

@@ -36,7 +36,7 @@ from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
 from parge.numbers import MOST_SETTING
 from parge.pipeline import embed
-from parge.plan import Plan, decompose
+from parge.planning.plan import Plan, decompose
 from parge.techniques.adapt import adapt
 
 # Workers of `bound` where nobody says how many.

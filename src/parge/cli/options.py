@@ -13,7 +13,7 @@ from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.numbers import MOST, MOST_DIM, is_whole, read_number, read_whole, shown
-from parge.plan import PRESETS, Plan
+from parge.planning.plan import PRESETS, Plan
 from parge.techniques.base import Technique
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -16,9 +16,9 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
-from parge.plan import decompose
-from parge.plan_idle import idle
-from parge.report.hints import hints
+from parge.planning.hints import hints
+from parge.planning.idle import idle
+from parge.planning.plan import decompose
 
 
 @click.command("plan")
@@ -54,7 +54,7 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
         tell("reading the graph")
         graph = read_graph(options, plan)
         plan, decomposition, _ = decompose(graph, plan, tell=tell)
-        from parge.report.summary import summarise  # compiled code: not needed to refuse a plan
+        from parge.planning.summary import summarise  # compiled code: not needed to refuse a plan
 
         summary = summarise(decomposition, plan.resolved.technique, idle(asked))
     show.say(summary.notices, style="dim", label="notice")

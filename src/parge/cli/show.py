@@ -19,7 +19,7 @@ from parge.memory import format_bytes
 from parge.run.words import escaped
 
 if TYPE_CHECKING:
-    from parge.report.summary import Summary
+    from parge.planning.summary import Summary
 
 _WIDTH_OF_FILES = 120  # where there is no terminal to ask
 

@@ -13,7 +13,7 @@ from parge.events import Tell, quiet
 from parge.graph.graph import Graph
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole
-from parge.plan_lumped import backbone_bytes, check_backbone, least_lumps, prepare_lumped
+from parge.planning.landmarks import backbone_bytes, check_backbone, least_lumps, prepare_lumped
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from parge.plan import Plan
+    from parge.planning.plan import Plan
 
 
 class Idle(NamedTuple):
@@ -41,7 +41,7 @@ _UNSAID = {"anchors": (None, "auto"), "reconcile": (None, "auto"), "preset": ("b
 
 
 def _left_to_preset(plan: "Plan") -> bool:
-    from parge.plan import PRESETS
+    from parge.planning.plan import PRESETS
 
     return any(getattr(plan, field) is None for field in PRESETS[plan.preset])
 
@@ -56,7 +56,7 @@ def idle(plan: "Plan") -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from parge.plan import Plan
+    >>> from parge.planning.plan import Plan
     >>> idle(Plan(anchors=50))
     ('--anchors has no effect with one part',)
     """

@@ -10,7 +10,7 @@ from parge.techniques.base import Technique
 
 if TYPE_CHECKING:
     from parge.decompose.base import Decomposer
-    from parge.plan import Plan
+    from parge.planning.plan import Plan
 
 
 def check_backbone(technique: Technique, n_parts: int) -> None:
