@@ -63,7 +63,7 @@ def decompose(path: str, n_vertices: int, run: str, reconcile: str | None, refin
     """Read the graph, decompose it and write the part folders; return the seconds of a core of each."""
     from parge.events import ignore
     from parge.pipeline import write_subgraphs
-    from parge.runs import open_run
+    from parge.run.open_run import open_run
 
     clock = _Clock()
     graph = _read(path, n_vertices)
@@ -82,7 +82,7 @@ def finish(run: str, out: str) -> dict[str, float]:
     from parge.events import ignore
     from parge.pipeline import merge_parts, reconcile_parts, refine_vectors
     from parge.run.folder import scratch_matrix
-    from parge.runs import open_planned
+    from parge.run.open_run import open_planned
 
     clock = _Clock()
     with open_planned(Path(run)) as opened:

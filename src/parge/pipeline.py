@@ -24,10 +24,10 @@ from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.refine.base import BUDGET, Workspace
 from parge.refine.registry import refiners
 from parge.run import parts
-from parge.run.embed_part import PartJob, embed_part
 from parge.run.entries import SCRATCH
 from parge.run.folder import scratch_matrix
-from parge.runs import STAGES, Run, open_run, reproducible
+from parge.run.open_run import STAGES, Run, open_run, reproducible
+from parge.run.worker import PartJob, embed_part
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 

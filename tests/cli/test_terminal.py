@@ -21,8 +21,8 @@ from parge.cli.main import run
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import embed_parts
+from parge.run.open_run import open_run
 from parge.run.words import on_one_line, pasteable, printable
-from parge.runs import open_run
 
 # Colour, clearing, title, link (OSC 8), clipboard (OSC 52), overwriting, bell, C1, right-to-left, separators, markup.
 EVIL = {

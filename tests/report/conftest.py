@@ -14,7 +14,7 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.pipeline import embed_parts
 from parge.report.page import write_report
-from parge.runs import open_run
+from parge.run.open_run import open_run
 
 TECHNIQUE = parge.DeepWalk(dim=8, walks=2, walk_length=10)
 

@@ -23,8 +23,8 @@ from parge.memory import format_bytes
 from parge.pipeline import embed_to_file
 from parge.report.page import write_report
 from parge.report.pictures import seconds_text
+from parge.run.open_run import open_planned
 from parge.run.status import status
-from parge.runs import open_planned
 
 SMALL = parge.DeepWalk(dim=4, walks=2, walk_length=8)
 

@@ -21,7 +21,7 @@ from parge.graph.graph import Graph
 from parge.pipeline import embed_parts
 from parge.report.page import as_script_data, check_page, write_report
 from parge.report.pictures import seconds_text
-from parge.runs import open_planned, open_run
+from parge.run.open_run import open_planned, open_run
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from parge.graph.graph import Graph
 from parge.report import pictures, tables
 from parge.report.bars import Mark, Stretch, bar
 from parge.report.collect import Findings, collect
-from parge.runs import open_planned
+from parge.run.open_run import open_planned
 
 
 @pytest.fixture(scope="module")

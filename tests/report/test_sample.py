@@ -12,7 +12,7 @@ from parge.graph.generate import planted
 from parge.pipeline import merge_parts, reconcile_parts
 from parge.reconcile.maps import IdentityMap
 from parge.report.sample import MOST_VERTICES, draw_sample
-from parge.runs import open_planned
+from parge.run.open_run import open_planned
 
 
 class Recorder:

@@ -88,7 +88,7 @@ from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.pipeline import write_subgraphs
 from parge.planning.plan import Plan
 from parge.planning.landmarks import backbone_bytes
-from parge.runs import open_run
+from parge.run.open_run import open_run
 
 return_freed_memory()
 rehearse()

@@ -21,8 +21,8 @@ from parge.graph.generate import planted
 from parge.io.graphs.write import write
 from parge.pipeline import embed_parts
 from parge.run.arrays import StorageError, _write
+from parge.run.open_run import open_run
 from parge.run.status import status
-from parge.runs import open_run
 
 PLAN = ["--technique", "sgc", "--dim", "8", "--parts", "2", "--anchors", "20", "--engine", "serial"]
 GRAPH = planted(200, 900, communities=4, seed=2).graph

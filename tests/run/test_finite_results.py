@@ -17,8 +17,8 @@ from parge.graph.generate import planted
 from parge.pipeline import embed_parts
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
+from parge.run.open_run import open_run
 from parge.run.status import status
-from parge.runs import open_run
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph
 PLANS = {

@@ -17,8 +17,8 @@ from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import write_subgraphs
 from parge.run import trust
-from parge.run.embed_part import PartJob, embed_part
-from parge.runs import open_run
+from parge.run.open_run import open_run
+from parge.run.worker import PartJob, embed_part
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph
 
@@ -227,7 +227,7 @@ def test_reconcile_takes_names_from_registries_alone(part: Path, capsys: pytest.
 
 def test_a_folder_does_not_say_where_work_is_done(part: Path) -> None:
     from parge.run.folder import RunFolder
-    from parge.runs import _plan_of
+    from parge.run.open_run import _plan_of
 
     run = part.parent.parent
     where = {"engine": "ray", "address": "attacker.example:6379", "workers": 9, "coordinator_memory": 1}

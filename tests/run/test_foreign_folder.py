@@ -22,8 +22,8 @@ from parge.report.page import write_report
 from parge.run.arrays import StorageError
 from parge.run.folder import scratch_matrix
 from parge.run.lock import hold
+from parge.run.open_run import open_planned, open_run
 from parge.run.status import status
-from parge.runs import open_planned, open_run
 from parge.storage import take_room
 
 GRAPH = planted(80, 300, communities=2, seed=2).graph

@@ -19,9 +19,9 @@ from parge.graph.generate import planted
 from parge.pipeline import embed_parts
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
-from parge.run.embed_part import PartJob, embed_part
+from parge.run.open_run import open_planned, open_run
 from parge.run.status import status
-from parge.runs import open_planned, open_run
+from parge.run.worker import PartJob, embed_part
 
 FEATURES = np.eye(120, 7, dtype=np.float32)
 GRAPH = planted(120, 500, communities=3, seed=2).graph.with_features(FEATURES)

@@ -13,11 +13,11 @@ from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
 from parge.run import arrays
-from parge.run.embed_part import PartJob, embed_part
 from parge.run.folder import RunFolder
 from parge.run.notes import record_retries, recorded_retries
+from parge.run.open_run import open_planned, open_run
 from parge.run.status import PartStatus, _seconds_left, status
-from parge.runs import open_planned, open_run
+from parge.run.worker import PartJob, embed_part
 
 GRAPH = planted(200, 900, communities=4, seed=2).graph
 PLAN = parge.Plan(technique=parge.DeepWalk(dim=8, walks=1, walk_length=8), parts=3, engine="serial", seed=1)

@@ -14,8 +14,8 @@ from parge.io.outputs import check_outputs
 from parge.pipeline import write_subgraphs
 from parge.planning.summary import summarise
 from parge.run.folder import RunFolder
+from parge.run.open_run import embed_part_command, open_run
 from parge.run.words import pasteable
-from parge.runs import embed_part_command, open_run
 
 
 @click.command("decompose")

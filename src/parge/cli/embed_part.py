@@ -14,7 +14,7 @@ from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
-    from parge.run.embed_part import PartJob
+    from parge.run.worker import PartJob
 
 
 @click.command("embed-part")
@@ -59,8 +59,8 @@ def _held(facts: dict[str, Any]) -> str:
 def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
-    from parge.run.embed_part import PartJob, embed_part
     from parge.run.parts import subgraph_index
+    from parge.run.worker import PartJob, embed_part
 
     limit = None if memory is None else parse_bytes(memory)
     index, job = subgraph_index(folder), PartJob(folder, allow=allow)
@@ -78,7 +78,7 @@ def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
 def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:
     """Embed in a process of its own: over its limit it ends, and who is left can say so."""
     from parge.engine.processes import Processes
-    from parge.run.embed_part import embed_part
+    from parge.run.worker import embed_part
 
     task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
     ((_, facts),) = Processes(workers=1).run([task], lambda _task, share: tell(share))

@@ -13,7 +13,7 @@ from parge.io.outputs import check_outputs
 from parge.pipeline import finish
 from parge.reconcile.registry import reconcilers
 from parge.run.folder import RunFolder
-from parge.runs import open_planned
+from parge.run.open_run import open_planned
 
 
 @click.command("reconcile")

@@ -20,8 +20,8 @@ from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
 from parge.run import parts
 from parge.run.notes import recorded_seconds
+from parge.run.open_run import Run, stage_seconds
 from parge.run.words import printable
-from parge.runs import Run, stage_seconds
 from parge.typing import IntArray
 
 

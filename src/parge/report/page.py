@@ -21,7 +21,7 @@ from parge.report.maps import map_data
 from parge.report.markup import Markup, joined, tag
 from parge.report.projection import check_projection
 from parge.report.sections import heading, lead, sections
-from parge.runs import Run, open_planned
+from parge.run.open_run import Run, open_planned
 
 # The policy and the marker of who wrote a page stand in its first bytes.
 _HEAD = 4096

@@ -15,7 +15,7 @@ import numpy as np
 
 from parge.errors import InputError, PargeError
 from parge.run.entries import ARRAY_FILES, TEMPORARY_FILE, TEMPORARY_FOLDER
-from parge.run.layout import LAYOUT, MANIFEST
+from parge.run.schema import LAYOUT, MANIFEST
 from parge.run.words import printable
 
 FORMAT = 1

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.run.layout import GRAPH, LAYOUT, MANIFEST, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.lock import LOCK, is_lock
 from parge.run.notes import PART_NOTES, RUN_NOTES
+from parge.run.schema import GRAPH, LAYOUT, MANIFEST, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.words import on_one_line
 
 SCRATCH = "embedding.npy"

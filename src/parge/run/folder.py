@@ -17,11 +17,11 @@ from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, entries, parts
 from parge.run.arrays import DamagedError
-from parge.run.facts import PlanFacts
-from parge.run.layout import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
+from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold
+from parge.run.metadata import PlanFacts
 from parge.run.notes import PART_NOTES, RUN_NOTES
-from parge.run.rows import Arrays, graph_arrays, graph_of, id_arrays, ids_of
+from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.words import on_one_line, printable
 from parge.storage import create_new, take_room
 

@@ -13,10 +13,10 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.subgraph import Lumps, Subgraph
 from parge.run import arrays, entries
-from parge.run.layout import MANIFEST, RESULT, SUBGRAPH
+from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
 from parge.run.notes import FAILURE, read_note, write_note
-from parge.run.rows import Arrays, graph_arrays, graph_of
+from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
 from parge.run.words import pasteable, printable
 from parge.typing import FloatArray
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from parge.run import arrays, parts
 from parge.run.folder import RunFolder
-from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import holder
+from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.words import printable
 
 # From this share on, what a worker has done tells how long it will take.

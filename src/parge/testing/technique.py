@@ -132,7 +132,7 @@ def embed_in_fresh_process(technique: Technique, subgraph: Subgraph, *, limit_by
 
 def _answer() -> None:
     """Do the work of `embed_in_fresh_process` in that process, with all modules of a worker loaded."""
-    import parge.run.embed_part  # noqa: F401  for its memory
+    import parge.run.worker  # noqa: F401  for its memory
 
     with (Path(sys.argv[1]) / "task").open("rb") as file:
         technique, arrays, features, arguments, limit = pickle.load(file)  # written by our parent

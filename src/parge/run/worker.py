@@ -14,8 +14,8 @@ import parge
 from parge.errors import InputError
 from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
-from parge.run.layout import RESULT, SUBGRAPH
 from parge.run.lock import Held
+from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import stream
 from parge.techniques.base import Progress, Technique, silent

@@ -29,9 +29,9 @@ from parge.planning.summary import footprint_of, summarise
 from parge.reconcile.reconciliation import Reconciliation
 from parge.run import parts
 from parge.run.arrays import DamagedError
-from parge.run.facts import PlanFacts, RecordedTechnique
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.lock import holder
+from parge.run.metadata import PlanFacts, RecordedTechnique
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
 from parge.run.words import pasteable, printable
 from parge.techniques.base import Technique
