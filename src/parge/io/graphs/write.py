@@ -57,7 +57,7 @@ def write(graph: Graph, path: str | Path, *, comment: str = "") -> tuple[Path, .
 
 
 def graph_outputs(path: Path) -> list[Output]:
-    """Return the files that a graph may be written to, for `parge.io.outputs.check_outputs`; none tells who wrote it."""
+    """Return the files that a graph may be written to, for `check_outputs`; none tells who wrote it."""
     _writer(path)
     return [Output(path), *([Output(_vertex_file(path))] if _holds_edges_only(path) else [])]
 
