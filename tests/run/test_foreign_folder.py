@@ -118,6 +118,16 @@ def test_the_current_folder_is_refused_where_it_holds_the_graph(
     assert snapshot(place) == before
 
 
+def test_a_run_that_is_there_is_refused_before_the_graph_is_read(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "bad.txt").write_text("this is no graph\n\x00\n")
+    for words in (["decompose", "bad.txt"], ["embed", "bad.txt", "-o", "v.npy"]):
+        said = refused(place, [*words, "--run-dir", "run", *WORDS], capsys)
+        assert "--resume" in said
+        assert "bad.txt" not in said
+
+
 def test_a_run_folder_must_be_a_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "file").write_text("mine")
     (place / "nowhere").symlink_to("no-such-folder")

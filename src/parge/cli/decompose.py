@@ -35,7 +35,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
       scp -r elsewhere:002 run/parts/         # and back
       parge reconcile run -o vectors.parquet
     """
-    RunFolder(run_dir).check()
+    RunFolder(run_dir).check_open(resume=resume)
     check_outputs([], graph_inputs(options), run=run_dir)
     plan = make_plan(options)
     with resumable(run_dir), capped_coordinator(plan.coordinator_memory), run_progress() as listener:

@@ -61,7 +61,7 @@ def command(
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
         outputs.append(Output(check_page(page), is_page))
-    RunFolder(folder).check()
+    RunFolder(folder).check_open(resume=resume)
     check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
     plan = make_plan(options, resume=resume)
     name = Path(options["graph"]).name

@@ -18,7 +18,7 @@ from parge.graph.graph import Graph
 from parge.run import arrays, entries, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
-from parge.run.lock import hold
+from parge.run.lock import hold, holder
 from parge.run.metadata import PlanFacts
 from parge.run.notes import PART_NOTES, RUN_NOTES
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
@@ -64,6 +64,17 @@ class RunFolder:
             return
         entries.check_run(self.path)
         self.plan_facts()
+
+    def check_open(self, *, resume: bool) -> None:
+        """Refuse a folder in which a run can neither begin nor go on, and, without `resume`, one that holds a run."""
+        self.check()
+        if self.exists and not resume:
+            who = holder(self.path)
+            at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
+            raise InputError(
+                f"{self.path} holds a run already: go on with it by --resume (in Python, resume=True), or use another "
+                f"one{at_work}"
+            )
 
     def check_planned(self) -> None:
         """Refuse a folder that holds no run, or anything beside it; nothing in it is touched."""

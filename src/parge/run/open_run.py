@@ -30,7 +30,6 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
-from parge.run.lock import holder
 from parge.run.metadata import PlanFacts, RecordedTechnique
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
 from parge.run.words import pasteable, printable
@@ -208,12 +207,11 @@ def open_run(
     if os.fspath(run_dir) == "":
         raise InputError("the name of a run folder was expected; it is empty")
     folder = RunFolder(Path(run_dir))
-    folder.check()
-    _refuse_another(folder, resume)
+    folder.check_open(resume=resume)
     if not folder.exists:
         check(graph, plan)  # a plan that cannot be kept leaves no folder behind
     with folder.locked():
-        _refuse_another(folder, resume)  # somebody may have begun one before the lock was ours
+        folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
         begin = _take_up if folder.exists else _begin
         yield replace(begin(graph, plan, folder, listener), notices=idle(plan))
 
@@ -227,15 +225,6 @@ def _refuse_no_graph(graph: Any) -> None:
         f"a graph was expected; got {type(graph).__name__}: make one by parge.read, or parge.Graph.from_edges, "
         "from_scipy, from_networkx, from_igraph, from_pyg or from_frame"
     )
-
-
-def _refuse_another(folder: RunFolder, resume: bool) -> None:
-    if folder.exists and not resume:
-        who = holder(folder.path)
-        raise InputError(
-            f"{folder.path} holds a run already: go on with it by --resume (in Python, resume=True), or use another one"
-            f"{f'. Another parge ({who}) is at work in it' if who else ''}"
-        )
 
 
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
