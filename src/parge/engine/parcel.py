@@ -137,13 +137,16 @@ def private_folder() -> Iterator[Path]:
 
 
 def _sweep() -> None:
+    """Remove folders of killed processes; links, and folders of other users (root could remove them), stay."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # somebody else's, or gone already
-            if time.time() - folder.lstat().st_mtime < _YOUNG_SECONDS:
-                continue
+        with contextlib.suppress(OSError):  # not a folder, not ours to open, in use, or gone already
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
+                found = os.fstat(descriptor)
+                if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _YOUNG_SECONDS:
+                    continue
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                if os.path.samestat(found, folder.lstat()):  # still the folder that was looked at
+                    shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(descriptor)
