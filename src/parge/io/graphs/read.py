@@ -26,12 +26,12 @@ _VERTEX_BYTES = 24
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
-    ".parquet": ("frame", "read_parquet"),
-    ".mtx": ("market", "read_matrix_market"),
-    ".npz": ("matrix", "read_npz"),
-    ".mat": ("matlab", "read_mat"),
-    ".graph": ("metis", "read_metis"),
-    ".graphml": ("graphml", "read_graphml"),
+    ".parquet": ("parge.graph.frame", "read_parquet"),
+    ".mtx": ("parge.io.graphs.market", "read_matrix_market"),
+    ".npz": ("parge.io.graphs.matrix", "read_npz"),
+    ".mat": ("parge.io.graphs.matlab", "read_mat"),
+    ".graph": ("parge.io.graphs.metis", "read_metis"),
+    ".graphml": ("parge.io.graphs.graphml", "read_graphml"),
 }
 
 # Read into files where memory does not hold the graph; the others are read whole.
@@ -136,8 +136,8 @@ def _reader(path: Path) -> Callable[..., Graph]:
         raise InputError(f"{path}: {suffix} files are not read; convert it to an edge list, or one of {formats}")
     if suffix in _SEEKABLE and path.suffix.lower() in COMPRESSIONS:
         raise InputError(f"{path}: {suffix} files are compressed inside; unpack it first")
-    module, name = _READERS.get(suffix, ("text", "read_edge_list"))
-    reader: Callable[..., Graph] = getattr(import_module(f"parge.io.graphs.{module}"), name)
+    module, name = _READERS.get(suffix, ("parge.io.graphs.text", "read_edge_list"))
+    reader: Callable[..., Graph] = getattr(import_module(module), name)
     return reader
 
 
