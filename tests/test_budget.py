@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_a_variable_that_is_no_size_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_sizes_of_any_length_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "3MB")
-    with pytest.raises(InputError, match="PB"):
+    with pytest.raises(InputError, match="over 1,000 EB"):
         refuse_over_budget(10**5000, "g.txt")
 
 
@@ -45,6 +46,7 @@ def test_it_is_less_than_what_is_free_and_small_sizes_always_fit(monkeypatch: py
 def test_limits_of_the_process_count() -> None:
     script = """
 import sys
+from pathlib import Path
 from parge.budget import budget
 from parge.memory import limit_memory
 limit_memory(500_000_000)
@@ -61,3 +63,19 @@ print(budget().n_bytes)
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (600_000_000, 600_000_000)),
     )
     assert 0 < int(done.stdout) < 600_000_000
+
+
+def test_every_refusal_of_a_size_names_the_budget_s_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from parge.cli.main import run
+
+    monkeypatch.setenv(VARIABLE, "3MB")
+    (tmp_path / "g.txt").write_text("1 2\n")
+    lines = [
+        ["generate", "--vertices", "1e6", "-o", str(tmp_path / "made.txt")],
+        ["plan", str(tmp_path / "g.txt"), "--vertices", "1e6"],
+    ]
+    for line in lines:
+        assert run(line) == 2
+        assert f"set {VARIABLE}" in capsys.readouterr().err

@@ -15,9 +15,9 @@ from parge.evaluate.classification import classify
 from parge.evaluate.links import hold_out
 from parge.evaluate.pip import pip
 from parge.graph.generate import ring_of_cliques
-from parge.memory import parse_bytes
+from parge.memory import format_bytes, parse_bytes
 from parge.neighbors import neighbors
-from parge.numbers import MOST, check_number, check_whole, is_whole, read_number, read_whole, shown
+from parge.numbers import MOST, check_number, check_whole, is_number, read_number, read_whole, shown
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve
 
@@ -33,6 +33,11 @@ def test_whole_numbers_in_their_range_are_taken(value: Any) -> None:
     assert read_whole("it", f" {int(value)} ") == int(value)
 
 
+@pytest.mark.parametrize("text", ["1e6", "1E+6", "1_000_000", "1,000,000", "1000000.0", "+1000000", "0.1e7", " 1e6 "])
+def test_whole_numbers_are_read_in_any_notation(text: str) -> None:
+    assert read_whole("it", text) == 10**6
+
+
 @pytest.mark.parametrize("value", [-1, MOST + 1, 10**5000, True, 1.0, NAN, "1", None, np.float64(2), [1]], ids=shown)
 def test_what_is_no_whole_number_of_the_range_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"^it must be a whole number of at least 0.*; got .+$") as refusal:
@@ -40,12 +45,15 @@ def test_what_is_no_whole_number_of_the_range_is_refused(value: Any) -> None:
     assert len(str(refusal.value)) < 200
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.0", "1e3", "١", "0x10", "1__0", "nan", LONG, "9" * 30], ids=shown)
+NO_WHOLE = ["", "x", "-1", "1.5", "1e-3", "1,00", "e3", ".", "١", "0x10", "1__0", "nan", LONG, "9" * 30, "9e30"]
+
+
+@pytest.mark.parametrize("text", [*NO_WHOLE, "9e" + "9" * 30], ids=shown)
 def test_texts_that_are_no_whole_number_of_the_range_are_refused(text: str) -> None:
     with pytest.raises(InputError) as refusal:
         read_whole("it", text)
     assert len(str(refusal.value)) < 200
-    assert (f"at most {MOST}" in str(refusal.value)) == (is_whole(text) and text[0] == "9")
+    assert (f"at most {MOST}" in str(refusal.value)) == (is_number(text) and text[0] == "9")
 
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF, 10**400, -0.1, 1.1, True, "0.5", None, np.float32("nan")], ids=shown)
@@ -67,6 +75,19 @@ def test_ends_of_a_range_may_be_left_out() -> None:
         check_number("it", 2, 2, 5, above=True)
     with pytest.raises(InputError, match="a finite number;"):
         check_number("it", INF)
+
+
+def test_sizes_are_shown_without_powers_of_ten() -> None:
+    for size in [10**i * j + k for i in range(30) for j in (1, 9, 99, 9995, 99951, 999_499) for k in (-1, 0, 1)]:
+        for given in (size, float(size)):
+            words = format_bytes(given)
+            assert "e" not in words.replace("over", "")
+            number, unit = words.removeprefix("over ").replace(",", "").split()
+            assert (float(size) >= 999.5e18) == (words == "over 1,000 EB")
+            assert float(number) < 1000 or float(size) >= 999.5e18
+            scale = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15, "EB": 1e18}[unit]
+            assert float(size) >= 999.5e18 or abs(float(number) * scale - size) <= 0.0051 * size + 1
+    assert parse_bytes("2EB") == 2 * 10**18
 
 
 def test_long_values_are_shown_short() -> None:

@@ -19,9 +19,6 @@ _SHARE = 0.8
 # Smaller sizes are not worth the question.
 _ALWAYS_FITS = 10**6
 
-# Sizes are compared as numbers of any length, but shown as floats.
-_LARGEST_SHOWN = 10**30
-
 REMEDY = f"use a machine with more memory, or set {VARIABLE} (such as 8GB) if you know better"
 """What to do about a size that is right but over the budget."""
 
@@ -56,7 +53,7 @@ def refuse_over_budget(n_bytes: float, what: str, remedy: str = REMEDY) -> None:
         return
     allowed = budget()
     if n_bytes > allowed.n_bytes:
-        size = format_bytes(min(n_bytes, _LARGEST_SHOWN))
+        size = format_bytes(n_bytes)
         raise InputError(f"{what}: that would take {size} of memory; the budget is {allowed}; {remedy}")
 
 

@@ -11,10 +11,12 @@ from parge.errors import InputError
 from parge.numbers import MOST, shown
 from parge.tree import looked_at
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50, "E": 2**60}
 _SMALLEST = 10**6
-_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTP]?)(I?)B?\s*", re.IGNORECASE)
+_SHOWN = (("EB", 1e18), ("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_LARGEST = 999.5e18  # what is more would be shown in powers of ten, which nobody reads as a size
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTPE]?)(I?)B?\s*", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -39,14 +41,18 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Show a size in decimal units.
+    """Show a size in decimal units, of any number of digits.
 
-    >>> format_bytes(999), format_bytes(2_340_000), format_bytes(4e9), format_bytes(1.08e15)
-    ('999 B', '2.34 MB', '4.00 GB', '1.08 PB')
+    >>> [format_bytes(size) for size in (999, 2_340_000, 999_700_000, 2**63, 10**400)]
+    ['999 B', '2.34 MB', '1.00 GB', '9.22 EB', 'over 1,000 EB']
     """
-    for unit, scale in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.3g} {unit}" if size >= 10 * scale else f"{size / scale:.2f} {unit}"
+    size = float(min(size, 10**30))  # no float is as large as integers can be
+    if size >= _LARGEST:
+        return "over 1,000 EB"
+    for unit, scale in _SHOWN:
+        # What would be rounded up to 1,000 of a unit is one of the next.
+        if size >= 0.9995 * scale:
+            return f"{size / scale:.3g} {unit}" if size >= 9.995 * scale else f"{size / scale:.2f} {unit}"
     return f"{int(size)} B"
 
 

@@ -1,6 +1,7 @@
 """Numbers, checked where they enter: whole or not, finite, within a range; and how messages show what was given."""
 
 import re
+from decimal import Decimal, InvalidOperation
 from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -10,7 +11,8 @@ from parge.errors import InputError
 # What files, arrays and the system's calls can hold; what a compiled kernel counts with; the longest vector.
 MOST, MOST_SETTING, MOST_DIM = 2**63 - 1, 2**31 - 1, 65_536
 
-_WHOLE = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
+# However people write a number: 1000000, 1_000_000, 1,000,000, 1e6, 2.5e6.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:_[0-9]+)*|[0-9]{1,3}(?:,[0-9]{3})+)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 # Digits of any number that is let in; more are not even read, since Python takes its time for them, or refuses.
 _DIGITS = 40
@@ -50,24 +52,35 @@ def check_whole(what: str, value: Any, least: int = 0, most: int = MOST) -> int:
 
 
 def read_whole(what: str, text: str, least: int = 0, most: int = MOST) -> int:
-    """Return the whole number from `least` to `most` that a text says, or refuse the text.
+    """Return the whole number from `least` to `most` that a text says in any notation, or refuse the text.
 
-    >>> read_whole("--parts", "1_000", 1)
-    1000
+    >>> [read_whole("--vertices", text) for text in ("1000000", "1_000_000", "1,000,000", "1e6", "2.5e3")]
+    [1000000, 1000000, 1000000, 1000000, 2500]
     """
-    number = text.strip()
-    if not is_whole(number) or len(number) > _DIGITS or not least <= int(number) <= most:
+    number = _decimal(text)
+    if number is None or not least <= number <= most or number != number.to_integral_value():
         raise _no_whole(what, text, least, most)
     return int(number)
 
 
-def is_whole(text: str) -> bool:
-    """Return whether a text is written as a whole number, however long.
+def is_number(text: str) -> bool:
+    """Return whether a text is written as a number, in any notation, however long.
 
-    >>> is_whole("-12"), is_whole("1e3"), is_whole("9" * 5000)
-    (True, False, True)
+    >>> [is_number(text) for text in ("1e6", "1,000,000", "-3", "2.5", "1e6.txt", "e6", "1,00")]
+    [True, True, True, True, False, False, False]
     """
-    return _WHOLE.fullmatch(text) is not None
+    return _NUMBER.fullmatch(text) is not None and text.lstrip("+-.")[:1].isdigit()
+
+
+def _decimal(text: str) -> Decimal | None:
+    """Return the number that a text says, of any size; None where it says none, or has more digits than any need."""
+    number = text.strip()
+    if not is_number(number) or len(number) > _DIGITS:
+        return None
+    try:
+        return Decimal(number.replace(",", ""))
+    except InvalidOperation:  # an exponent of many digits
+        return None
 
 
 def check_number(
@@ -123,7 +136,8 @@ def _no_whole(what: str, value: Any, least: int, most: int) -> InputError:
 
 def _most(value: Any, most: int) -> str:
     """Name the upper end where it was missed."""
-    text = value.strip().removeprefix("+") if isinstance(value, str) else ""
+    text = value.strip() if isinstance(value, str) else ""
     beyond = isinstance(value, Integral) and int(value) > most
-    written = is_whole(text) and not text.startswith("-") and (len(text) > _DIGITS or int(text) > most)
+    number = _decimal(text)
+    written = is_number(text) and not text.startswith("-") and (number is None or number > most)
     return f" and at most {most}" if beyond or written else ""

@@ -1,5 +1,6 @@
 """Numbers at the edges of their types on the command line: exit code 2, one short message, nothing written."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ LONG, HUGE, BEYOND = "9" * 5000, str(10**30), str(2**63)
 PLAN: dict[str, list[str]] = {
     "vertices": ["--vertices", LONG],
     "vertices beyond": ["--vertices", BEYOND],
+    "vertices exponent": ["--vertices", "1e400"],
+    "vertices long exponent": ["--vertices", f"1e{HUGE}"],
+    "vertices no whole": ["--vertices", "2.5"],
+    "vertices negative": ["--vertices", "-3"],
     "memory": ["--memory", "9" * 400],
     "memory in units": ["--memory", "2GB,99999PB"],
     "coordinator": ["--coordinator-memory", "99999PB"],
@@ -52,6 +57,7 @@ LINES: dict[str, list[str]] = {
     "core": ["evaluate", "pip", "v.npy", "v.npy", "--core", LONG],
     "neighbors": ["neighbors", "v.npy", LONG],
     "neighbors negative": ["neighbors", "v.npy", "--", f"-{LONG}"],
+    "neighbors without dashes": ["neighbors", "v.npy", "-1"],
     "neighbors beyond": ["neighbors", "v.npy", BEYOND],
     "neighbors k": ["neighbors", "v.npy", "1", "-k", LONG],
     "exponent": ["generate", "--vertices", "10", "--edges", "9", "--exponent", "inf", "-o", "n.txt"],
@@ -88,3 +94,38 @@ def test_extreme_numbers_are_refused_in_a_few_words(
     assert said.err.count("Error: ") == 1
     assert len(said.err) < 1500
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_count_is_refused_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = tmp_path / "g.txt"
+    graph.write_text("1 2\n2 3\n")
+    for count in (LONG, BEYOND, "1e400", "1.5", "-1"):
+        assert run(["plan", str(graph), "--vertices", count]) == 2
+        said = capsys.readouterr().err
+        assert "reading" not in said
+        assert "--vertices" in said
+
+
+@pytest.mark.parametrize("count", ["6", "6.0", "0.6e1", "6e0", "+6"])
+def test_a_count_of_vertices_may_be_written_in_any_notation(
+    count: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = tmp_path / "g.txt"
+    graph.write_text("1 2\n2 3\n")
+    assert run(["plan", str(graph), "--vertices", count, "--dim", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vertices"] == 6
+
+
+def test_an_id_that_looks_like_an_option_gets_the_line_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Embedding(np.eye(4), [-12, 0, 1, 2]).save("v.npy")
+    assert run(["neighbors", "v.npy", "-12", "-k", "2"]) == 2
+    said = capsys.readouterr().err.strip()
+    line = said[said.index("parge neighbors") :].split("parge neighbors")[-1].split()
+    assert line == ["v.npy", "-k", "2", "--", "-12"]
+    assert run(["neighbors", *line]) == 0
+    capsys.readouterr()
+    assert run(["neighbors", "v.npy", "0", "--jsno"]) == 2
+    assert "-- before" not in capsys.readouterr().err  # a typo has a better hint

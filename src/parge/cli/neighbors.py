@@ -9,10 +9,28 @@ from parge.cli import show
 from parge.cli.options import COUNT, PathName, json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
-from parge.run.words import on_one_line
+from parge.run.words import on_one_line, pasteable
 
 
-@click.command("neighbors")
+class _TakesIds(click.Command):
+    """Says how to give a vertex whose id looks like an option, such as -1."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            word = next((word for word in given if word.startswith(error.option_name)), None)
+            if word is None or error.possibilities:
+                raise
+            given.remove(word)
+            example = pasteable("parge", "neighbors", *given, "--", word)
+            words = f"{error.message} If {word} is the id of a vertex, use -- before it: {example}"
+            raise click.NoSuchOption(error.option_name, words, ctx=error.ctx) from None
+
+
+@click.command("neighbors", cls=_TakesIds)
 @click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("vertex")
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="How many.")

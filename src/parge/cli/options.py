@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.numbers import MOST, MOST_DIM, is_whole, read_number, read_whole, shown
+from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.plan import PRESETS, Plan
 from parge.techniques.base import Technique
 
@@ -40,7 +40,7 @@ def sizes(text: str) -> list[str]:
 def whole_numbers(text: str) -> list[int]:
     """Split at the commas and read each number."""
     for item in sizes(text):
-        if not is_whole(item):
+        if not is_number(item):
             raise click.BadParameter(
                 f"whole numbers with commas between were expected, such as 4000,4000,6000; got {shown(item)}"
             )
@@ -63,6 +63,19 @@ class Whole(click.IntRange):
             return read_whole("it", str(value), self.least, self.most)
         except InputError as error:
             self.fail(str(error), param, ctx)
+
+
+class CountOrFile(PathName):
+    """A count, where the text is a number in any notation; else the name of a file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the count or the name, or refuse the text."""
+        if not isinstance(value, str) or not is_number(value.strip()):
+            return super().convert(value, param, ctx)
+        try:
+            return read_whole("a count", value)
+        except InputError as error:
+            self.fail(f"{error}; a file of that name is given as ./{value[:20]}", param, ctx)
 
 
 class Number(click.FloatRange):
@@ -125,7 +138,7 @@ def reading_options() -> list[Callable[[F], F]]:
     return [
         click.option(
             "--vertices",
-            type=PathName(),
+            type=CountOrFile(),
             metavar="N|FILE",
             help="Vertices that edges may not name: a count (ids 0..N-1), or a file with one id a line.",
         ),
@@ -235,28 +248,23 @@ overwrite_option = click.option(
 
 def graph_inputs(options: dict[str, Any]) -> list[Path]:
     """Return the files that the graph options name."""
-    named = [options[name] for name in ("graph", "features", "vertices") if options[name] is not None]
-    return [Path(name) for name in named if name is not options["vertices"] or not _is_count(name)]
+    named = [options[name] for name in ("graph", "features", "vertices")]
+    return [Path(name) for name in named if isinstance(name, str)]
 
 
 def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None) -> Graph:
     """Take the graph options out of `options` and read the graph: into files of `scratch` if the plan has it so."""
     from parge.io.graphs.read import read
 
-    vertices = options.pop("vertices")
     return read(
         options.pop("graph"),
-        vertices=read_whole("--vertices", vertices) if vertices is not None and _is_count(vertices) else vertices,
+        vertices=options.pop("vertices"),
         features=options.pop("features"),
         weighted=not options.pop("unweighted"),
         weight=options.pop("weight", None),
         coordinator_memory=None if plan is None else plan.coordinator_memory,
         scratch=scratch,
     )
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit()
 
 
 def make_technique(options: dict[str, Any]) -> Technique:

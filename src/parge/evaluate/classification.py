@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import single_threaded_blas, usable_cores
-from parge.budget import refuse_over_budget
+from parge.budget import REMEDY, refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import logistic
@@ -70,7 +70,7 @@ def classify(
     refuse_over_budget(
         shape[0] * shape[1] * (2 + 40 * max(1, jobs or usable_cores())),
         f"{shape[1]:,} classes of {shape[0]:,} labelled vertices",
-        "are these labels, rather than ids or numbers? (--label-column)",
+        f"are these labels, rather than ids or numbers? (--label-column) If they are: {REMEDY}",
     )
     data = _Data(
         _with_ones(_labelled_rows(embedding, labels)),

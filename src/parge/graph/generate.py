@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks
-from parge.budget import refuse_over_budget
+from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
@@ -302,7 +302,7 @@ def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
     refuse_over_budget(
         _VERTEX_BYTES * n_vertices + _EDGE_BYTES * n_edges + _LABEL_BYTES * n_labels,
         f"a graph of {n_vertices:,} vertices{f' and {n_edges:,} edges' if n_edges else ''} was asked for",
-        "ask for a smaller one, or use a machine with more memory",
+        f"ask for a smaller one, {REMEDY}",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.budget import refuse_over_budget
+from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import STRING
@@ -20,6 +20,7 @@ from parge.io.files import (
     format_suffix,
 )
 from parge.io.graphs.fits import storage_for
+from parge.numbers import check_whole
 
 # Bytes of a vertex that no edge names: its row offset, its id, its degree.
 _VERTEX_BYTES = 24
@@ -154,13 +155,11 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     """Return the count, the ids of the file, or None."""
     if vertices is None:
         return None
-    if isinstance(vertices, (int, np.integer)):
-        refuse_over_budget(
-            _VERTEX_BYTES * int(vertices),
-            f"{int(vertices):,} vertices were asked for",
-            "ask for as many as there are, or use a machine with more memory",
-        )
-        return int(vertices)
+    if not isinstance(vertices, str | Path):
+        count = check_whole("the number of vertices", vertices)
+        words = f"{count:,} vertices were asked for"
+        refuse_over_budget(_VERTEX_BYTES * count, words, f"ask for as many as there are, {REMEDY}")
+        return count
     from parge.graph.vertices import read_vertices
 
     return read_vertices(Path(vertices))
