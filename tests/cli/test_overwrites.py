@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.io
+import scipy.sparse
 
 from parge.cli.main import run
 from parge.embedding import Embedding
@@ -187,12 +190,80 @@ def test_files_of_the_user_s_own_need_the_word_overwrite(
     assert out.read_bytes() != before
 
 
-@pytest.mark.parametrize("case", [case for case in OUTPUTS if not case.startswith("generate")])
+@pytest.mark.parametrize("case", OUTPUTS)
 def test_what_parge_wrote_is_written_again(case: str, world: Path) -> None:
     words, option, suffix = OUTPUTS[case]
     out = world / f"ours{suffix}"
     for _ in range(2):
         assert run([*words, option, str(out)]) == 0
+
+
+MARKED = [".txt", ".edges", ".txt.gz", ".edgelist.zst", ".mtx", ".mtx.gz", ".graph", ".npz", ".parquet"]
+
+
+@pytest.mark.parametrize("suffix", MARKED)
+def test_a_generated_graph_is_written_again_unless_it_was_changed(
+    suffix: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = world / f"ours{suffix}"
+    few = ["generate", "--vertices", "40", "--edges", "30", "-o", str(out)]  # some vertices are isolated
+    for seed in ("1", "2"):
+        assert run([*few, "--seed", seed]) == 0
+    assert read(out).n_edges == 30
+    write(read(out), out)  # the very graph, without the mark
+    assert out.name in refused(world, few, capsys)
+
+
+@pytest.mark.parametrize("name", ["new.txt", "new.mtx", "new.graph", "labels.txt", "new.vertices.txt"])
+def test_a_generated_file_that_was_edited_is_the_user_s_own(
+    name: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = name if name not in ("labels.txt", "new.vertices.txt") else "new.txt"
+    (world / "labels.txt").unlink()
+    words = ["generate", "--vertices", "40", "--edges", "30", "-o", out, "--labels", "labels.txt"]
+    assert run(words) == 0
+    assert run(words) == 0
+    ours = (world / name).read_bytes()
+    line = ours.splitlines(keepends=True)[-1]
+    for edited in (ours + line, ours.replace(line, b"1 2\n"), b"# mine\n" + ours, ours[: -len(line)], ours[:-1]):
+        (world / name).write_bytes(edited)
+        assert name in refused(world, words, capsys)
+    (world / name).write_bytes(ours)
+    assert run(words) == 0
+
+
+def test_generated_archives_and_tables_that_were_edited_are_the_user_s_own(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*MADE, "-o", "new.parquet"]) == 0
+    table = pq.read_table(world / "new.parquet")
+    pq.write_table(table.slice(0, 39), world / "new.parquet")  # pyarrow keeps what the schema says
+    assert b"parge" in pq.read_schema(world / "new.parquet").metadata
+    assert "new.parquet" in refused(world, [*MADE, "-o", "new.parquet"], capsys)
+    pq.write_table(table, world / "new.parquet")
+    assert run([*MADE, "-o", "new.parquet"]) == 0
+    assert run([*MADE, "-o", "new.npz"]) == 0
+    with zipfile.ZipFile(world / "new.npz", "a") as archive:
+        archive.writestr("notes.txt", "mine")
+    assert "new.npz" in refused(world, [*MADE, "-o", "new.npz"], capsys)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_formats_without_a_place_for_a_mark_need_the_word_overwrite(
+    suffix: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*MADE, "-o", f"new{suffix}"]
+    assert run(words) == 0
+    assert not (world / f"new{suffix}").read_text().startswith("#")
+    assert "--overwrite" in refused(world, words, capsys)
+
+
+def test_other_readers_take_marked_files(world: Path) -> None:
+    for name in ("new.txt", "new.mtx", "new.npz"):
+        assert run([*MADE, "-o", name]) == 0
+    assert np.loadtxt(world / "new.txt").shape == (40, 2)
+    assert scipy.io.mmread(world / "new.mtx").tocsr().nnz == 80
+    assert scipy.sparse.load_npz(world / "new.npz").nnz == 80
 
 
 @pytest.mark.parametrize("case", OUTPUTS)

@@ -12,8 +12,8 @@ from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
 from parge.graph.graph import Graph
-from parge.io.graphs.write import graph_outputs, write
-from parge.io.outputs import Output, check_outputs
+from parge.io.graphs.write import graph_outputs, lines_output, write
+from parge.io.outputs import check_outputs
 
 
 @click.command("generate")
@@ -47,7 +47,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
     Example:
       parge generate --vertices 10000 --edges 80000 -o graph.txt.gz --labels labels.txt
     """
-    check_outputs([*graph_outputs(out), *([] if labels is None else [Output(labels)])], overwrite=overwrite)
+    check_outputs([*graph_outputs(out), *([] if labels is None else [lines_output(labels)])], overwrite=overwrite)
     if labels is not None and options["kind"] not in {"planted", "tree"}:
         raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
     unread = (name for name in options if name not in {"kind", "vertices", *_READ.get(options["kind"], options)})
@@ -57,9 +57,9 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         made = _make(**options)
         graph = made.graph if isinstance(made, Planted) else made
         tell(f"writing {out}")
-        write(graph, out)
+        write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
-            generate.write_labels(labels, graph.outside_ids, made.labels)
+            generate.write_labels(labels, graph.outside_ids, made.labels, marked=True)
     show.err.print(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {out}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:

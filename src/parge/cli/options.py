@@ -241,8 +241,7 @@ def json_option(function: F) -> F:
 overwrite_option = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace existing output files. Without it, only vectors and pages that parge wrote are replaced. Inputs "
-    "never are.",
+    help="Replace existing output files. Without it, only files that parge wrote are replaced. Inputs never are.",
 )
 
 

@@ -17,7 +17,7 @@ from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.ids import STRING
-from parge.io.graphs.write import completed
+from parge.io.graphs.write import write_lines
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 
@@ -273,10 +273,10 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     return _side_by_side(pieces, rng.permutation(n_vertices))
 
 
-def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, comment: str = "") -> None:
+def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked: bool = False) -> None:
     """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed).
 
-    `comment` is a first line ``# comment``. The file gets its name when it is complete.
+    A `marked` file tells in its first line that parge generated it. The file gets its name when it is complete.
     """
     if ids.size != labels.n_vertices:
         raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
@@ -284,12 +284,13 @@ def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, comment
     for name in (str(name) for block in blocks for name in ids[block].tolist()) if ids.dtype == STRING else ():
         if name.split() != [name]:
             raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
-    with completed(Path(path)) as out:
-        if comment:
-            out.write(f"# {comment}\n".encode())
+
+    def lines(out: Any) -> None:
         for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):
             rows = ((name, labels.of(v).tolist()) for v, name in enumerate(ids[block].tolist(), block.start))
             out.write("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows if row).encode())
+
+    write_lines(Path(path), lines, marked=marked)
 
 
 def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
