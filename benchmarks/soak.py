@@ -62,11 +62,13 @@ _STAGES = {
     "refining": "refine",
     "writing": "write",
 }
+_RESUMED = "resuming"
 _SAID = re.compile(r"^ *\d+\.\d s  (\w+)", re.MULTILINE)
 
 # When to hit: up to so many seconds after this word has been said (the first: after the start), and how likely each is
-# drawn. Later stages are short.
-_EARLY = {("", 2.0): 2, ("decomposing", 1.0): 1}
+# drawn. Later stages are short. Decomposing comes once a run, unless it was killed there, while subgraphs are embedded
+# over and over: it is drawn first more often than not, so that some 10 % of the kills fall there.
+_EARLY = {("", 2.0): 2, ("decomposing", 0.4): 20}
 _MIDDLE = {("embedding", 1.5): 2, ("a worker", 0.8): 10}
 _LATE = {("reconciling", 0.04): 1, ("refining", 0.03): 1, ("writing", 0.2): 1}
 
@@ -297,7 +299,7 @@ class Lane:
         begun, over = "embedding" in text, "reconciling" in text
         if over and self.late >= LATE_PER_RUN:
             return False  # a run whose subgraphs are done can only be hit at its end
-        moments = _LATE if over else _MIDDLE | _LATE if begun else _EARLY | _MIDDLE | _LATE
+        moments = _LATE if over else _MIDDLE | _LATE if begun or _RESUMED in text else _EARLY | _MIDDLE | _LATE
         ((word, longest),) = self.random.choices(list(moments), list(moments.values()))
         end = None if word else time.monotonic() + self.random.uniform(0, longest)
         until = time.monotonic() + _LONGEST_SECONDS
@@ -305,6 +307,8 @@ class Lane:
             text = log.read_text(errors="replace")
             if word == "a worker" and "reconciling" in text:
                 return self._wait(running, log)  # there will be none any more
+            if word == "decomposing" and _RESUMED in text:
+                return self._wait(running, log)  # it was decomposed before
             if end is None and (self._targets(running.pid) if word == "a worker" else word in text):
                 end = time.monotonic() + self.random.uniform(0, longest)
             time.sleep(0.1 if word == "a worker" and end is None else 0.005)
