@@ -5,6 +5,8 @@ import re
 import secrets
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -222,3 +224,30 @@ def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(pla
     with open_planned(place / "run") as finished:
         assert finished.retries == resumed["retries"]
         assert finished.choice.items() <= chosen.items()
+
+
+HALF_MADE = """
+import os, signal
+from parge.cli.ending import interrupted_by_signals
+
+class Half:
+    def __init__(self):
+        os.kill(os.getpid(), signal.{name})
+        self.whole = True
+
+    def __del__(self):
+        assert self.whole
+
+try:
+    with interrupted_by_signals():
+        Half()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_object_that_an_interruption_left_half_made_goes_without_a_traceback(name: str) -> None:
+    line = [sys.executable, "-c", HALF_MADE.replace("{name}", name)]
+    found = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("interrupted\n", "")

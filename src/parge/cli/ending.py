@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 import traceback
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
 _ROOM = 64_000_000
 
-# Asked to end by an operator, a batch system or a closed terminal: the same as Ctrl-C.
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# Ctrl-C; asked to end by an operator, a batch system or a closed terminal: all the same.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP interrupt as Ctrl-C does while inside; one that is ignored (nohup) stays ignored."""
+    """Have Ctrl-C, SIGTERM and SIGHUP interrupt alike while inside; one that is ignored (nohup) stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,6 +59,8 @@ def interrupted_by_signals() -> Iterator[None]:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # A library's object that was being made goes away half-made, and says so with a traceback (llvmlite's, numba's).
+    sys.unraisablehook = lambda _unraisable: None
     raise KeyboardInterrupt
 
 
