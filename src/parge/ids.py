@@ -117,6 +117,8 @@ def text_bytes(column: Any) -> int:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return text_bytes(column.flatten())
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     if not len(column.dictionary) or pa.types.is_integer(column.dictionary.type):

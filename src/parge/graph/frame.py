@@ -15,6 +15,7 @@ from parge.graph.columns import Columns, asked_for, ignored_notice
 from parge.graph.gather import EDGE_BYTES, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.io.files import check_file, foreign_errors
+from parge.io.tables import batches, text_options
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray
 
@@ -29,11 +30,9 @@ def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None
     check_file(path)
     with foreign_errors(path, "Parquet"), pq.ParquetFile(path) as file:
         n_rows = file.metadata.num_rows
-        strings = [field.name for field in file.schema_arrow if str(field.type) in {"string", "large_string"}]
+        options = text_options(file)
         if storage is MEMORY:
             refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
-    # Strings that repeat stay places in a dictionary: a file of kilobytes may repeat a long one a million times.
-    options = {"page_checksum_verification": True, "read_dictionary": strings}
     with foreign_errors(path, "Parquet"), pq.ParquetFile(path, **options) as file:
         names = file.schema_arrow.names
         try:
@@ -41,13 +40,15 @@ def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None
             reader = _Reader(names, columns, storage, weighted=weighted)
             used = [names[place] for place in reader.columns.used]
             size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
-            for group in range(file.num_row_groups):  # one by one: arrow would read ahead over all of them
-                for batch in file.iter_batches(size, row_groups=[group], columns=used):
-                    reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
-                    if storage is MEMORY:
-                        refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+        for batch in batches(path, file, used, size):
+            try:
+                reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
+                if storage is MEMORY:
+                    refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
         return reader.graph()
 
 

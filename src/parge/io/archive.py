@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.budget import refuse_over_budget
+from parge.budget import refuse_expansion, refuse_over_budget
 from parge.errors import InputError
 
 
@@ -46,7 +46,9 @@ def declared_arrays(path: Path, *, copies: float = 2) -> dict[str, Declared]:
                 )
             total += array.n_bytes
             found[name] = array
-    refuse_over_budget(copies * total, f"{path} holds {len(found)} arrays of {total:,} bytes")
+    held = f"{path} holds {len(found)} arrays of {total:,} bytes"
+    refuse_over_budget(copies * total, held)
+    refuse_expansion(total, path.stat().st_size, held, remedy="save it uncompressed, or as a sparse matrix")
     return found
 
 

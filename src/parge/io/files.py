@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from parge.budget import UNPACKED_TEXT, refuse_expansion
 from parge.errors import InputError, PargeError
 from parge.storage import current_folder
 
@@ -62,7 +63,41 @@ def open_bytes(path: Path) -> Any:
 
     found = _compression(path)
     with foreign_errors(path, found or "text"):
-        return pa.input_stream(str(path), compression=found)
+        return pa.input_stream(str(path), compression=None) if found is None else _Unpacked(path, found)
+
+
+class _Unpacked:
+    """A compressed file, read as what it unpacks to; refused once that is far more than the bytes it came from."""
+
+    def __init__(self, path: Path, compression: str) -> None:
+        import pyarrow as pa
+
+        self._path = path
+        self._packed = pa.OSFile(str(path))
+        self._file = pa.CompressedInputStream(self._packed, compression)
+        self._n_bytes = 0
+
+    def __enter__(self) -> "_Unpacked":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+        self._packed.close()
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return how many bytes."""
+        return self._counted(int(self._file.readinto(buffer)))
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, none at the end."""
+        data: bytes = self._file.read(size)
+        self._counted(len(data))
+        return data
+
+    def _counted(self, n_read: int) -> int:
+        self._n_bytes += n_read
+        refuse_expansion(self._n_bytes, self._packed.tell(), str(self._path), always=UNPACKED_TEXT)
+        return n_read
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import csv
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
 from parge.io.files import check_file, foreign_errors, format_suffix
 from parge.io.graphs.lines import line_number, read_head, read_segments
+from parge.io.tables import batches, n_values, text_options
 from parge.typing import IdArray, IntArray
 
 # Names of columns in use: of vertices, and of labels.
@@ -27,6 +28,9 @@ _BLOCK = 1 << 20
 
 # Measured at the peak for a word of a line, and for a row of Parquet: strings of numpy, joined, numbered and sorted.
 _WORD_BYTES, _ROW_BYTES = 100, 250
+
+# Rows of Parquet read at a time.
+_ROWS = 1 << 16
 
 ALL = "all"
 
@@ -273,7 +277,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
 
     with pq.ParquetFile(path, page_checksum_verification=True) as plain:
         names, n_rows = plain.schema_arrow.names, plain.metadata.num_rows
-        strings = [field.name for field in plain.schema_arrow if str(field.type) in {"string", "large_string"}]
+        options = text_options(plain)
     refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"{path}: two columns or more were expected, a vertex and its label; found {', '.join(names)}")
@@ -283,9 +287,10 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
     vertices: list[IdArray] = []
     carried: list[IdArray] = []
     n_text = 0
-    # Strings that repeat stay places in a dictionary until their length is counted.
-    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=strings) as file:
-        for batch in _batches(file, used):
+    with pq.ParquetFile(path, **options) as file:
+        n_rows = max(n_rows, n_values(file, used[1:]))
+        refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} labels")
+        for batch in batches(path, file, used, _ROWS):
             columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
             if columns[0].null_count:
                 raise InputError(
@@ -301,11 +306,6 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
     if not sum(values.size for values in carried):
         raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
     return Pairs(_joined(vertices), _joined(carried), notices)
-
-
-def _batches(file: Any, names: list[str]) -> Iterator[Any]:
-    for group in range(file.num_row_groups):
-        yield from file.iter_batches(1 << 16, row_groups=[group], columns=names)
 
 
 def _labelled(column: Any) -> tuple[IntArray, Any]:

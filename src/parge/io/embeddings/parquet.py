@@ -13,6 +13,7 @@ from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
 from parge.io.embeddings.common import read_report, report_bytes
 from parge.io.outputs import replacing
+from parge.io.tables import batches, text_options
 from parge.typing import IdArray
 
 _ROWS = 65_536
@@ -58,7 +59,9 @@ def read_parquet(path: Path) -> Embedding:
     """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path, read_dictionary=["id"]) as file:
+    with parquet.ParquetFile(path) as plain:
+        options = text_options(plain)
+    with parquet.ParquetFile(path, **options) as file:
         names = file.schema_arrow.names
         if "id" not in names or "vector" not in names:
             raise InputError(f"columns 'id' and 'vector' were expected; found: {', '.join(names) or 'none'}")
@@ -83,7 +86,8 @@ def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
     n_rows, vectors, ids, done, n_text = file.metadata.num_rows, None, [], 0, 0
     dim = getattr(file.schema_arrow.field("vector").type, "list_size", 0)
     refuse_over_budget(8 * n_rows * dim, f"{path} has {n_rows:,} vectors of {dim:,} numbers")
-    for batch in file.iter_batches(max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim)))), columns=["id", "vector"]):
+    size = max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim))))
+    for batch in batches(path, file, ("id", "vector"), size):
         block = _vectors_of(batch.column("vector"))
         if vectors is None:
             refuse_over_budget(n_rows * block.shape[1] * block.itemsize, f"{path} has {n_rows:,} vectors")

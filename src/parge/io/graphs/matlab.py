@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import scipy.sparse as sp
 
-from parge.budget import budget, refuse_over_budget
+from parge.budget import budget, refuse_expansion, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.archive import declared_arrays
@@ -79,6 +79,9 @@ def _load(path: Path) -> sp.csc_matrix:
             raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
         name, n_vertices = _choose(path, variables)
         refuse_over_budget(VERTEX_BYTES * n_vertices, f"{path} declares {n_vertices:,} vertices")
+        if (name, "sparse") not in {(variable, kind) for variable, _, kind in variables}:
+            dense = f"{path} has a dense matrix of {n_vertices:,} x {n_vertices:,}"
+            refuse_expansion(8 * n_vertices**2, path.stat().st_size, dense, remedy="save it as a sparse matrix")
         matrix = sp.csc_matrix(scipy.io.loadmat(str(path), variable_names=[name])[name])
         matrix.check_format(full_check=True)
         return matrix
