@@ -10,11 +10,13 @@ from os import PathLike
 from pathlib import Path
 from string import Template
 from typing import Any
+from zlib import crc32
 
 import parge
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
 from parge.evaluate.labels import Labels
+from parge.io.marks import is_marked, shown
 from parge.io.outputs import check_place, replacing
 from parge.report.collect import Findings, collect
 from parge.report.maps import map_data
@@ -23,8 +25,9 @@ from parge.report.projection import check_projection
 from parge.report.sections import heading, lead, sections
 from parge.run.open_run import Run, open_planned
 
-# The policy and the marker of who wrote a page stand in its first bytes.
-_HEAD = 4096
+# The line of a page that tells who wrote it, with a checksum of all other lines; and where it stands in the head.
+_GENERATOR = '<meta name="generator" content="parge '
+_HEAD_LINES = 9
 
 
 def write_report(
@@ -77,7 +80,7 @@ def write_report(
         )
     try:
         with replacing(target) as file:
-            file.write(render(findings).encode("utf-8", "replace"))
+            file.write(render(findings).encode())
     except OSError as error:
         raise PargeError(f"{target} could not be written: {error.strerror or error}") from error
     return target
@@ -93,9 +96,8 @@ def check_page(path: str | PathLike[str]) -> Path:
 
 
 def is_page(path: Path) -> bool:
-    """Return whether a file is a page that `write_report` wrote."""
-    with path.open("rb") as file:
-        return b'<meta name="generator" content="parge ' in file.read(_HEAD)
+    """Return whether a file is a page that `write_report` wrote, and unchanged since."""
+    return is_marked(path, _GENERATOR, within=_HEAD_LINES)
 
 
 @contextmanager
@@ -111,18 +113,24 @@ def render(findings: Findings) -> str:
     """Return the page as text; the same findings give the same text."""
     style, script = _asset("page.css"), _asset("page.js")
     parts = sections(findings)
-    return Template(_asset("page.html")).substitute(
-        policy=policy(style, script),
-        version=joined([parge.__version__]),
-        title=joined([f"{heading(findings)} - parge report"]),
-        heading=joined([heading(findings)]),
-        lead=lead(findings),
-        nav=joined(tag("a", section.nav, href=f"#{section.id}") for section in parts),
-        main=joined((section.markup() for section in parts), "\n"),
-        style=style,
-        script=script,
-        data=as_script_data(map_data(findings.atlas)),
-    )
+    words = {
+        "policy": policy(style, script),
+        "version": joined([parge.__version__]),
+        "title": joined([f"{heading(findings)} - parge report"]),
+        "heading": joined([heading(findings)]),
+        "lead": lead(findings),
+        "nav": joined(tag("a", section.nav, href=f"#{section.id}") for section in parts),
+        "main": joined((section.markup() for section in parts), "\n"),
+        "style": style,
+        "script": script,
+        "data": as_script_data(map_data(findings.atlas)),
+    }
+    halves = [
+        Template(half).substitute(words).encode("utf-8", "replace").decode()
+        for half in _asset("page.html").split("$generator\n")
+    ]
+    version = f"{words['version']} {shown(crc32(''.join(halves).encode()))}"
+    return f'{_GENERATOR}{version}">\n'.join(halves)
 
 
 def policy(style: str, script: str) -> str:

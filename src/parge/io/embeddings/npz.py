@@ -14,12 +14,16 @@ from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.archive import declared_arrays
 from parge.io.embeddings.common import containing, read_report, report_bytes, write_matrix
+from parge.io.marks import is_marked_archive, mark_archive
 from parge.io.outputs import replacing
 from parge.typing import IdArray
 
 # Ids up to this many characters are stored in .npz as a plain numpy array, longer ones as bytes and offsets:
 # a fixed-width array spends 4 bytes a character of its longest id on every id.
 _FIXED_WIDTH = 64
+
+# What the mark of an archive says that it holds.
+_WHAT = "vectors"
 
 
 def write_npz(embedding: Embedding, path: Path) -> None:
@@ -31,17 +35,12 @@ def write_npz(embedding: Embedding, path: Path) -> None:
         for name, array in {"report": report, **_ids_as_arrays(embedding.ids)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+        mark_archive(archive, _WHAT)
 
 
 def is_npz(path: Path) -> bool:
-    """Return whether an archive holds what `write_npz` writes, and nothing else: a report of parge among it."""
-    with zipfile.ZipFile(path) as archive:
-        names = {name.removesuffix(".npy") for name in archive.namelist()}
-        if not {"vectors", "report"} < names <= {"vectors", "report", "ids", "ids_utf8", "ids_offsets"}:
-            return False
-        with archive.open("report.npy") as member:
-            header = np.lib.format.read_magic(member), np.lib.format.read_array_header_1_0(member)
-            return header[1][2] == np.uint8 and member.read(1) == b"{"
+    """Return whether an archive is one of `write_npz`, with the members that it had then and no others."""
+    return is_marked_archive(path, _WHAT)
 
 
 def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:
