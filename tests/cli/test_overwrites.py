@@ -1,5 +1,6 @@
 """No command writes over its inputs, nor, without --overwrite, over a file that parge did not write."""
 
+import importlib
 import os
 import shutil
 import stat
@@ -311,6 +312,84 @@ def test_a_folder_that_is_missing_is_named_once(world: Path, capsys: pytest.Capt
     said = refused(world, ["embed", "g.txt", *PLAN, "-o", "missing/v.npy"], capsys)
     assert said.count("Cannot write") == 1
     assert "missing does not exist" in said
+
+
+def _taken(monkeypatch: pytest.MonkeyPatch, where: str, *files: Path) -> None:
+    """Have another program write files while a command is at work."""
+    module, _, name = where.rpartition(".")
+    meant = getattr(importlib.import_module(module), name)
+
+    def and_write(*args: Any, **options: Any) -> Any:
+        for file in files:
+            file.write_text("mine")
+        return meant(*args, **options)
+
+    monkeypatch.setattr(where, and_write)
+
+
+LATE = [".npy", ".npz", ".parquet", ".vec", ".ids.txt"]
+
+
+@pytest.mark.parametrize("command", [["embed", "g.txt", *PLAN], ["reconcile", "run"]])
+@pytest.mark.parametrize("suffix", LATE)
+def test_a_file_that_appears_while_vectors_are_computed_stays(
+    suffix: str, command: list[str], world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, theirs = f"new{suffix.replace('.ids.txt', '.npy')}", world / f"new{suffix}"
+    assert run([*command, "-o", f"undisturbed{Path(out).suffix}"]) == 0
+    whole = Embedding.load(f"undisturbed{Path(out).suffix}")
+    _taken(monkeypatch, "parge.pipeline.merge_parts", theirs)
+    capsys.readouterr()
+    assert run([*command, "-o", out]) == 1
+    assert theirs.read_text() == "mine"
+    (kept,) = world.glob(f"kept-*-{out}")
+    assert kept.name in "".join(capsys.readouterr().err.split())
+    assert np.array_equal(Embedding.load(kept).vectors, whole.vectors)
+    assert np.array_equal(Embedding.load(kept).ids, whole.ids)
+    assert not (out != theirs.name and (world / out).exists())
+    assert not list(world.glob(".parge-*"))
+    theirs.unlink()
+    assert run([*command, "-o", out, "--overwrite", *(["--resume"] if command[0] == "embed" else [])]) == 0
+    assert np.array_equal(Embedding.load(out).vectors, whole.vectors)
+
+
+def test_a_generated_graph_or_page_leaves_files_alone_that_appear_meanwhile(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _taken(monkeypatch, "parge.graph.generate.planted", world / "new.txt", world / "new.html")
+    assert run([*MADE, "-o", "new.txt"]) == 1
+    (kept,) = world.glob("kept-*-new.txt")
+    assert read(kept).n_edges == 40
+    (world / "new.html").unlink()
+    _taken(monkeypatch, "parge.report.page.collect", world / "new.html")
+    assert run(["report", "run", "-o", "new.html"]) == 1
+    assert [(world / name).read_text() for name in ("new.txt", "new.html")] == ["mine", "mine"]
+
+
+def test_a_file_that_is_changed_while_a_command_is_at_work_stays(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run([*MADE, "-o", "new.txt"]) == 0
+    _taken(monkeypatch, "parge.graph.generate.planted", world / "new.txt")
+    assert run([*MADE, "-o", "new.txt"]) == 1
+    assert (world / "new.txt").read_text() == "mine"
+
+
+def test_pages_and_archives_that_were_edited_are_the_user_s_own(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (world / "page.html").read_bytes()
+    mine = b"<!DOCTYPE html>\n<head>\n" + page.splitlines(keepends=True)[8] + b"<p>my notes</p>"
+    for edited in (page.replace(b"</body>", b"<p>my notes</p></body>"), page[:-1], b"\n" + page, mine):
+        (world / "page.html").write_bytes(edited)
+        assert "page.html" in refused(world, ["report", "run", "-o", "page.html"], capsys)
+    (world / "page.html").write_bytes(page)
+    assert run(["report", "run", "-o", "page.html"]) == 0
+    with np.load(world / "w.npz") as loaded:
+        arrays = dict(loaded)
+    np.savez(world / "mine.npz", **{**arrays, "vectors": 2 * arrays["vectors"]})
+    assert "mine.npz" in refused(world, ["reconcile", "run", "-o", "mine.npz"], capsys)
+    with zipfile.ZipFile(world / "mine.npz", "a") as mine_too, zipfile.ZipFile(world / "w.npz") as ours:
+        mine_too.comment = ours.comment
+    assert "mine.npz" in refused(world, ["reconcile", "run", "-o", "mine.npz"], capsys)
 
 
 SPECIAL: dict[str, Callable[[Path], None]] = {"pipe": os.mkfifo, "folder": Path.mkdir}

@@ -14,6 +14,7 @@ import parge
 from parge.cli.ending import interrupted_by_signals, spare_memory
 from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
+from parge.io.outputs import claiming
 from parge.run.words import escaped, on_one_line
 from parge.storage import current_folder
 
@@ -124,7 +125,7 @@ def _run(given: list[str]) -> int:
         raise InputError("the current folder does not exist any more: change to another one (cd), then run this again")
     spare_memory(given)
     try:
-        with interrupted_by_signals():
+        with interrupted_by_signals(), claiming():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))
     except click.exceptions.Exit as stop:
         code = stop.exit_code

@@ -6,13 +6,14 @@ import platform
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
 from zlib import crc32
 
-from parge.errors import InputError
+from parge.errors import InputError, PargeError
 
 
 def nobody_s(_path: Path) -> bool:
@@ -34,6 +35,31 @@ class Output:
 
     path: Path
     is_ours: Callable[[Path], bool] = nobody_s
+
+
+@dataclass
+class _Claims:
+    """What stood at the outputs of a command when it began: nothing else may be replaced when they are complete."""
+
+    found: dict[Path, tuple[os.stat_result | None, Output]] = field(default_factory=dict)
+    token: str = field(default_factory=lambda: uuid4().hex[:8])
+
+
+_CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
+
+
+@contextmanager
+def claiming() -> Iterator[None]:
+    """Have all that `check_outputs` allows inside hold until the end: a file that appears meanwhile is kept."""
+    before = _CLAIMS.set(_Claims())
+    try:
+        yield
+    finally:
+        _CLAIMS.reset(before)
+
+
+class TakenError(PargeError):
+    """An output whose place was taken by another file while a command was at work."""
 
 
 def check_outputs(
@@ -71,7 +97,49 @@ def check_outputs(
         if any(same_file(output.path, other.path) for other in outputs[:i]):
             raise InputError(f"Cannot write {output.path}: it was named for two things; each needs a file of its own.")
     for output in outputs:
+        _claim(output, overwrite=overwrite)
         _check_existing(output, overwrite=overwrite)
+
+
+def _claim(output: Output, *, overwrite: bool) -> None:
+    claims = _CLAIMS.get()
+    if claims is not None and not overwrite:
+        path = Path(os.path.realpath(output.path))
+        claims.found[path] = (_stat(path), output)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    with contextlib.suppress(OSError):
+        return path.stat()
+    return None
+
+
+def check_still_free(*paths: Path) -> None:
+    """Refuse to replace what appeared or changed at an output since the command began, unless parge wrote it.
+
+    Raised while files are open by `replacing`, the refusal keeps what they hold beside their places.
+    """
+    claims = _CLAIMS.get()
+    places = [Path(os.path.realpath(path)) for path in paths]
+    for path in places:
+        begun, output = (None, None) if claims is None else claims.found.get(path, (None, None))
+        now = _stat(path)
+        if output is None or now is None or not now.st_size or _is_same(begun, now) or _recognised(output):
+            continue
+        raise TakenError(
+            f"{path} was written by another program while parge was at work, so it is left alone. The result is kept: "
+            f"rename {' and '.join(str(_kept(place)) for place in places)}."
+        )
+
+
+def _is_same(begun: os.stat_result | None, now: os.stat_result) -> bool:
+    names = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
+    return begun is not None and all(getattr(begun, name) == getattr(now, name) for name in names)
+
+
+def _kept(path: Path) -> Path:
+    claims = _CLAIMS.get()
+    return path.with_name(f"kept-{'' if claims is None else claims.token}-{path.name}")
 
 
 def check_place(path: Path) -> None:
@@ -159,7 +227,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file that takes the place of `path` when it is complete, and vanishes if it never is.
 
     A link is followed: what it leads to is replaced, and the link stays. What a process that was killed left of the
-    same file is removed.
+    same file is removed. Where another file has taken the place meanwhile (see `check_still_free`), the new one is kept
+    beside it.
     """
     path = Path(os.path.realpath(path))
     check_place(path)
@@ -171,13 +240,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     temporary = path.with_name(f"{whose}{os.getpid()}-{uuid4().hex[:8]}.part")
     try:
         with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                yield file
+                check_still_free(path)
+            finally:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
+        _claim_written(path)
+    except TakenError:
+        temporary.replace(_kept(path))
+        raise
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _claim_written(path: Path) -> None:
+    """Note that what stands there now is this command's own work."""
+    claims = _CLAIMS.get()
+    if claims is not None and path in claims.found:
+        claims.found[path] = (_stat(path), claims.found[path][1])
 
 
 def _is_alive(pid: int) -> bool:

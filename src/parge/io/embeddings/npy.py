@@ -10,7 +10,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.io.embeddings.common import containing, write_matrix
-from parge.io.outputs import replacing
+from parge.io.outputs import check_still_free, replacing
 from parge.typing import IdArray
 
 _ROWS = 65_536
@@ -78,6 +78,7 @@ def write_npy(embedding: Embedding, path: Path) -> None:
         write_matrix(file, embedding.vectors)
         for rows in row_blocks(embedding.ids.size, _ROWS):
             ids.write(_lines(embedding.ids[rows]))
+        check_still_free(path, ids_path(path))  # both or none are replaced
 
 
 def read_npy(path: Path) -> Embedding:
