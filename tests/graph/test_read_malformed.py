@@ -254,7 +254,7 @@ def test_the_line_is_named_beyond_the_first_segment(tmp_path: Path, monkeypatch:
 
 VERTICES: list[tuple[object, str]] = [
     (3, "line 3: 3 vertices were asked for, so ids must be 0..2; found the id 5"),
-    (-1, "must not be negative"),
+    (-1, "at least 0; got -1"),
     (10**15, "1,000,000,000,000,000 vertices.*memory"),
     (b"0 39\n1 7 8\n", "one id a line; found '0 39'"),
     (b"", "names no vertex"),

@@ -1,5 +1,6 @@
 """Weights do not vanish: the same columns mean the same in every format, and what is not read is told."""
 
+import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ HEADERS = [
     ["Source", "Target", "strength"],
     ["src", "dst", "value", "year"],
     ["a", "b", "c"],
+    ["a", "b", "year"],
     ["a", "b", "year", "weight"],
     ["a", "b"],
     ["weight", "from", "to"],
@@ -86,6 +88,52 @@ def test_a_third_column_is_the_weight_in_a_frame_as_in_a_file(tmp_path: Path) ->
     table = {"a": [0, 1], "b": [1, 2], "c": [0.5, 2.0]}
     found = _everywhere(table, tmp_path)
     assert {repr(answer[2]) for answer in found.values()} == {"[0.5, 0.5, 2.0, 2.0]"}
+
+
+def test_a_third_column_that_is_read_as_weights_is_named(tmp_path: Path) -> None:
+    for name, told in (("year", True), ("Weight", False), ("edge_weight", False)):
+        found = _everywhere({"a": [0, 1], "b": [1, 2], name: [2019, 2020]}, tmp_path)
+        assert len({repr(answer) for answer in found.values()}) == 1, found
+        notices = found[".csv"][3]
+        assert any(f"'{name}'" in notice and "--unweighted" in notice for notice in notices) == told
+    path = tmp_path / "g.csv"
+    path.write_text("a,b,year\n0,1,2019\n1,2,2020\n")
+    for options in ({"weight": "year"}, {"weighted": False}):
+        assert not any("'year'" in notice for notice in read(path, **options).notices)  # type: ignore[arg-type]
+    path.write_text("0,1,0.5\n1,2,2\n")
+    assert read(path).notices == ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["friend", "foe"], [True, False], [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]],
+    ids=["words", "booleans", "dates"],
+)
+def test_a_third_column_without_numbers_is_ignored_and_named_in_every_format(
+    tmp_path: Path, values: list[object]
+) -> None:
+    """Parquet had yes and no as weights, and refused words."""
+    found = _everywhere({"a": [0, 1], "b": [1, 2], "kind": values}, tmp_path)
+    assert len({repr(answer) for answer in found.values()}) == 1, found
+    assert found[".csv"][2] is None
+    assert any("'kind'" in notice and "--weight" in notice for notice in found[".csv"][3])
+    refused = _everywhere({"a": [0, 1], "b": [1, 2], "weight": values}, tmp_path)
+    assert set(refused.values()) == {("refused",)}
+    table = pa.table({"a": [0, 1], "b": [1, 2], "kind": values})
+    with pytest.raises(InputError, match="numbers"):
+        Graph.from_frame(table, weight="kind")
+    path = tmp_path / "g.csv"
+    path.write_text("a,b,kind\n" + "".join(f"{i},{i + 1},{value}\n" for i, value in enumerate(values)))
+    with pytest.raises(InputError, match=r"line 2.*--weight.*--unweighted"):
+        read(path, weight="kind")
+
+
+@pytest.mark.parametrize("weight", ["0,5", "-1", "1e999", "nan", "0.5.5"])
+def test_a_third_column_of_wrong_numbers_is_refused(tmp_path: Path, weight: str) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text(f"0 1 {weight}\n1 2 {weight}\n")
+    with pytest.raises(InputError, match="line 1"):
+        read(path)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".graphml"])
@@ -161,6 +209,9 @@ class TestOtherLibraries:
             "1 edges without the attribute 'strength' weigh 1",
         )
         assert Graph.from_networkx(networkx.empty_graph(3), weight="any").n_edges == 0
+        graph.add_edge(3, 4, weight=True)
+        with pytest.raises(InputError, match="True"):
+            Graph.from_networkx(graph)
 
     def test_igraph(self) -> None:
         igraph = pytest.importorskip("igraph")

@@ -71,6 +71,27 @@ def ignored_notice(names: Sequence[str], columns: Columns, n_columns: int, *, we
     return (f"columns ignored: {', '.join(shown)}{hint if weighted and columns.weight is None else ''}",)
 
 
+def is_guessed(names: Sequence[str], columns: Columns, weight: str | None) -> bool:
+    """Return whether nothing but its place says that a column holds weights: nobody asked for it, nor does its name.
+
+    >>> [is_guessed(["a", "b", name], Columns(0, 1, 2), None) for name in ("year", "Weight")]
+    [True, False]
+    """
+    if columns.weight is None or weight is not None:
+        return False
+    return columns.weight >= len(names) or _plain(names[columns.weight]) not in _WEIGHT
+
+
+def guessed_notice(names: Sequence[str], columns: Columns, weight: str | None) -> tuple[str, ...]:
+    """Say that a column is read as weights whose name does not say so; one without a name is the usual third column."""
+    if columns.weight is None or columns.weight >= len(names) or not is_guessed(names, columns, weight):
+        return ()
+    return (
+        f"the column {names[columns.weight]!r} is read as weights, because it is the third; to ignore it, say "
+        "--unweighted (weighted=False; of a frame, give its first two columns)",
+    )
+
+
 def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
     """Say which attributes of edges hold numbers and are not read, where no attribute is read as weights."""
     if not names:

@@ -223,9 +223,7 @@ def _weights(values: list[Any]) -> Any:
     """Return the weights, 1 where an edge has none; None where no edge has one."""
     if all(value is None for value in values):
         return None
-    wrong = next(
-        (v for v in values if v is not None and not isinstance(v, (int, float, np.integer, np.floating))), None
-    )
+    wrong = next((value for value in values if value is not None and not _is_number(value)), None)
     if wrong is not None:
         raise InputError(f"weights must be numbers; found {wrong!r}; pass weight=None to ignore them")
     return np.array([1.0 if value is None else float(value) for value in values])

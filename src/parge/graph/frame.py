@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.columns import Columns, asked_for, ignored_notice
+from parge.graph.columns import Columns, asked_for, guessed_notice, ignored_notice, is_guessed
 from parge.graph.gather import EDGE_BYTES, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.io.files import check_file, foreign_errors
@@ -36,8 +36,8 @@ def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None
     with foreign_errors(path, "Parquet"), pq.ParquetFile(path, **options) as file:
         names = file.schema_arrow.names
         try:
-            columns = _without_empty(asked_for(names, None, None, weight), file.schema_arrow)
-            reader = _Reader(names, columns, storage, weighted=weighted)
+            columns = _with_numbers(asked_for(names, None, None, weight), file.schema_arrow, weight)
+            reader = _Reader(names, columns, storage, weighted=weighted, weight=weight)
             used = [names[place] for place in reader.columns.used]
             size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
         except InputError as error:
@@ -54,25 +54,37 @@ def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None
 
 def from_table(table: Any, source: str | None, target: str | None, weight: str | None) -> Graph:
     """Build a graph from an arrow table of edges."""
-    columns = _without_empty(asked_for(table.column_names, source, target, weight), table.schema)
-    reader = _Reader(table.column_names, columns)
+    columns = _with_numbers(asked_for(table.column_names, source, target, weight), table.schema, weight)
+    reader = _Reader(table.column_names, columns, weight=weight)
     reader.add([table.column(place) for place in reader.columns.used])
     return reader.graph()
 
 
-def _without_empty(columns: Columns, schema: Any) -> Columns:
-    """Leave out a column of weights that has no value at all, as text files do."""
-    empty = columns.weight is not None and pa.types.is_null(schema.field(columns.weight).type)
-    return replace(columns, weight=None) if empty else columns
+def _with_numbers(columns: Columns, schema: Any, weight: str | None) -> Columns:
+    """Leave out weights that have no value at all, and a third column that holds no numbers, as text files do."""
+    if columns.weight is None:
+        return columns
+    kind = schema.field(columns.weight).type
+    words = is_guessed(schema.names, columns, weight) and not _is_number(kind)
+    return replace(columns, weight=None) if words or pa.types.is_null(kind) else columns
 
 
 class _Reader:
     """Takes runs of rows and remembers how many there were, to say where one is at fault."""
 
-    def __init__(self, names: list[str], columns: Columns, storage: Storage = MEMORY, *, weighted: bool = True) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        columns: Columns,
+        storage: Storage = MEMORY,
+        *,
+        weighted: bool = True,
+        weight: str | None = None,
+    ) -> None:
         self.columns = columns if weighted else replace(columns, weight=None)
         self._names = [names[place] for place in self.columns.used]
-        self._notices = ignored_notice(names, columns, len(names), weighted=weighted)
+        self._notices = guessed_notice(names, self.columns, weight)
+        self._notices += ignored_notice(names, columns, len(names), weighted=weighted)
         self._edges = gatherer(storage)
         self._n_rows = 0
 
@@ -122,7 +134,8 @@ class _Reader:
 
 
 def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+    """Return whether values of a type can be weights; yes and no are none."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _as_ids(name: str, part: Any) -> Any:

@@ -43,8 +43,8 @@ def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
         return f"an id is empty, {shown}; every edge needs two ids"
     if weights and not _is_weight(weights[0]):
         return (
-            f"the weight {weights[0][:80]!r} is not a finite number from 0 up, {shown}; correct it, or read without "
-            "weights (weighted=False, --unweighted)"
+            f"the weight {weights[0][:80]!r} is not a finite number from 0 up, {shown}; correct it, name the column "
+            "of weights (--weight), or read without weights (weighted=False, --unweighted)"
         )
     return ""
 

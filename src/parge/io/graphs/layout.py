@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.columns import Columns, by_name, by_place, ignored_notice, place_of
+from parge.graph.columns import (
+    Columns,
+    by_name,
+    by_place,
+    guessed_notice,
+    ignored_notice,
+    is_guessed,
+    place_of,
+)
 from parge.io.graphs.lines import single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -15,6 +23,7 @@ _NUMBERS = re.compile(r"[-+.0-9eE\s]*")
 _COMMA_NUMBERS = re.compile(r"[-+.,0-9eE\s]*")
 _WORD = re.compile(r"[^\W\d]\w*([ .:-]\w+)*")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_LIKE_NUMBER = re.compile(r"[-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBERS = {"nan", "na", "inf", "infinity", "null", "none"}  # words that stand for numbers that are missing
 _ATTRIBUTES = re.compile(rb"(?m)[ \t,]+\{[^\r\n]*\}[ \t]*$")
 _WITH_ATTRIBUTES = re.compile(r"[^ \t,]+[ \t,]+[^ \t,]+[ \t,]+\{.*\}[ \t]*")
@@ -219,6 +228,11 @@ def _is_header(rows: list[list[str]]) -> bool:
     return over_weights or all(is_integer(field) for row in rest for field in row[:2])
 
 
+def _is_like_number(field: str) -> bool:
+    """Return whether a field is a number, perhaps one written wrong, or a word that stands for one that is missing."""
+    return bool(_LIKE_NUMBER.fullmatch(field)) or field.lstrip("+-").lower() in _NO_NUMBERS
+
+
 def _numbers(n_columns: int) -> list[str]:
     return [str(number + 1) for number in range(n_columns)]
 
@@ -244,14 +258,18 @@ def _with_columns(
     else:
         columns = by_place(header or (), layout.n_columns)
         place = columns.weight
-        if place is not None and all(len(row) <= place or not row[place] for row in body):
-            columns = replace(columns, weight=None)
+        if place is not None:
+            fields = [row[place] for row in body if len(row) > place and row[place]]
+            words = is_guessed(header or (), columns, weight) and not any(map(_is_like_number, fields))
+            if not fields or words:
+                columns = replace(columns, weight=None)
     if weight is not None:
         columns = replace(columns, weight=place_of(header or _numbers(layout.n_columns), weight))
     read = columns
     if not weighted:
         columns = replace(columns, weight=None)
-    notices = ignored_notice(header or (), read, layout.n_columns, weighted=weighted)
+    notices = guessed_notice(header or (), columns, weight)
+    notices += ignored_notice(header or (), read, layout.n_columns, weighted=weighted)
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
     if header and not integers and (layout.blanks or not named):
         notices += (f"the first line taken as names of columns: {' '.join(header)!r}",)
