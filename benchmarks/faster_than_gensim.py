@@ -31,10 +31,11 @@ import competitors
 import harness
 import kernel_near_peak
 import parge
+from parge.events import silent
 from parge.graph.subgraph import Subgraph
 from parge.kernels import splitmix, walks
 from parge.skipgram import train
-from parge.techniques.base import Technique, silent
+from parge.techniques.base import Technique
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"

@@ -35,3 +35,11 @@ Tell = Callable[[str], None]
 
 def quiet(_step: str) -> None:
     """Tell nobody."""
+
+
+Progress = Callable[[float], None]
+"""Called now and then with the share of the work that is done, 0 to 1."""
+
+
+def silent(_share: float) -> None:
+    """Ignore progress."""

@@ -25,11 +25,10 @@ from parge.engine.failures import WorkerError
 from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError, PargeError
-from parge.events import Event, Part
+from parge.events import Event, Part, silent
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
 from parge.run.lock import InUseError
-from parge.techniques.base import silent
 from parge.testing.engine import EngineContract, leave_pid_and_sleep
 from parge.typing import FloatArray
 

@@ -7,10 +7,10 @@ from math import ceil
 from parge.errors import InputError
 from parge.estimate.constants import constants
 from parge.estimate.question import Question
-from parge.memory import format_bytes
+from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import BUDGET, Workspace
 from parge.skipgram.settings import SkipGramWalks
-from parge.techniques.base import BASE_BYTES, Technique
+from parge.techniques.base import Technique
 
 HOUR, DAY = 3600.0, 86_400.0
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from parge.events import Progress
 from parge.graph.coarse import between_lumps
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Lumps, Subgraph
@@ -31,7 +32,6 @@ from parge.linalg.signs import signs, weighed_sums
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
-from parge.techniques.base import Progress
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.linalg.eigen import Matrix
-from parge.techniques.base import Progress, silent
 
 # Columns filtered at once: filters act on each column alone, and few columns keep the six tall arrays small.
 COLUMNS = 16

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.signs import best_first, fix_signs
-from parge.memory import Footprint
-from parge.techniques.base import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, silent
+from parge.memory import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.typing import FloatArray
 
 Matrix = NDArray[np.float64]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from parge.blocks import forget, row_blocks, rows_at_once
+from parge.events import Progress, silent
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.tall import Matrix, gram, overwrite, rows_of, unit
-from parge.techniques.base import Progress, silent
 from parge.typing import FloatArray
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import usable_cores
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
 # Columns that a pass holds in memory at once fit here, unless told otherwise: 4 million vertices at 48 columns.

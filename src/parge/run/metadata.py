@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.errors import InputError
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.run.words import printable
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 
 
 @dataclass(frozen=True)

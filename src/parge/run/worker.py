@@ -12,13 +12,14 @@ import numpy as np
 
 import parge
 from parge.errors import InputError
+from parge.events import Progress, silent
 from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
 from parge.run.lock import Held
 from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import stream
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.checked import embed_checked
 from parge.techniques.resolve import restore
 

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.events import Progress
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
-from parge.memory import Footprint
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.skipgram.batches import Mode
-from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Counted, Progress, Technique
+from parge.techniques.base import Counted, Technique
 from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from parge.blocks import all_finite
 from parge.errors import TechniqueError
+from parge.events import Progress
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
@@ -14,7 +15,6 @@ from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, SkipGramWalks
-from parge.techniques.base import Progress
 from parge.typing import FloatArray, NeighbourArray
 
 # Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.

@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError, MissingExtraError
+from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import one_thread
-from parge.memory import Footprint
-from parge.techniques.base import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Progress, Technique, silent
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_choice, check_counts
 
 GraphAs = Literal["auto", "csr", "networkx"]

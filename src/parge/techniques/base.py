@@ -1,7 +1,6 @@
 """Technique: the interface behind which any embedding technique rides along, and its laws."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -9,26 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import Extra, TechniqueError
+from parge.events import Progress, silent
 from parge.graph.features import with_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.typing import FloatArray, IntArray
-
-Progress = Callable[[float], None]
-"""Called now and then with the share of the work that is done, 0 to 1."""
-
-
-def silent(_share: float) -> None:
-    """Ignore progress."""
-
-
-# What Python, numpy, scipy and the compiled kernels hold before a vertex is looked at (measured: 190-240 MB).
-BASE_BYTES = 260_000_000
-
-# A subgraph as the worker holds it: offset, id and parent number of a vertex; two stored neighbours an edge.
-GRAPH_BYTES_PER_VERTEX = 24
-GRAPH_BYTES_PER_EDGE = 8
 
 
 class Counted(Protocol):

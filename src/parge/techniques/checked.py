@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import TechniqueError
+from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
 # Rows looked at together; a mask of all vectors would cost a quarter of their memory.

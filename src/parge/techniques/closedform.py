@@ -7,22 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.coarse import lumped
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
-from parge.memory import Footprint
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.skipgram.settings import PLACING_BYTES, PLACING_LUMPS
-from parge.techniques.base import (
-    BASE_BYTES,
-    GRAPH_BYTES_PER_EDGE,
-    GRAPH_BYTES_PER_VERTEX,
-    Counted,
-    Progress,
-    Technique,
-    silent,
-)
+from parge.techniques.base import Counted, Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.settings import check_counts
 from parge.typing import FloatArray, IntArray

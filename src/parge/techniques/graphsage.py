@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.errors import Extra
+from parge.events import Progress, silent
 from parge.graph.features import projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
@@ -18,7 +19,7 @@ from parge.linalg.eigen import (
     one_thread,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray, IntArray
 

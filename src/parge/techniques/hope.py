@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from parge.errors import InputError
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
@@ -21,7 +22,7 @@ from parge.linalg.eigen import (
     top_eigenpairs,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import FloatArray
 

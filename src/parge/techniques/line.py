@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from parge.errors import InputError
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
@@ -25,7 +26,7 @@ from parge.skipgram.train import (
     vertex_table,
     walk_rows,
 )
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
@@ -23,7 +24,7 @@ from parge.linalg.eigen import (
     top_eigenpairs,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts
 from parge.typing import FloatArray, IntArray
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
 from parge.skipgram.settings import SkipGramWalks
-from parge.techniques.base import Progress, silent
 from parge.techniques.settings import check_range
 from parge.typing import FloatArray
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
 from parge.linalg.chebyshev import COLUMNS, propagate
 from parge.linalg.eigen import (
@@ -21,7 +22,7 @@ from parge.linalg.eigen import (
     with_values,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
@@ -15,7 +16,7 @@ from parge.linalg.eigen import (
     one_thread,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Counted, Progress, Technique, silent
+from parge.techniques.base import Counted, Technique
 from parge.techniques.settings import check_counts
 from parge.typing import FloatArray
 

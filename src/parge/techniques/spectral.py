@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
@@ -20,7 +21,7 @@ from parge.linalg.eigen import (
 )
 from parge.linalg.tall import mean_length, overwrite, rows_of, unit
 from parge.memory import Footprint
-from parge.techniques.base import Progress, Technique, silent
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 

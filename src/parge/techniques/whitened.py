@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from parge.blocks import rows_at_once
+from parge.events import Progress, silent
 from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
@@ -13,15 +14,8 @@ from parge.linalg.adjacency import Adjacency
 from parge.linalg.eigen import one_thread
 from parge.linalg.tall import overwrite, rows_of, unit
 from parge.linalg.whitening import whitened_rounds
-from parge.memory import Footprint
-from parge.techniques.base import (
-    BASE_BYTES,
-    GRAPH_BYTES_PER_EDGE,
-    GRAPH_BYTES_PER_VERTEX,
-    Progress,
-    Technique,
-    silent,
-)
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray
 
