@@ -13,9 +13,9 @@ from parge.errors import InputError
 from parge.ids import positions, show_ids
 from parge.linalg.procrustes import rotation
 from parge.reconcile.anchors import folds
-from parge.reconcile.maps import LinearMap, Matrix, double
+from parge.reconcile.maps import LinearMap, double
 from parge.reconcile.residuals import few_anchors, unrelated
-from parge.typing import IntArray
+from parge.typing import IntArray, Matrix
 
 _FOLDS = 5
 

@@ -21,3 +21,6 @@ BoolArray = NDArray[np.bool_]
 
 IdArray = NDArray[Any]
 """Outside vertex ids: int64, or numpy's variable-width strings."""
+
+Matrix = NDArray[np.float64]
+"""A small dense matrix: a rotation, a sum of products."""

@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.linalg
 
-from parge.linalg.products import Products
-from parge.reconcile.maps import Matrix
+from parge.reconcile.products import Products
+from parge.typing import Matrix
 
 
 def rotation(product: Matrix) -> Matrix:

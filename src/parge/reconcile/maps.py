@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.typing import FloatArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import FloatArray, Matrix
 
 
 @dataclass(frozen=True)

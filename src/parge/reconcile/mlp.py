@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.linalg.products import products
 from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.consensus import rotations
-from parge.reconcile.maps import IdentityMap, LinearMap, Matrix, double, within
+from parge.reconcile.maps import IdentityMap, LinearMap, double, within
+from parge.reconcile.products import products
 from parge.reconcile.targets import rotated_and_target
 from parge.seeds import stream
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 10
 _ENOUGH = 1 - 1e-6

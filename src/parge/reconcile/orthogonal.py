@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from parge.errors import InputError
 from parge.linalg.procrustes import choose_pivot, rotation
-from parge.linalg.products import products
 from parge.reconcile.anchors import check_anchors, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
 from parge.reconcile.maps import IdentityMap, LinearMap
+from parge.reconcile.products import products
 from parge.typing import FloatArray
 
 

@@ -10,8 +10,8 @@ import scipy.linalg
 from parge.blocks import forget, row_blocks, rows_at_once, some_rows, triangle
 from parge.reconcile.anchors import folds, nothing_to_map
 from parge.reconcile.base import Map, Reconciler
-from parge.reconcile.maps import IdentityMap, Matrix, double
-from parge.typing import FloatArray
+from parge.reconcile.maps import IdentityMap, double
+from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 5
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from parge.reconcile.maps import Matrix, double
-from parge.typing import FloatArray
+from parge.reconcile.maps import double
+from parge.typing import FloatArray, Matrix
 
 
 def rotated_and_target(anchors: Sequence[FloatArray], W: Sequence[Matrix]) -> Iterator[tuple[Matrix, Matrix]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from parge.blocks import forget, row_blocks, rows_at_once
-from parge.reconcile.maps import Matrix, double
-from parge.typing import FloatArray
+from parge.reconcile.maps import double
+from parge.typing import FloatArray, Matrix
 
 # Above this many columns in all (n * dim), the table of all products would itself be large: 134 MB here.
 _MOST_COLUMNS = 4096
