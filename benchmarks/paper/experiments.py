@@ -18,7 +18,7 @@ from benchmarks.paper.published import TECHNIQUES
 import parge
 from parge.embedding import Embedding
 from parge.graph.generate import ring_of_cliques
-from parge.reconcile.orthogonal import Orthogonal
+from parge.reconcile.rotations import Orthogonal
 from parge.seeds import stream
 
 Tell = Callable[[str], None]

@@ -12,8 +12,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
 from parge.linalg.procrustes import rotation
-from parge.reconcile.anchors import folds
-from parge.reconcile.maps import LinearMap, double
+from parge.reconcile.base import LinearMap, double, folds
 from parge.reconcile.residuals import few_anchors, unrelated
 from parge.typing import IntArray, Matrix
 

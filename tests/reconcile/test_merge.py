@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from parge.decompose.decomposition import Decomposition
 from parge.graph.graph import Graph
-from parge.reconcile.maps import IdentityMap, LinearMap
+from parge.reconcile.base import IdentityMap, LinearMap
 from parge.reconcile.merge import AnchorMerge, evidence, merged_blocks
 
 

@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 
 from parge.errors import InputError
 from parge.linalg.procrustes import rotation
-from parge.reconcile.consensus import Consensus
-from parge.reconcile.identity import Backbone, Identity
+from parge.reconcile.base import Backbone, Identity, LinearMap
 from parge.reconcile.linear import Linear
-from parge.reconcile.maps import LinearMap
 from parge.reconcile.mlp import MLP, PerceptronMap
-from parge.reconcile.orthogonal import Orthogonal
-from parge.reconcile.products import products
 from parge.reconcile.registry import reconcilers, resolve
 from parge.reconcile.residuals import disagreements
+from parge.reconcile.rotations import Consensus, Orthogonal, products
 from parge.testing.reconciler import ReconcilerContract, agree, inner_products, random_rotation
 
 

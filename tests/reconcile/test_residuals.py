@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from parge.reconcile.consensus import Consensus
-from parge.reconcile.identity import Identity
+from parge.reconcile.base import Identity
 from parge.reconcile.linear import Linear
 from parge.reconcile.reconciliation import reconcile
 from parge.reconcile.residuals import few_anchors, residuals
+from parge.reconcile.rotations import Consensus
 from parge.testing.reconciler import random_rotation
 
 

@@ -10,7 +10,7 @@ from parge.decompose.decomposition import Decomposition
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import merge_parts, reconcile_parts
-from parge.reconcile.maps import IdentityMap
+from parge.reconcile.base import IdentityMap
 from parge.report.sample import MOST_VERTICES, draw_sample
 from parge.run.open_run import open_planned
 

@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.linalg
 
-from parge.reconcile.products import Products
 from parge.typing import Matrix
 
 
@@ -26,21 +25,3 @@ def rotation(product: Matrix) -> Matrix:
         A, _, Bt = scipy.linalg.svd(Vt[rank:] @ U[:, rank:])
         U = np.hstack([U[:, :rank], U[:, rank:] @ (A @ Bt).T])
     return np.asarray(U @ Vt)
-
-
-def choose_pivot(anchors: Products) -> int:
-    """Return the subgraph to which all others can be rotated with the smallest total residual.
-
-    The residual of a pair is ``min_W |H_i W - H_p|^2 / (|H_i|^2 + |H_p|^2)``, between 0 and 1, so that a
-    subgraph is not preferred for being short; it equals ``1 - 2 sum(svd(H_i^T H_p)) / (|H_i|^2 + |H_p|^2)``.
-    """
-    squares = [float(np.trace(anchors.pair(i, i))) for i in range(anchors.n)]
-    agreement = np.zeros(anchors.n)
-    for i in range(anchors.n):
-        for j in range(i):
-            total = squares[i] + squares[j]
-            if total > 0:
-                nuclear = scipy.linalg.svdvals(anchors.pair(i, j)).sum()
-                agreement[[i, j]] += 2 * nuclear / total
-    # Differences of rounding must not decide: they would follow the order of the subgraphs.
-    return int(np.flatnonzero(agreement >= agreement.max() * (1 - 1e-12))[0])

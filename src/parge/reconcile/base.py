@@ -3,9 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from parge.typing import FloatArray
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.blocks import all_finite, row_blocks, rows_at_once
+from parge.errors import InputError
+from parge.seeds import stream
+from parge.typing import FloatArray, IntArray, Matrix
 
 
 class Map(Protocol):
@@ -34,3 +40,88 @@ class Reconciler(ABC):
     @abstractmethod
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
         """Return one map a subgraph, from H_1..H_n, each (n_anchors, dim) in the same order of anchors."""
+
+
+@dataclass(frozen=True)
+class IdentityMap:
+    """The map that leaves every vector as it is."""
+
+    def __call__(self, vectors: FloatArray) -> FloatArray:
+        """Return the same array."""
+        return vectors
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """The map ``x -> x W``; it computes in float64 and answers in the precision of its input.
+
+    Parameters
+    ----------
+    matrix : (dim, dim) float64
+        W; orthogonal for rotations.
+    """
+
+    matrix: Matrix
+
+    def __call__(self, vectors: FloatArray) -> FloatArray:
+        """Return the rows times W, one block at a time so that float64 copies stay small."""
+        out = np.empty((len(vectors), self.matrix.shape[1]), vectors.dtype)
+        for rows in row_blocks(len(vectors), rows_at_once(self.matrix.shape[1])):
+            out[rows] = within(double(vectors[rows]) @ self.matrix, out.dtype)
+        return out
+
+
+def double(vectors: NDArray[Any]) -> Matrix:
+    """Return the rows in float64, copied only where they are not."""
+    return np.asarray(vectors, np.float64)
+
+
+def within(rows: Matrix, dtype: np.dtype[Any]) -> Matrix:
+    """Return the rows with what would overflow a precision, and be infinite, as its largest number."""
+    most = float(np.finfo(dtype).max)
+    return np.clip(rows, -most, most)
+
+
+def check_anchors(anchors: Sequence[FloatArray]) -> None:
+    """Refuse anchor rows that are not one finite matrix of one shape a subgraph."""
+    shapes = {rows.shape for rows in anchors}
+    if len(shapes) > 1:
+        raise InputError(f"every subgraph gives the same anchors vectors of one length; got shapes {sorted(shapes)}")
+    if any(len(shape) != 2 for shape in shapes):
+        raise InputError(f"anchor rows are matrices (anchors, dim); got shape {shapes.pop()}")
+    for i, rows in enumerate(anchors):
+        if not all_finite(rows):
+            raise InputError(f"subgraph {i} gives an anchor a vector with NaN or infinity; check its technique")
+
+
+def nothing_to_map(anchors: Sequence[FloatArray]) -> bool:
+    """Return whether identity maps are the answer: at most one subgraph, or nothing that they share."""
+    return len(anchors) <= 1 or anchors[0].size == 0
+
+
+def folds(n_anchors: int, n_folds: int = 5) -> IntArray:
+    """Return the fold of every anchor, the same on every call.
+
+    Drawn rather than counted off, because anchors come in the order of their numbers, which may have a period.
+    """
+    order = stream(0, "anchor folds", n_anchors).permutation(n_anchors)
+    return order % n_folds
+
+
+@dataclass(frozen=True)
+class Identity(Reconciler):
+    """Leaves every space as it is (the paper's NoRecon)."""
+
+    name: ClassVar[str] = "none"
+
+    def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
+        """Return identity maps."""
+        check_anchors(anchors)
+        return (IdentityMap(),) * len(anchors)
+
+
+@dataclass(frozen=True)
+class Backbone(Identity):
+    """Leaves every space as it is, because the workers trained in one (see `parge.landmarks.backbone`)."""
+
+    name: ClassVar[str] = "backbone"

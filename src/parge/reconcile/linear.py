@@ -8,12 +8,8 @@ import numpy as np
 import scipy.linalg
 
 from parge.linalg.procrustes import rotation
-from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
-from parge.reconcile.base import Map, Reconciler
-from parge.reconcile.consensus import rotations
-from parge.reconcile.maps import IdentityMap, LinearMap
-from parge.reconcile.products import products
-from parge.reconcile.targets import rotated_and_target
+from parge.reconcile.base import IdentityMap, LinearMap, Map, Reconciler, check_anchors, folds, nothing_to_map
+from parge.reconcile.rotations import products, rotated_and_target, rotations
 from parge.typing import FloatArray, Matrix
 
 # Below two anchors a fold there is no evidence to choose a ridge by.

@@ -7,8 +7,7 @@ import numpy as np
 
 from parge.blocks import forget, row_blocks, rows_at_once
 from parge.decompose.decomposition import Decomposition
-from parge.reconcile.base import Map
-from parge.reconcile.maps import double
+from parge.reconcile.base import Map, double
 from parge.typing import FloatArray, IntArray, Matrix
 
 # Neighbours of anchors looked at together: anchors hold most edges of many graphs, so all would be a second graph.

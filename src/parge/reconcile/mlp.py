@@ -8,12 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.reconcile.anchors import check_anchors, folds, nothing_to_map
-from parge.reconcile.base import Map, Reconciler
-from parge.reconcile.consensus import rotations
-from parge.reconcile.maps import IdentityMap, LinearMap, double, within
-from parge.reconcile.products import products
-from parge.reconcile.targets import rotated_and_target
+from parge.reconcile.base import (
+    IdentityMap,
+    LinearMap,
+    Map,
+    Reconciler,
+    check_anchors,
+    double,
+    folds,
+    nothing_to_map,
+    within,
+)
+from parge.reconcile.rotations import products, rotated_and_target, rotations
 from parge.seeds import stream
 from parge.typing import FloatArray, Matrix
 

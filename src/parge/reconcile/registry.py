@@ -4,13 +4,13 @@ from parge.reconcile.base import Reconciler
 from parge.registry import Registry
 
 reconcilers: Registry[type[Reconciler]] = Registry("reconciler", also=("auto",))
-reconcilers.register_at("consensus", "parge.reconcile.consensus:Consensus")
-reconcilers.register_at("orthogonal", "parge.reconcile.orthogonal:Orthogonal")
+reconcilers.register_at("consensus", "parge.reconcile.rotations:Consensus")
+reconcilers.register_at("orthogonal", "parge.reconcile.rotations:Orthogonal")
 reconcilers.register_at("linear", "parge.reconcile.linear:Linear")
 reconcilers.register_at("mlp", "parge.reconcile.mlp:MLP")
 # Workers trained around one backbone are in one space already.
-reconcilers.register_at("backbone", "parge.reconcile.identity:Backbone")
-reconcilers.register_at("none", "parge.reconcile.identity:Identity")
+reconcilers.register_at("backbone", "parge.reconcile.base:Backbone")
+reconcilers.register_at("none", "parge.reconcile.base:Identity")
 
 
 def resolve(reconciler: str | Reconciler) -> Reconciler:

@@ -8,9 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from parge.blocks import forget, row_blocks, rows_at_once, some_rows, triangle
-from parge.reconcile.anchors import folds, nothing_to_map
-from parge.reconcile.base import Map, Reconciler
-from parge.reconcile.maps import IdentityMap, double
+from parge.reconcile.base import IdentityMap, Map, Reconciler, double, folds, nothing_to_map
 from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 5
@@ -144,7 +142,7 @@ def hardly_met(found: Sequence[Residual]) -> str | None:
 
 
 def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> Sequence[float | None]:
-    from parge.reconcile.consensus import Consensus
+    from parge.reconcile.rotations import Consensus
 
     if len(anchors[0]) < _FEWEST_ANCHORS:
         return [None] * len(anchors)
