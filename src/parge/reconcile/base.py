@@ -36,6 +36,10 @@ class Reconciler(ABC):
     """
 
     name: ClassVar[str] = ""
+    is_identity: ClassVar[bool] = False
+    """True where spaces are left as they are: there are no maps to judge or to warn of."""
+    falls_back: ClassVar[bool] = False
+    """True where the spaces are left as they are if held-out anchors lie farther off as mapped than as computed."""
 
     @abstractmethod
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
@@ -113,6 +117,7 @@ class Identity(Reconciler):
     """Leaves every space as it is (the paper's NoRecon)."""
 
     name: ClassVar[str] = "none"
+    is_identity: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
         """Return identity maps."""

@@ -36,6 +36,7 @@ class Linear(Reconciler):
     ridges: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 
     name: ClassVar[str] = "linear"
+    falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
         """Return one linear map a subgraph: a rotation, bent or not."""

@@ -76,6 +76,7 @@ class MLP(Reconciler):
     epochs: int = 60
 
     name: ClassVar[str] = "mlp"
+    falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
         """Return one map a subgraph: its rotation, and a correction where that helps."""

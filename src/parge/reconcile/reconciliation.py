@@ -11,9 +11,6 @@ from parge.reconcile.registry import resolve
 from parge.reconcile.residuals import Residual, few_anchors, hardly_met, residuals
 from parge.typing import FloatArray
 
-# Reconcilers that give way where held-out anchors say that they do harm; the paper's own does what the paper did.
-_GIVE_WAY = {"consensus", "linear", "mlp"}
-
 # Held-out anchors must be nearer by this factor for the maps to stand: unrelated spaces gain as much by chance.
 _NEARER = 0.9
 
@@ -69,10 +66,10 @@ def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Re
     chosen = resolve(reconciler)
     maps = chosen.maps(anchors)
     found = residuals(maps, anchors, reconciler=chosen)
-    if len(anchors) < 2 or chosen.name in {"none", "backbone"}:
+    if len(anchors) < 2 or chosen.is_identity:
         return Reconciliation(chosen.name, maps, found)
     few = few_anchors(*anchors[0].shape)
-    if chosen.name in _GIVE_WAY and (off := _harm(found)) is not None:
+    if chosen.falls_back and (off := _harm(found)) is not None:
         plain, apart = Identity(), hardly_met(found)
         found = residuals(plain.maps(anchors), anchors, reconciler=plain)
         left = (

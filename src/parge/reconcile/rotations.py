@@ -148,6 +148,7 @@ class Consensus(Reconciler):
     """
 
     name: ClassVar[str] = "consensus"
+    falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
         """Return one rotation a subgraph."""
