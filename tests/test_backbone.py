@@ -79,14 +79,14 @@ def test_weights_between_lumps_are_the_quotient(graph: Graph, seed: int) -> None
 def test_preparing_stays_under_the_projection(n_lumps: int, dim: int) -> None:
     technique = parge.DeepWalk(dim=dim)
     lump = np.arange(GRAPH.n_vertices) % n_lumps
-    technique.prepare(GRAPH, lump, n_lumps)  # what is compiled first is not of the arrays
+    technique.embed_landmarks(GRAPH, lump, n_lumps)  # what is compiled first is not of the arrays
     tracemalloc.start()
     try:
-        technique.prepare(GRAPH, lump, n_lumps)
+        technique.embed_landmarks(GRAPH, lump, n_lumps)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    projected = technique.prepared_bytes(GRAPH.n_vertices, n_lumps)
+    projected = technique.landmark_bytes(GRAPH.n_vertices, n_lumps)
     assert peak <= projected <= 2 * peak
 
 
@@ -130,14 +130,14 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
 
 @pytest.mark.parametrize("lumps_at_once", [7, 1000])
 def test_vertices_are_placed_by_two_exact_steps(lumps_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extension, "PLACING_LUMPS", lumps_at_once)
+    monkeypatch.setattr(extension, "PLACING_LANDMARKS", lumps_at_once)
     monkeypatch.setattr(extension, "PLACING_BYTES", 0)
     monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, plan(technique=technique))
     around = run.decomposition.surroundings
     assert around is not None
-    shared = technique.prepare(GRAPH, around.lump, around.n_lumps)
+    shared = technique.embed_landmarks(GRAPH, around.lump, around.n_lumps)
     subgraph = replace(run.decomposition.subgraph(1), shared=shared)
     lumps, o = subgraph.lumps, subgraph.n_own
     assert lumps is not None
@@ -172,7 +172,7 @@ def test_budgets_hold_with_everything_counted() -> None:
     decomposer, limits = prepare(GRAPH, plan(parts=None, memory=budgets))
     found = decomposer.decompose(GRAPH, limits)
     assert found.surroundings is not None
-    assert (found.projected(TECHNIQUE.lumped_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
+    assert (found.projected(TECHNIQUE.landmark_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
 
 
 def test_rotations_for_want_of_room_say_so() -> None:

@@ -28,6 +28,7 @@ from parge.run.entries import SCRATCH
 from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run, reproducible
 from parge.run.worker import PartJob, embed_part
+from parge.techniques.checked import prepare_checked
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 
@@ -126,12 +127,9 @@ def write_subgraphs(run: Run) -> list[int]:
 
 
 def shared_arrays(run: Run) -> dict[str, Any]:
-    """Return what the technique prepares for every worker, where subgraphs are lumped; else nothing."""
-    around = run.decomposition.surroundings
-    if around is None:
-        return {}
+    """Return what the technique prepares for every worker, its landmarks included; nothing for most techniques."""
     with run.timed("prepare"):
-        return run.folder.shared(lambda: run.technique.prepare(run.decomposition.graph, around.lump, around.n_lumps))
+        return run.folder.shared(lambda: prepare_checked(run.technique, run.decomposition))
 
 
 def embed_parts(run: Run, listener: Listener) -> None:

@@ -24,3 +24,6 @@ IdArray = NDArray[Any]
 
 Matrix = NDArray[np.float64]
 """A small dense matrix: a rotation, a sum of products."""
+
+Shape = tuple[int | str, ...]
+"""Lengths of the axes of an array; axes of one name are equally long."""

@@ -93,7 +93,7 @@ def test_a_result_from_elsewhere_is_looked_at_when_it_comes(finished: dict[str, 
 def test_a_backbone_that_is_not_finite_is_refused(name: str, finished: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished["backbone"], tmp_path / "run"))
     forge(folder / "parts" / "000" / "subgraph", name, 1, np.nan)
-    with pytest.raises(DamagedError, match=r"NaN or infinity|lumps"):
+    with pytest.raises(DamagedError, match=r"NaN or infinity|landmarks"):
         parts.load_subgraph(folder / "parts" / "000")
 
 

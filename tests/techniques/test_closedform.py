@@ -13,7 +13,7 @@ GRAPH = planted(1200, 9000, communities=6, mixing=0.2, seed=3).graph
 
 def test_with_every_vertex_a_landmark_it_is_the_factorised_matrix() -> None:
     technique = parge.ClosedForm(dim=16, window=3)
-    exact = technique.prepare(GRAPH, np.arange(GRAPH.n_vertices), GRAPH.n_vertices)["in"]
+    exact = technique.embed_landmarks(GRAPH, np.arange(GRAPH.n_vertices), GRAPH.n_vertices)["in"]
     found = technique.embed(Subgraph.whole(GRAPH), np.random.default_rng(0))
     # Regression on 300 landmarks finds nearly the space that all vertices would.
     basis = np.linalg.qr(exact.astype(np.float64))[0]

@@ -237,7 +237,7 @@ def _rehearse_backbone(graph: "Graph") -> None:
     technique = ClosedForm(dim=4)
     found = decompose(graph, Plan(technique=technique, parts=2, reconcile="backbone")).decomposition
     if found.surroundings is not None:
-        technique.prepare(graph, found.surroundings.lump, found.surroundings.n_lumps)
+        technique.embed_landmarks(graph, found.surroundings.lump, found.surroundings.n_lumps)
     found.subgraph(0)
 
 

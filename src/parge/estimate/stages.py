@@ -9,8 +9,8 @@ from parge.estimate.constants import constants
 from parge.estimate.question import Question
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import BUDGET, Workspace
-from parge.skipgram.settings import SkipGramWalks
 from parge.techniques.base import Technique
+from parge.techniques.deepwalk import SkipGramWalks
 
 HOUR, DAY = 3600.0, 86_400.0
 

@@ -51,7 +51,13 @@ def lumped(
     )
     used = int(indptr[-1])
     vertices = np.concatenate([own, anchors, halo, np.full(foreign.size, -1)]).astype(np.int64)
-    lumps = Lumps(np.concatenate([lump[own], np.arange(a), lump[halo], foreign]).astype(np.int64), loops, a, h)
+    lumps = Lumps(
+        np.concatenate([lump[own], np.arange(a), lump[halo], foreign]).astype(np.int64),
+        loops,
+        a,
+        h,
+        int(lump.max(initial=-1)) + 1,
+    )
     return Subgraph(Graph(indptr, indices[:used], weights[:used]), vertices, o, index, lumps)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,22 @@ _BLOCK = 1 << 20
 
 def _falls(offsets: IntArray) -> bool:
     return any((np.diff(offsets[block.start : block.stop + 1]) < 0).any() for block in row_blocks(offsets.size, _BLOCK))
+
+
+class Counted(Protocol):
+    """The counts of a `Graph`, or those of one that does not exist: they decide a pass and a backbone."""
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices."""
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+
+    @property
+    def features(self) -> Any:
+        """Features of the vertices, or None."""
 
 
 @dataclass(frozen=True, eq=False)

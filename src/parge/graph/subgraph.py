@@ -27,12 +27,15 @@ class Lumps:
         Weight of the edges inside each lump, both directions counted; 0 of single vertices.
     n_anchors, n_halo : int
         How many vertices after the own ones are anchors, and how many after those are the halo.
+    n_landmarks : int
+        How many landmarks the whole graph has, those of this part included.
     """
 
     lump: IntArray
     loops: FloatArray
     n_anchors: int
     n_halo: int
+    n_landmarks: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,10 +27,11 @@ from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
+from parge.landmarks.base import DECOMPOSED_EXTRA
 from parge.landmarks.extension import logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums
 from parge.skipgram.batches import run_batches
-from parge.skipgram.settings import BATCH_STEPS, DECOMPOSED_EXTRA, SkipGramWalks
+from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.typing import FloatArray, IntArray
 
@@ -44,7 +45,7 @@ RATE_SHARE = 0.2
 _POWERS = 2
 
 
-def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
+def prepare(settings: WalkSettings, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
     strength = (
         graph.degrees.astype(np.float64) if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
@@ -52,10 +53,10 @@ def prepare(technique: SkipGramWalks, graph: Graph, lump: IntArray, n_lumps: int
     mass = np.bincount(lump, strength**NOISE_POWER, minlength=n_lumps)
     P, degree = _transitions(graph, lump, n_lumps)
     with threadpool_limits(1, "blas"):
-        beyond, reach, Q = _reach(P, technique.window)
+        beyond, reach, Q = _reach(P, settings.window)
         del P
-        logs = logarithms(Q, technique.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
-        U, S, V = _decomposed(logs, min(technique.dim, n_lumps))
+        logs = logarithms(Q, settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
+        U, S, V = _decomposed(logs, min(settings.dim, n_lumps))
     root = np.sqrt(S)
     inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 1e-6 * root.max(initial=0.0))
     return {
@@ -108,22 +109,22 @@ def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, Flo
 
 
 def train(
-    technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
+    settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
     lumps, rows = opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
-        tables = start(technique, subgraph, lumps, rows, seed)
+        tables = start(settings, subgraph, lumps, rows, seed)
     walkable = walks.Rows(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
     strength = rows.strength
     del rows  # walks read shares, and the weights are as large
-    _train_own(technique, subgraph, lumps, walkable, strength, tables, seed, progress, p, q)
-    return trained_vectors(tables.In[: subgraph.n_answers], technique.dim, technique.learning_rate)
+    _train_own(settings, subgraph, lumps, walkable, strength, tables, seed, progress, p, q)
+    return trained_vectors(tables.In[: subgraph.n_answers], settings.dim, settings.learning_rate)
 
 
 def _train_own(
-    technique: SkipGramWalks,
+    settings: WalkSettings,
     subgraph: Subgraph,
     lumps: Lumps,
     walkable: walks.Rows,
@@ -136,7 +137,7 @@ def _train_own(
 ) -> None:
     """Walk from own vertices over the lumped graph and train the pairs that touch an own vertex."""
     starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(subgraph.graph.indices.dtype)
-    total = round(WALK_SHARE * technique.walks * starts.size)
+    total = round(WALK_SHARE * settings.walks * starts.size)
     if not total:
         return
     dtype = subgraph.graph.indices.dtype
@@ -146,20 +147,20 @@ def _train_own(
     def draw(firsts: range) -> Drawn:
         keys = splitmix.item_keys(seed, 0, np.asarray(firsts))
         begins = starts[draw_items(even, keys)]
-        steps = np.empty((begins.size, technique.walk_length), dtype)
+        steps = np.empty((begins.size, settings.walk_length), dtype)
         if p == q == 1.0:
             walks.fill_walks(walkable, begins, keys, steps)
         else:
             walks.fill_biased_walks(walkable, begins, keys, p, q, steps)
-        return Drawn(steps, keys, falling_rates(RATE_SHARE * technique.learning_rate, firsts.start, len(firsts), total))
+        return Drawn(steps, keys, falling_rates(RATE_SHARE * settings.learning_rate, firsts.start, len(firsts), total))
 
     def train_drawn(drawn: Drawn) -> int:
-        skipgram_ir.train(tables, noise, *drawn, technique.window, technique.negatives)
+        skipgram_ir.train(tables, noise, *drawn, settings.window, settings.negatives)
         return drawn.keys.size
 
-    size, done = max(walks.LANES, BATCH_STEPS // technique.walk_length), 0
+    size, done = max(walks.LANES, BATCH_STEPS // settings.walk_length), 0
     todo = (range(first, min(first + size, total)) for first in range(0, total, size))
-    for count in run_batches(todo, draw, train_drawn, threads=technique.threads, mode=technique.mode):
+    for count in run_batches(todo, draw, train_drawn, threads=settings.threads, mode=settings.mode):
         done += count
         progress(done / total)
 

@@ -24,7 +24,8 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Lumps, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.skipgram.settings import PLACING_BYTES, PLACING_LUMPS, SkipGramWalks
+from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS
+from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
@@ -67,9 +68,9 @@ def opened(subgraph: Subgraph) -> tuple[Lumps, Rows]:
     return lumps, Rows(indptr, indices, together, walks.strengths(indptr, together))
 
 
-def start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows, seed: Any) -> Tables:
+def start(settings: WalkSettings, subgraph: Subgraph, lumps: Lumps, rows: Rows, seed: Any) -> Tables:
     """Place every vertex: lumps and anchors where the backbone has them, the others by regression on it."""
-    shared, n, dim = subgraph.shared, subgraph.n_vertices, technique.dim
+    shared, n, dim = subgraph.shared, subgraph.n_vertices, settings.dim
     o, a = subgraph.n_own, lumps.n_anchors
     single = np.concatenate([np.arange(o), np.arange(o + a, o + a + lumps.n_halo)])
     frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + lumps.n_halo, n)])
@@ -78,7 +79,7 @@ def start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows
     width = shared["in"].shape[1]
     tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
     tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
-    _place(technique, shared, lumps.lump, rows, single, tables)
+    _place(settings, shared, lumps.lump, rows, single, tables)
     _borrow(rows, single, tables)
     lone = single[rows.strength[single] == 0]
     fresh = skipgram.new_table(lone.size, dim)
@@ -88,10 +89,10 @@ def start(technique: SkipGramWalks, subgraph: Subgraph, lumps: Lumps, rows: Rows
 
 
 def _place(
-    technique: SkipGramWalks, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, tables: Tables
+    settings: WalkSettings, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, tables: Tables
 ) -> None:
     """Write the start of single vertices into tables of zeros, from their chances of meeting some lumps at a time."""
-    k, width = technique.negatives, shared["in"].shape[1]
+    k, width = settings.negatives, shared["in"].shape[1]
     total = max(float(shared["mass"].sum()), _TINY)
     # Out_v is how often v is met from lump c: by reversibility q_v(c) d_v / d_c, against v's own noise.
     strength = np.maximum(rows.strength[single], np.finfo(float).tiny)
@@ -99,7 +100,7 @@ def _place(
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
     itself = np.arange(lump.size, dtype=rows.indices.dtype)
     for lumps in _lumps_at_once(lump.size, noise.size):
-        onward = _onward(technique, shared, lump, rows, single, lumps)
+        onward = _onward(settings, shared, lump, rows, single, lumps)
         to_in, to_out = shared["to_in"][lumps], shared["to_out"][lumps]
         for where in _row_slices(single.size, onward.shape[1]):
             some = single[where]
@@ -124,7 +125,7 @@ def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
 
 
 def _onward(
-    technique: SkipGramWalks, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, lumps: slice
+    settings: WalkSettings, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, lumps: slice
 ) -> FloatArray:
     """Return some columns of Y: the chances of meeting lumps from a vertex on, itself counted."""
     onward: FloatArray = _columns(shared["reach"], lumps)[lump]
@@ -134,7 +135,7 @@ def _onward(
         products.mean_neighbours(*rows, single[where], lump, beyond, met)
         onward[single[where]] = met
     here = single[(lump[single] >= lumps.start) & (lump[single] < lumps.stop)]
-    onward[here, lump[here] - lumps.start] += step_shares(technique.window)[0]
+    onward[here, lump[here] - lumps.start] += step_shares(settings.window)[0]
     return onward
 
 
@@ -147,7 +148,7 @@ def _columns(matrix: FloatArray, some: slice) -> FloatArray:
 
 def _lumps_at_once(n_vertices: int, n_lumps: int) -> Iterator[slice]:
     """Yield lumps in groups for which a column a lump fits what a worker has for them."""
-    width = max(PLACING_LUMPS, PLACING_BYTES // (4 * max(1, n_vertices)) // PLACING_LUMPS * PLACING_LUMPS)
+    width = max(PLACING_LANDMARKS, PLACING_BYTES // (4 * max(1, n_vertices)) // PLACING_LANDMARKS * PLACING_LANDMARKS)
     for first in range(0, n_lumps, width):
         yield slice(first, min(first + width, n_lumps))
 
@@ -187,9 +188,9 @@ def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
                 products.mix_neighbours(*rows, single, weight, out.copy(), out)
 
 
-def place(technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
+def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
     """Return the vectors of own vertices and anchors as training would start from them."""
     lumps, rows = opened(subgraph)
     with threadpool_limits(1, "blas"):
-        tables = start(technique, subgraph, lumps, rows, rng.integers(2**64, dtype=np.uint64))
-    return np.ascontiguousarray(tables.In[: subgraph.n_answers, : technique.dim])
+        tables = start(settings, subgraph, lumps, rows, rng.integers(2**64, dtype=np.uint64))
+    return np.ascontiguousarray(tables.In[: subgraph.n_answers, : settings.dim])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from parge.decompose.limits import Limits, anchor_count, check_feasible
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Graph
+from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes
 from parge.techniques.base import Technique
 
@@ -13,18 +14,19 @@ if TYPE_CHECKING:
     from parge.planning.plan import Plan
 
 
-def check_backbone(technique: Technique, n_parts: int) -> None:
-    """Refuse a backbone where the technique knows none, or there is nothing to tie together."""
-    if not technique.has_backbone:
+def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
+    """Return the technique as one that embeds landmarks; refuse one that does not, and a single part."""
+    if not isinstance(technique, LandmarkTechnique):
         raise InputError(
             f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
             "not: use consensus"
         )
     if n_parts == 1:
         raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
+    return technique
 
 
-def least_lumps(technique: Technique) -> int:
+def least_lumps(technique: LandmarkTechnique) -> int:
     """Return the fewest lumps that a space of that many dimensions is made from: half as many again.
 
     With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
@@ -34,7 +36,7 @@ def least_lumps(technique: Technique) -> int:
 
 
 def prepare_lumped(
-    graph: Graph, plan: "Plan", technique: Technique, limits: Limits | None
+    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose into lumped subgraphs: a third of the lumps are anchors, the rest groups.
 
@@ -42,7 +44,7 @@ def prepare_lumped(
     anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250 lumps)
     99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
     """
-    n_parts, n_lumps = plan.n_parts, technique.backbone_size(graph)
+    n_parts, n_lumps = plan.n_parts, technique.landmark_count(graph)
     if limits is not None:  # every worker holds all lumps: no more than the slack has room for
         slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
         n_lumps = min(n_lumps, slack // n_parts)
@@ -63,15 +65,15 @@ def prepare_lumped(
                 raise
 
 
-def backbone_bytes(graph: Graph, technique: Technique, n_parts: int, n_lumps: int) -> int:
+def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_lumps: int) -> int:
     """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of so many lumps."""
     from parge.decompose.choice import lumped_bytes  # compiled code: not needed to refuse a plan
 
     # Every part has a lump, also one that is too small for its share of the groups.
-    return lumped_bytes(graph, n_parts) + technique.prepared_bytes(graph.n_vertices, n_lumps + n_parts)
+    return lumped_bytes(graph, n_parts) + technique.landmark_bytes(graph.n_vertices, n_lumps + n_parts)
 
 
-def _within_coordinator(graph: Graph, plan: "Plan", technique: Technique, n_lumps: int, least: int) -> int:
+def _within_coordinator(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_lumps: int, least: int) -> int:
     """Return the number of lumps, halved until the coordinator has room to prepare the backbone.
 
     Halved, not as many as fit: what a process holds differs by a little from run to run, and lumps should not.
@@ -95,7 +97,7 @@ def _within_coordinator(graph: Graph, plan: "Plan", technique: Technique, n_lump
         n_lumps //= 2
 
 
-def _counts(graph: Graph, plan: "Plan", technique: Technique, n_lumps: int) -> tuple[int, int]:
+def _counts(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_lumps: int) -> tuple[int, int]:
     """Return how many groups and anchors make so many lumps; anchors that were asked for count as asked."""
     n_parts, n_anchors = plan.n_parts, n_lumps // 3
     if plan.anchors not in (None, "auto"):
@@ -111,11 +113,11 @@ def _counts(graph: Graph, plan: "Plan", technique: Technique, n_lumps: int) -> t
 
 
 def _lumped(
-    graph: Graph, plan: "Plan", technique: Technique, limits: Limits | None, n_lumps: int
+    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None, n_lumps: int
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose around so many lumps, or raise where the limits cannot hold them."""
     n_groups, n_anchors = _counts(graph, plan, technique, n_lumps)
-    footprint = technique.lumped_footprint(n_groups + n_anchors)
+    footprint = technique.landmark_footprint(n_groups + n_anchors)
     if limits is None:
         near = max(n_anchors, int(0.1 * graph.n_vertices))
         limits = Limits.equal(plan.n_parts, graph.n_vertices, n_anchors)

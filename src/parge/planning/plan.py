@@ -11,9 +11,10 @@ from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.events import Tell, quiet
 from parge.graph.graph import Graph
+from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole
-from parge.planning.landmarks import backbone_bytes, check_backbone, least_lumps, prepare_lumped
+from parge.planning.landmarks import backbone_bytes, landmark_technique, least_lumps, prepare_lumped
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
@@ -165,7 +166,9 @@ class Plan:
         technique = resolve(self.technique)
         if technique.aligned and self.reconcile in (None, "auto"):
             decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
-        elif decided.get("reconcile", self.reconcile) == "auto" and (self.n_parts == 1 or not technique.has_backbone):
+        elif decided.get("reconcile", self.reconcile) == "auto" and (
+            self.n_parts == 1 or not isinstance(technique, LandmarkTechnique)
+        ):
             decided["reconcile"] = "consensus"
         if decided.get("refine", self.refine) == "auto":
             decided["refine"] = technique.refine if self.n_parts > 1 else "none"
@@ -174,7 +177,7 @@ class Plan:
             technique.needs_extra.check(f"the technique {technique.name}")
         refiners.get(str(plan.refine))().check(technique)
         if plan.reconcile == "backbone":
-            check_backbone(technique, plan.n_parts)
+            landmark_technique(technique, plan.n_parts)
         if plan.reconcile != "auto":
             reconcilers.check(str(plan.reconcile))
         return plan
@@ -237,7 +240,7 @@ def candidates(graph: Graph, plan: Plan) -> list[Plan]:
     plan = refined_for(graph, plan).resolved
     if plan.reconcile != "auto":
         return [plan]
-    has_room = plan.technique.backbone_size(graph) >= least_lumps(plan.technique) and _fits_coordinator(graph, plan)
+    has_room = plan.technique.landmark_count(graph) >= least_lumps(plan.technique) and _fits_coordinator(graph, plan)
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
 
 
@@ -298,7 +301,8 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
             "that"
         )
     if plan.reconcile == "backbone":
-        return prepare_lumped(graph, plan, technique, _limits(plan, technique, graph))
+        known = landmark_technique(technique, plan.n_parts)
+        return prepare_lumped(graph, plan, known, _limits(plan, technique, graph))
     limits = _limits(plan, technique, graph)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if limits is None:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from parge.decompose.decomposition import Decomposition, EdgeCounts
+from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 
@@ -68,9 +69,9 @@ class Summary:
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
     """Return what a worker needs of memory at most, for subgraphs as these are."""
     around = decomposition.surroundings
-    return (
-        technique.footprint_for(decomposition.graph) if around is None else technique.lumped_footprint(around.n_lumps)
-    )
+    if around is not None and isinstance(technique, LandmarkTechnique):
+        return technique.landmark_footprint(around.n_lumps)
+    return technique.footprint_for(decomposition.graph)
 
 
 def summarise(decomposition: Decomposition, technique: Technique, notices: tuple[str, ...] = ()) -> Summary:

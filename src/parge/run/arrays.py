@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError, PargeError
-from parge.run.entries import ARRAY_FILES, TEMPORARY_FILE, TEMPORARY_FOLDER
-from parge.run.schema import LAYOUT, MANIFEST
+from parge.run.entries import TEMPORARY_FILE, TEMPORARY_FOLDER
+from parge.run.schema import LAYOUT, MANIFEST, is_array_file, kind_of
 from parge.run.words import printable
 
 FORMAT = 1
@@ -54,7 +54,7 @@ def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write files as they were written elsewhere, under a temporary name first."""
     with _made_whole(folder) as temporary:
         for name, content in files.items():
-            if name not in ARRAY_FILES:
+            if not is_array_file(name):
                 raise DamagedError(f"{printable(repr(name), 200)} is no name of a file in {folder}")
             with (temporary / name).open("xb") as file:
                 file.write(content.data)
@@ -101,7 +101,7 @@ def discard(folder: Path) -> None:
             return
         # The manifest first: without it the folder is not one of ours that is whole.
         for file in sorted(folder.iterdir(), key=lambda file: file.name != MANIFEST):
-            if file.name in ARRAY_FILES:
+            if is_array_file(file.name):
                 file.unlink(missing_ok=True)
         folder.rmdir()
 
@@ -159,7 +159,7 @@ def _checked(path: Path, body: Any, kind: str) -> dict[str, Any]:
     if not isinstance(entries, dict) or not isinstance(facts, dict):
         raise DamagedError(f"{path} does not say which arrays there are")
     known = LAYOUT[kind]
-    strange = [name for name in entries if name not in known]
+    strange = [name for name in entries if kind_of(kind, name) is None]
     if strange:
         raise DamagedError(f"{path} names arrays that parge never writes: {printable(repr(strange[:3]), 200)}")
     missing = [name for name, what in known.items() if what.needed and name not in entries]
@@ -214,7 +214,8 @@ def _read(folder: Path, kind: str, name: str, entry: dict[str, Any]) -> np.ndarr
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
     except Exception as error:  # noqa: BLE001  what numpy raises on a hostile header is not documented
         raise DamagedError(f"{path} is not an array: {printable(error, 200)}") from None
-    fault = LAYOUT[kind][name].fault(array)
+    known = kind_of(kind, name)
+    fault = "no array of that name" if known is None else known.fault(array)
     if fault is not None:
         raise DamagedError(f"{path} is not the array that parge writes: {fault}")
     return array

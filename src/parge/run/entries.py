@@ -13,7 +13,7 @@ from pathlib import Path
 from parge.errors import InputError
 from parge.run.lock import LOCK, is_lock
 from parge.run.notes import PART_NOTES, RUN_NOTES
-from parge.run.schema import GRAPH, LAYOUT, MANIFEST, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
+from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH, is_array_file
 from parge.run.words import on_one_line
 
 SCRATCH = "embedding.npy"
@@ -27,7 +27,6 @@ TEMPORARY_FILE = re.compile(
 )
 """Files that go when the command ends; what a killed one left of them is removed by the next."""
 
-ARRAY_FILES = frozenset([MANIFEST, *(f"{name}.npy" for known in LAYOUT.values() for name in known)])
 """All names in a folder of arrays."""
 
 _PART = re.compile(r"[0-9]{3,}")
@@ -89,7 +88,7 @@ def _check(entry: Path, folders: tuple[str, ...], files: tuple[str, ...]) -> Non
 
 def _check_arrays(folder: Path) -> None:
     for entry in _entries(folder):
-        _refuse_unless(entry.name in ARRAY_FILES, entry)
+        _refuse_unless(is_array_file(entry.name), entry)
         _check_file(entry)
 
 

@@ -145,6 +145,8 @@ class RunFolder:
         place = self.path / SHARED
         if _intact(place, SHARED) is None:
             content = {f"shared_{name}": array for name, array in make().items()}
+            if not content:
+                return {}
             arrays.save(place, SHARED, content, {})
         found = arrays.load(place, SHARED)[0]
         return {name.removeprefix("shared_"): array for name, array in found.items()}

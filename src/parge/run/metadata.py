@@ -36,17 +36,12 @@ class RecordedTechnique(Technique):
         """Refuse: there is no code."""
         raise InputError(f"the technique {self.title} is known by name alone; embed with the command that planned it")
 
-    def lumped_footprint(self, n_lumps: int) -> Footprint:
-        """Return the bound that was written down, lumps included."""
-        del n_lumps
-        return self.bound
-
     def footprint(self) -> Footprint:
         """Return the bound that the technique gave."""
         return self.bound
 
     def footprint_for(self, graph: Graph) -> Footprint:
-        """Return the bound that was written down, features included."""
+        """Return the bound that was written down, features and landmarks included."""
         del graph
         return self.bound
 

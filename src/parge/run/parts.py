@@ -25,11 +25,12 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
     """Write all that a worker needs: the induced rows, weights, features, and what to do with them."""
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices
+    content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
     about = {"index": subgraph.index, "n_own": subgraph.n_own}
     if subgraph.lumps is not None:
         content |= {"lump": subgraph.lumps.lump, "loops": subgraph.lumps.loops}
-        content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
         about |= {"n_anchors": subgraph.lumps.n_anchors, "n_halo": subgraph.lumps.n_halo}
+        about |= {"n_landmarks": subgraph.lumps.n_landmarks}
     arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about})
 
 
@@ -42,7 +43,8 @@ def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
             f"{error}; copy the folder again, or have the command that wrote it write it anew, with --resume"
         ) from None
     try:
-        lumps, shared = _surroundings(content, facts)
+        shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
+        lumps = _context(content, facts)
         subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"], lumps, shared)
         _check(subgraph, facts)
     except (KeyError, ValueError, TypeError, IndexError) as error:
@@ -50,29 +52,26 @@ def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
     return subgraph, facts
 
 
-def _surroundings(content: Arrays, facts: dict[str, Any]) -> tuple[Lumps | None, Arrays]:
-    """Return what a lumped subgraph says of the rest of the graph; kernels index by it, so all of it is looked at."""
+def _context(content: Arrays, facts: dict[str, Any]) -> Lumps | None:
+    """Return what a subgraph says of the rest of the graph; kernels index by it, so all of it is looked at."""
     if "lump" not in content:
-        return None, {}
-    shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
-    lumps = Lumps(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"])
-    n, m = content["indptr"].size - 1, shared["mass"].size
+        return None
+    # Folders written before the number was told: a backbone has one mass per landmark.
+    n_landmarks = facts["n_landmarks"] if "n_landmarks" in facts else int(content["shared_mass"].size)
+    lumps = Lumps(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"], n_landmarks)
+    n = content["indptr"].size - 1
     counts = (facts["n_own"], lumps.n_anchors, lumps.n_halo)
-    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) > n:
-        raise ValueError(f"{counts} own vertices, anchors and halo among {n}")
+    if any(type(count) is not int or count < 0 for count in (*counts, n_landmarks)) or sum(counts) > n:
+        raise ValueError(f"{counts} own vertices, anchors and halo among {n}, {n_landmarks} landmarks")
     if (
         lumps.lump.size != n
         or lumps.loops.size != n
         or not (np.isfinite(lumps.loops).all() and (lumps.loops >= 0).all())
     ):
-        raise ValueError("its lumps are not one a vertex")
-    if n and not 0 <= lumps.lump.min() <= lumps.lump.max() < m:
-        raise ValueError(f"lumps must lie in 0..{m - 1}")
-    width = shared["in"].shape[1]
-    shapes = {**dict.fromkeys(("in", "out", "to_in", "to_out"), (m, width)), "reach": (m, m), "beyond": (m, m)}
-    if not shapes.keys() <= shared.keys() or any(a.shape != shapes.get(name, (m,)) for name, a in shared.items()):
-        raise ValueError("its shared arrays do not fit each other")
-    return lumps, shared
+        raise ValueError("its landmarks are not one per vertex")
+    if n and not 0 <= lumps.lump.min() <= lumps.lump.max() < n_landmarks:
+        raise ValueError(f"landmarks must lie in 0..{n_landmarks - 1}")
+    return lumps
 
 
 def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:

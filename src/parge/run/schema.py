@@ -1,5 +1,6 @@
 """What the folders of a run hold, name by name: nothing else is ever read from one."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ class Kind:
     """What an array of some name must be; `finite` ones hold neither NaN nor infinity, which none of ours does."""
 
     dtypes: tuple[str, ...]
-    ndim: int = 1
+    ndim: int | None = 1
     needed: bool = False
     finite: bool = False
 
@@ -24,7 +25,7 @@ class Kind:
         """Return what is wrong with an array, or None."""
         if array.dtype not in [np.dtype(name) for name in self.dtypes]:
             return f"{' or '.join(self.dtypes)} was expected; it holds {array.dtype}"
-        if array.ndim != self.ndim:
+        if self.ndim is not None and array.ndim != self.ndim:
             return f"{self.ndim} dimensions were expected; it has {array.ndim}"
         if not array.flags.c_contiguous:
             return "its rows are not stored one after another"
@@ -42,7 +43,7 @@ _ROWS = {
     "features_shape": Kind(("int64",)),
 }
 
-# What a technique prepares for every worker: vectors, matrices and one number a lump.
+# What a backbone is, as every worker receives it: vectors, matrices and one number per landmark.
 _SHARED = {
     **{
         f"shared_{name}": Kind(("float32",), ndim=2, finite=True)
@@ -76,3 +77,21 @@ LAYOUT: dict[str, dict[str, Kind]] = {
     RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True, finite=True)},
 }
 """Kind of folder -> name of array -> what it must be."""
+
+# What other techniques prepare for every worker (`Technique.prepare`): the technique declares and checks the shapes.
+_PREPARED_NAME = re.compile(r"shared_[a-z][a-z0-9_]{0,39}")
+_PREPARED = Kind(("float32", "float64", *_INTEGERS, "uint8", "bool"), ndim=None, finite=True)
+
+
+def kind_of(folder: str, name: str) -> Kind | None:
+    """Return what an array of that name must be in a folder of that kind; None where none of ours has the name."""
+    known = LAYOUT[folder].get(name)
+    if known is None and folder in (SHARED, SUBGRAPH) and _PREPARED_NAME.fullmatch(name):
+        return _PREPARED
+    return known
+
+
+def is_array_file(name: str) -> bool:
+    """Return whether a file of that name may stand in a folder of arrays."""
+    stem, dot, suffix = name.rpartition(".")
+    return name == MANIFEST or (dot + suffix == ".npy" and any(kind_of(folder, stem) for folder in LAYOUT))

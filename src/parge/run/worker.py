@@ -20,7 +20,7 @@ from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import stream
 from parge.techniques.base import Technique
-from parge.techniques.checked import embed_checked
+from parge.techniques.checked import check_shared, embed_checked
 from parge.techniques.resolve import restore
 
 _TELL_SECONDS = 1.0
@@ -75,6 +75,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         parts.forget_failure(job.folder)
         subgraph, facts = parts.load_subgraph(job.folder)
         technique = _technique(job, facts)
+        check_shared(technique, subgraph.shared, None if subgraph.lumps is None else subgraph.lumps.n_landmarks)
         embedding_begun = time.perf_counter()
         rng = stream(facts["seed"], "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _Teller(lock, progress))

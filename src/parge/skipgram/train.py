@@ -14,7 +14,7 @@ from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
 from parge.skipgram.batches import run_batches
-from parge.skipgram.settings import BATCH_STEPS, SkipGramWalks
+from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.typing import FloatArray, NeighbourArray
 
 # Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.
@@ -41,18 +41,18 @@ class Drawn(NamedTuple):
 
 
 def train(
-    technique: SkipGramWalks, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
+    settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the In table after all walks."""
     seed = rng.integers(2**64, dtype=np.uint64)
-    table = first_table(subgraph.n_vertices, technique.dim, seed)
+    table = first_table(subgraph.n_vertices, settings.dim, seed)
     if subgraph.graph.n_edges:
-        _train_table(technique, subgraph.graph, table, seed, rng, progress, p, q)
-    return trained_vectors(table, technique.dim, technique.learning_rate)
+        _train_table(settings, subgraph.graph, table, seed, rng, progress, p, q)
+    return trained_vectors(table, settings.dim, settings.learning_rate)
 
 
 def _train_table(
-    technique: SkipGramWalks,
+    settings: WalkSettings,
     graph: Graph,
     table: FloatArray,
     seed: Any,
@@ -63,26 +63,26 @@ def _train_table(
 ) -> None:
     """Train the In table on all walks, in place; Out and the sampling tables are gone afterwards."""
     starts = connected_vertices(graph)
-    total = technique.walks * starts.size
+    total = settings.walks * starts.size
     rows, noise = walk_rows(graph), vertex_table(graph, NOISE_POWER)
-    tables = Tables(table, skipgram.new_table(graph.n_vertices, technique.dim), False)
+    tables = Tables(table, skipgram.new_table(graph.n_vertices, settings.dim), False)
 
     def draw(batch: Batch) -> Drawn:
         keys = splitmix.item_keys(seed, batch.repetition, batch.starts)
-        steps = np.empty((batch.starts.size, technique.walk_length), batch.starts.dtype)
+        steps = np.empty((batch.starts.size, settings.walk_length), batch.starts.dtype)
         if p == q == 1.0:
             walks.fill_walks(rows, batch.starts, keys, steps)
         else:
             walks.fill_biased_walks(rows, batch.starts, keys, p, q, steps)
-        return Drawn(steps, keys, falling_rates(technique.learning_rate, batch.done, keys.size, total))
+        return Drawn(steps, keys, falling_rates(settings.learning_rate, batch.done, keys.size, total))
 
     def train_drawn(drawn: Drawn) -> int:
-        skipgram_ir.train(tables, noise, *drawn, technique.window, technique.negatives)
+        skipgram_ir.train(tables, noise, *drawn, settings.window, settings.negatives)
         return drawn.keys.size
 
     done = 0
-    todo = walk_batches(starts, technique.walks, technique.walk_length, rng)
-    for count in run_batches(todo, draw, train_drawn, threads=technique.threads, mode=technique.mode):
+    todo = walk_batches(starts, settings.walks, settings.walk_length, rng)
+    for count in run_batches(todo, draw, train_drawn, threads=settings.threads, mode=settings.mode):
         done += count
         progress(done / total)
 

@@ -1,35 +1,20 @@
 """Technique: the interface behind which any embedding technique rides along, and its laws."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import Extra, TechniqueError
+from parge.errors import Extra
 from parge.events import Progress, silent
 from parge.graph.features import with_features
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
-from parge.typing import FloatArray, IntArray
-
-
-class Counted(Protocol):
-    """What decides a pass and a backbone: the counts of a `Graph`, or those of one that nobody has."""
-
-    @property
-    def n_vertices(self) -> int:
-        """Number of vertices."""
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges."""
-
-    @property
-    def features(self) -> Any:
-        """Features of the vertices, or None."""
+from parge.typing import FloatArray, Shape
 
 
 @dataclass(frozen=True)
@@ -62,30 +47,21 @@ class Technique(ABC):
         return self.refine
 
     @property
-    def has_backbone(self) -> bool:
-        """Whether the technique prepares a backbone and embeds lumped subgraphs."""
-        return type(self).prepare is not Technique.prepare
+    def shared_shapes(self) -> Mapping[str, Shape]:
+        """Names and shapes of the arrays that `prepare` returns; none by default.
 
-    def backbone_size(self, graph: Counted) -> int:
-        """Return how many lumps a graph is best seen as by every worker; 0 where the technique knows no backbone."""
-        del graph
-        return 0
-
-    def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
-        """Return small arrays that every worker receives with its lumped subgraph, as `Subgraph.shared`.
-
-        `lump` is the lump of every vertex, 0..n_lumps-1.
+        An axis is a number, or a name: axes of one name are equally long. ``{"centroids": ("k", 16), "mass": ("k",)}``
+        declares a table of 16 columns and one number per row of it.
         """
-        raise TechniqueError(f"{self.name} prepares no backbone")
+        return {}
 
-    def prepared_bytes(self, n_vertices: int, n_lumps: int) -> int:
-        """Return the most memory that `prepare` takes beside a graph of that size; 0 where that is not known."""
-        del n_vertices, n_lumps
-        return 0
+    def prepare(self, graph: Graph, decomposition: Any) -> Mapping[str, NDArray[Any]]:
+        """Return small arrays that every worker receives as `Subgraph.shared`; nothing by default.
 
-    def lumped_footprint(self, n_lumps: int) -> Footprint:
-        """Return the bound for lumped subgraphs, what was prepared included."""
-        raise TechniqueError(f"{self.name} embeds no lumped subgraphs")
+        Called once, by the coordinator, before any worker starts. `shared_shapes` declares what is returned.
+        """
+        del graph, decomposition
+        return {}
 
     @abstractmethod
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:

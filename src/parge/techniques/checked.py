@@ -1,16 +1,24 @@
 """Embedding with a check of the answer, and errors that say which technique failed on which subgraph."""
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from parge.blocks import all_finite
 from parge.errors import TechniqueError
 from parge.events import Progress, silent
+from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.landmarks.base import LandmarkTechnique
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
+
+_SHARED_NAME = re.compile("[a-z][a-z0-9_]{0,39}")
+_SHARED_TYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "int64", "uint8", "bool"))
 
 # Rows looked at together; a mask of all vectors would cost a quarter of their memory.
 _ROWS = 4096
@@ -40,6 +48,65 @@ def embed_checked(
         error.add_note(f"raised by the technique {technique.name} on {_sizes(subgraph)}")
         raise
     return _as_vectors(answer, technique, subgraph)
+
+
+class Decomposed(Protocol):
+    """What of a decomposition is handed to a technique that prepares arrays for all workers."""
+
+    @property
+    def graph(self) -> Graph:
+        """The whole graph."""
+
+    @property
+    def surroundings(self) -> Any:
+        """The landmark of every vertex and their number; None where subgraphs have no context."""
+
+
+def prepare_checked(technique: Technique, decomposition: Decomposed) -> dict[str, NDArray[Any]]:
+    """Return the arrays that every worker receives, or say which of them are not as the technique declares them."""
+    graph, context = decomposition.graph, decomposition.surroundings
+    found = {name: np.ascontiguousarray(array) for name, array in technique.prepare(graph, decomposition).items()}
+    if context is not None and isinstance(technique, LandmarkTechnique):
+        found |= technique.embed_landmarks(graph, context.lump, context.n_lumps)
+    check_shared(technique, found, None if context is None else context.n_lumps)
+    return found
+
+
+def check_shared(technique: Technique, shared: Mapping[str, NDArray[Any]], n_landmarks: int | None) -> None:
+    """Refuse arrays for all workers that differ in name, type or shape from what the technique declares.
+
+    `n_landmarks` is None where subgraphs have no context.
+    """
+    declared = dict(technique.shared_shapes)
+    if n_landmarks is not None and isinstance(technique, LandmarkTechnique):
+        declared |= technique.landmark_shapes
+    if declared.keys() != shared.keys():
+        raise TechniqueError(
+            f"{technique.name} declares the shared arrays {_names(declared)}; there are {_names(shared)}: return from "
+            "prepare() what shared_shapes declares"
+        )
+    lengths: dict[int | str, int] = {} if n_landmarks is None else {"landmarks": n_landmarks}
+    for name, array in shared.items():
+        if _SHARED_NAME.fullmatch(name) is None:
+            raise TechniqueError(f"the shared array {name!r} of {technique.name}: use lower-case letters, digits and _")
+        expected = tuple(
+            axis if isinstance(axis, int) else lengths.setdefault(axis, length)
+            for axis, length in zip(declared[name], array.shape, strict=False)
+        )
+        if not array.ndim or expected != array.shape or len(declared[name]) != array.ndim:
+            raise TechniqueError(
+                f"the shared array {name} of {technique.name} has shape {array.shape}; {declared[name]} is declared, "
+                f"with {lengths}"
+            )
+        if array.dtype not in _SHARED_TYPES or not all_finite(array):
+            raise TechniqueError(
+                f"the shared array {name} of {technique.name} holds {array.dtype}; finite numbers of "
+                f"{', '.join(map(str, _SHARED_TYPES))} were expected"
+            )
+
+
+def _names(arrays: Mapping[str, Any]) -> str:
+    return ", ".join(arrays) or "none"
 
 
 def common_dim(technique: Technique, dims: Sequence[int]) -> int:

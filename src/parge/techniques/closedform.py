@@ -1,5 +1,6 @@
 """The closed form of skip-gram: DeepWalk's optimum on landmarks, every vertex placed by regression, nothing trained."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any, ClassVar
@@ -10,15 +11,15 @@ from numpy.typing import NDArray
 from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.coarse import lumped
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
+from parge.landmarks.base import BACKBONE_SHAPES, PLACING_BYTES, PLACING_LANDMARKS, LandmarkTechnique, backbone_bytes
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.skipgram.settings import PLACING_BYTES, PLACING_LUMPS
-from parge.techniques.base import Counted, Technique
+from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.settings import check_counts
-from parge.typing import FloatArray, IntArray
+from parge.typing import FloatArray, IntArray, Shape
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
 _LANDMARKS, _MOST_LANDMARKS = 9, 4096
@@ -28,7 +29,7 @@ _GROUPING_BYTES_PER_EDGE = 150
 
 
 @dataclass(frozen=True)
-class ClosedForm(Technique):
+class ClosedForm(Technique, LandmarkTechnique):
     """Vectors of the closed-form backbone (`parge.landmarks.backbone`) alone, without any training.
 
     The matrix that skip-gram with negative sampling factorises is written down for a few hundred to 4,096 landmarks,
@@ -83,33 +84,38 @@ class ClosedForm(Technique):
 
     def _with_landmarks(self, graph: Graph) -> Subgraph:
         """Return the whole graph as one part around landmarks of its own."""
-        n_landmarks = self.backbone_size(graph)
+        n_landmarks = self.landmark_count(graph)
         anchors = np.sort(np.argsort(-graph.degrees, kind="stable")[: n_landmarks // 2])
         own = np.setdiff1d(np.arange(graph.n_vertices), anchors)
         lump = np.empty(graph.n_vertices, np.int64)
         lump[anchors] = np.arange(anchors.size)
         lump[own] = anchors.size + group_vertices(graph, own, n_landmarks - anchors.size)
         n_lumps = int(lump.max(initial=-1)) + 1
-        shared = self.prepare(graph, lump, n_lumps)
+        shared = self.embed_landmarks(graph, lump, n_lumps)
         return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump), shared=shared)
 
-    def backbone_size(self, graph: Counted) -> int:
+    @property
+    def landmark_shapes(self) -> Mapping[str, Shape]:
+        """The arrays of the closed-form backbone."""
+        return BACKBONE_SHAPES
+
+    def landmark_count(self, graph: Counted) -> int:
         """Return how many landmarks the graph has."""
         return min(_MOST_LANDMARKS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
 
-    def prepare(self, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
+    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
         """Return the closed-form backbone."""
         from parge.landmarks.backbone import prepare
 
-        return prepare(self._model, graph, lump, n_lumps)
+        return prepare(self._model, graph, landmark, n_landmarks)
 
-    def prepared_bytes(self, n_vertices: int, n_lumps: int) -> int:
-        """Return the bound of a walk technique, whose backbone it is."""
-        return self._model.prepared_bytes(n_vertices, n_lumps)
+    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
+        """Return the bound of the closed-form backbone."""
+        return backbone_bytes(self.dim, n_vertices, n_landmarks)
 
-    def lumped_footprint(self, n_lumps: int) -> Footprint:
+    def landmark_footprint(self, n_landmarks: int) -> Footprint:
         """Return the bound of a walk technique that does the same, and trains."""
-        return self._model.lumped_footprint(n_lumps)
+        return self._model.landmark_footprint(n_landmarks)
 
     def footprint(self) -> Footprint:
         """Return the bound: matrices over the landmarks, tables and vectors, columns being placed, rows being grouped.
@@ -118,7 +124,7 @@ class ClosedForm(Technique):
         the landmarks against which vertices are placed, and the vectors twice. Groups are formed from the rows in
         float64, sorted.
         """
-        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * PLACING_LUMPS
+        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * PLACING_LANDMARKS
         tables = 4 * (2 * padded(self.dim) + 2 * self.dim)
         return Footprint(
             BASE_BYTES + PLACING_BYTES,

@@ -1,14 +1,126 @@
-"""DeepWalk: vectors that predict which vertices meet on uniform random walks."""
+"""DeepWalk: vectors that predict which vertices meet on uniform random walks; and what walk techniques share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.events import Progress, silent
+from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
-from parge.skipgram.settings import SkipGramWalks
-from parge.typing import FloatArray
+from parge.kernels.padding import padded
+from parge.landmarks.base import (
+    BACKBONE_SHAPES,
+    MOST_LANDMARKS,
+    LandmarkTechnique,
+    backbone_bytes,
+    backbone_footprint,
+)
+from parge.memory import Footprint
+from parge.skipgram.batches import Mode
+from parge.skipgram.settings import walk_footprint
+from parge.techniques.base import Technique
+from parge.techniques.settings import check_counts, check_range, check_threads
+from parge.typing import FloatArray, IntArray, Shape
+
+# Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
+# more edges that helps as well (degree 12: .582 to .617 on 40,000 vertices), but every round passes over them all, on
+# one machine.
+COARSE_LANDMARKS, SPARSE_DEGREE = 16, 8
+
+
+@dataclass(frozen=True)
+class SkipGramWalks(Technique, LandmarkTechnique):
+    """Settings of a technique that trains skip-gram with negative sampling on random walks.
+
+    Parameters
+    ----------
+    dim : int
+        Length of a vector.
+    walks : int
+        Walks from each vertex.
+    walk_length : int
+        Vertices of a walk.
+    window : int
+        Vertices on each side of a centre, at most: the reach of each window is uniform in 1..window.
+    negatives : int
+        Drawn vertices that a window is trained against.
+    learning_rate : float
+        Step size at the start; it falls linearly with the walks done, to 1 %.
+    threads : int
+        Threads of the worker that embeds.
+    mode : {'deterministic', 'hogwild'}
+        With several threads: one trains while the others draw its walks, and the result is the same bit for bit
+        for any number of them; or all train at once on shared tables, which is faster and never the same twice.
+    """
+
+    refine: ClassVar[str] = "whiten"
+
+    walks: int = 10
+    walk_length: int = 40
+    window: int = 5
+    negatives: int = 5
+    learning_rate: float = 0.05
+    threads: int = 1
+    mode: Mode = "deterministic"
+
+    def __post_init__(self) -> None:
+        check_counts(self, 1, "dim", "walks", "window", "negatives")
+        check_counts(self, 2, "walk_length")
+        check_range(self, "learning_rate", 0.0, above=True)
+        check_threads(self)
+
+    def footprint(self) -> Footprint:
+        """Return the bound: both tables, the graph with its sampling tables, the walks of every thread."""
+        return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
+
+    @property
+    def landmark_shapes(self) -> Mapping[str, Shape]:
+        """The arrays of the closed-form backbone."""
+        return BACKBONE_SHAPES
+
+    def landmark_count(self, graph: Counted) -> int:
+        """Return a quarter of the vertices, or two per dimension where half of the vertices suffice."""
+        least = 2 * self.dim
+        return min(max(MOST_LANDMARKS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
+
+    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone (see `parge.landmarks.backbone`)."""
+        from parge.landmarks.backbone import prepare  # compiled code: not needed to plan
+
+        return prepare(self, graph, landmark, n_landmarks)
+
+    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
+        """Return the bound of the closed-form backbone."""
+        return backbone_bytes(self.dim, n_vertices, n_landmarks)
+
+    def landmark_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound of a worker that trains around the backbone."""
+        return backbone_footprint(self.footprint(), self.dim, n_landmarks)
+
+    def refine_for(self, graph: Counted) -> str:
+        """Return `settle` for large sparse graphs, `whiten` for others.
+
+        There a landmark stands for many vertices, and a vertex has too few edges to tell its place by: 8 parts of a
+        planted graph of a million vertices and mean degree 6, half of its edges at random, kept 79 % of the
+        centralised score after `whiten`, and more than all of it after `settle` (`make bench-pbg`;
+        `benchmarks/settling_helps.py`).
+        """
+        coarse = graph.n_vertices >= COARSE_LANDMARKS * self.landmark_count(graph)
+        return "settle" if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
+
+    def _train(
+        self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0
+    ) -> FloatArray:
+        """Return the In table after all walks."""
+        if subgraph.lumps is None:
+            from parge.skipgram.train import train  # compiled code: not needed to plan
+        else:
+            from parge.landmarks.backbone import train
+
+        return train(self, subgraph, rng, progress, p, q)
 
 
 @dataclass(frozen=True)

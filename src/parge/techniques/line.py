@@ -16,7 +16,7 @@ from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode, run_batches
-from parge.skipgram.settings import BATCH_STEPS, check_threads, walk_footprint
+from parge.skipgram.settings import BATCH_STEPS, walk_footprint
 from parge.skipgram.train import (
     NOISE_POWER,
     Drawn,
@@ -27,7 +27,7 @@ from parge.skipgram.train import (
     walk_rows,
 )
 from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.settings import check_counts, check_range, check_threads
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
@@ -55,7 +55,7 @@ class LINE(Technique):
     learning_rate : float
         Step size at the start; it falls linearly to 1 %.
     threads, mode
-        As for `parge.skipgram.settings.SkipGramWalks`.
+        As for `parge.techniques.deepwalk.SkipGramWalks`.
     """
 
     order: Literal["both", "first", "second"] = "both"

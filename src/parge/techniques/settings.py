@@ -1,9 +1,11 @@
 """Checks of a technique's settings, made once, when it is built."""
 
 from math import inf
+from typing import get_args
 
 from parge.errors import InputError
 from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
+from parge.skipgram.batches import Mode
 from parge.techniques.base import Technique
 
 # All others count what a kernel counts.
@@ -27,3 +29,9 @@ def check_choice(technique: Technique, setting: str, choices: tuple[str, ...]) -
     value = getattr(technique, setting)
     if value not in choices:
         raise InputError(f"{setting} of {technique.name} must be one of {', '.join(choices)}; got {shown(value)}")
+
+
+def check_threads(technique: Technique) -> None:
+    """Raise unless `threads` and `mode` say how to run."""
+    check_counts(technique, 1, "threads")
+    check_choice(technique, "mode", get_args(Mode))

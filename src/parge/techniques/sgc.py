@@ -7,7 +7,7 @@ import numpy as np
 
 from parge.events import Progress, silent
 from parge.graph.features import ROWS, projected_features, vertex_features
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
     MATRIX_BYTES_PER_EDGE,
@@ -16,7 +16,7 @@ from parge.linalg.eigen import (
     one_thread,
 )
 from parge.memory import Footprint
-from parge.techniques.base import Counted, Technique
+from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts
 from parge.typing import FloatArray
 

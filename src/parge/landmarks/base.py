@@ -1,0 +1,93 @@
+"""The landmark capability: what a technique adds to embed parts that hold the rest of the graph as landmarks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from parge.graph.graph import Counted, Graph
+from parge.memory import Footprint
+from parge.typing import IntArray, Shape
+
+# A backbone has a quarter of the vertices as landmarks, up to this many: its dense products take about a second, and
+# its matrices 17 MB each. With overlapping communities few landmarks blur: 840 instead of 2,000 kept 95 instead of
+# 101 % on 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
+MOST_LANDMARKS = 2048
+
+# Vertices are placed against as many landmarks at a time as take these bytes for all of a worker's vertices, and no
+# fewer.
+PLACING_BYTES, PLACING_LANDMARKS = 16_000_000, 64
+
+# Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
+# are held meanwhile: bases, both factors, LAPACK's own.
+DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
+
+
+class LandmarkTechnique(ABC):
+    """A technique that embeds landmarks once, for all workers, and each part around them.
+
+    Landmarks are the anchors and the super-vertices of a graph: see `parge.graph.coarse`. A technique that has this
+    capability inherits from `Technique` and from this class; ``reconcile="backbone"`` asks for it.
+
+    Laws (held by `parge.testing.TechniqueContract`):
+
+    * ``embed_landmarks`` returns the arrays that `landmark_shapes` declares, finite;
+    * ``embed`` answers for own vertices and anchors of a subgraph with a context, finite, the same bits each time;
+    * vectors of different parts lie in one space: an anchor has the same vector in every part.
+    """
+
+    dim: int
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def landmark_shapes(self) -> Mapping[str, Shape]:
+        """Names and shapes of what `embed_landmarks` returns; the axis ``"landmarks"`` is their number."""
+
+    @abstractmethod
+    def landmark_count(self, graph: Counted) -> int:
+        """Return how many landmarks are best for a graph of this size."""
+
+    @abstractmethod
+    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
+        """Return small arrays that every worker receives as `Subgraph.shared`.
+
+        `landmark` is the landmark of every vertex, 0..n_landmarks-1.
+        """
+
+    @abstractmethod
+    def landmark_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound for subgraphs with a context, what `embed_landmarks` returned included."""
+
+    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
+        """Return the most memory that `embed_landmarks` takes beside the graph; 0 where that is not known."""
+        del n_vertices, n_landmarks
+        return 0
+
+
+BACKBONE_SHAPES: Mapping[str, Shape] = {
+    **dict.fromkeys(("in", "out", "to_in", "to_out"), ("landmarks", "rank")),
+    **dict.fromkeys(("reach", "beyond"), ("landmarks", "landmarks")),
+    **dict.fromkeys(("mass", "degree"), ("landmarks",)),
+}
+"""What `parge.landmarks.backbone.prepare` returns."""
+
+
+def backbone_bytes(dim: int, n_vertices: int, n_landmarks: int) -> int:
+    """Return the most memory of `parge.landmarks.backbone.prepare`, beside the graph.
+
+    Four matrices over landmarks, or three and what decomposes one; three numbers per vertex.
+    """
+    matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (dim + DECOMPOSED_EXTRA)
+    return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
+
+
+def backbone_footprint(plain: Footprint, dim: int, n_landmarks: int) -> Footprint:
+    """Return the bound of a worker around a backbone, given that of one alone.
+
+    Its rows again with their loops, columns being placed, and the backbone come on top.
+    """
+    backbone = 4 * (3 * n_landmarks**2 + 4 * n_landmarks * dim)
+    columns = 4 * PLACING_LANDMARKS
+    return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
