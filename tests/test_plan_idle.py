@@ -9,7 +9,7 @@ import pytest
 
 import parge
 from parge.cli.main import run
-from parge.errors import InputError
+from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.planning.idle import IDLE, idle
 from parge.planning.plan import PRESETS
@@ -140,3 +140,27 @@ def test_generate_names_what_a_kind_does_not_read(
     assert f"{named} has no effect" in capsys.readouterr().err
     assert run(["generate", "--vertices", "40", "--exponent", "3", "--mixing", "0.1", "-o", "planted.txt"]) == 0
     assert "no effect" not in capsys.readouterr().err
+
+
+def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
+    for setting, told in (
+        ({"parts": 3, "partitioner": "random"}, True),
+        ({"parts": 3, "preset": "paper"}, True),
+        ({"partitioner": "random"}, False),
+        ({"parts": 3}, False),
+        ({"parts": 3, "partitioner": "streaming"}, False),
+    ):
+        for limit in (None, "90GB"):
+            notices = parge.embed(GRAPH, plan_of({**setting, "coordinator_memory": limit})).report["notices"]
+            said = any("--coordinator-memory does not decide the partitioner" in words for words in notices)
+            assert said == (told and limit is not None), (setting, limit, notices)
+
+
+@pytest.mark.parametrize("partitioner", ["kaminpar-compressed", "streaming"])
+def test_a_partitioner_that_does_not_fit_is_refused(partitioner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parge.decompose.choice.private_bytes", lambda: 99_000_000)
+    plan = plan_of({"parts": 3, "partitioner": partitioner, "coordinator_memory": "100MB"})
+    with pytest.raises(InfeasibleError, match=r"give --coordinator-memory \d+MB or more"):
+        parge.embed(GRAPH, plan)
+    chosen = parge.embed(GRAPH, replace(plan, coordinator_memory="900MB")).report["coordinator"]
+    assert chosen["partitioner"] == partitioner

@@ -169,3 +169,18 @@ def test_ids_that_the_format_cannot_hold_are_refused_before_any_work(
     (tmp_path / "towns.csv").write_text("source,target\nNew York,Rome\nRome,Bonn\n")
     refused(["embed", "towns.csv", "-o", "v.vec", "--technique", "hope", "--dim", "2"], "end at white space")
     assert not (tmp_path / "v.vec.run").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="private memory is not told here")
+def test_a_coordinator_that_is_far_too_small_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rehearse() -> None:
+        raise AssertionError("the rehearsal was run")
+
+    monkeypatch.setattr("parge.cli.ending.rehearse", rehearse)
+    (tmp_path / "g.txt").write_text(GOOD)
+    assert run(["plan", str(tmp_path / "g.txt"), "--coordinator-memory", "1MB"]) == 2
+    said = capsys.readouterr().err
+    assert "--coordinator-memory 1MB" in said
+    assert "reading" not in said

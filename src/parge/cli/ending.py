@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
 _ROOM = 64_000_000
 
+# What to try where nothing is known yet, in MB: the libraries keep about 300 MB.
+_USUAL = 500
+
 # Ctrl-C; asked to end by an operator, a batch system or a closed terminal: all the same.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -162,6 +165,12 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
         yield
         return
     limit = parse_bytes(size) if isinstance(size, str) else size
+    taken = private_bytes()
+    if limit < taken + _ROOM:  # the rehearsal, which tells exactly, takes seconds and can only ask for more
+        raise InputError(
+            f"--coordinator-memory {size} is too little: parge has taken {-(-taken // 10**6)} MB before it loads all "
+            f"of its libraries; small graphs take {_USUAL}MB or more"
+        )
     return_freed_memory()
     rehearse()
     least = private_bytes() + _ROOM

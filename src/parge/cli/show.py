@@ -93,7 +93,7 @@ def summary_table(summary: "Summary") -> Table:
         table.add_column("halo", justify="right")
         table.add_column("lumps", justify="right")
     table.add_column("edges", f"{total[1]:,}", justify="right")
-    table.add_column("kept", f"{1 - summary.lost_edges:.1%}", justify="right")
+    table.add_column("kept", justify="right")
     table.add_column("memory at most", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
     if with_budget:
         table.add_column("budget", justify="right")
@@ -128,8 +128,9 @@ def show_summary(summary: "Summary") -> None:
     )
     out.print(summary_table(summary))
     if n_parts > 1:
+        out.print("kept: of the edges at its own vertices, the share that a subgraph holds")
         out.print(
-            f"lost edges (between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold]   "
+            f"lost edges (of all: between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold]   "
             f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions",
             markup=True,
         )

@@ -23,6 +23,9 @@ _AN_EDGE = {"kaminpar": 30, COMPRESSED: 20}
 # written to do with few.
 _A_VERTEX = {"kaminpar": 100, COMPRESSED: 100, STREAMING: 13}
 
+# Partitioners whose memory is projected, best first.
+PROJECTED = ("kaminpar", COMPRESSED, STREAMING)
+
 # Blocks of rows in flight.
 _FIXED = 3_000_000
 
@@ -78,19 +81,36 @@ class Choice:
         }
 
 
-def choose(graph: Graph, limit: int) -> Choice:
-    """Return the best partitioner that fits beside what this process has already; refuse where none does."""
+def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
+    """Return the best partitioner that fits beside what this process has already; refuse where none does.
+
+    Who asks for another one than kaminpar gets that one, or a refusal.
+    """
     in_files = beside(graph.indices) is not MEMORY
-    projected = {name: _projected(name, graph, in_files) for name in ("kaminpar", COMPRESSED, STREAMING)}
+    names = PROJECTED if asked == "kaminpar" else (asked,)
+    projected = {name: _projected(name, graph, in_files) for name in names}
     room = room_within(limit)
     fitting = [name for name, size in projected.items() if size <= room]
     if not fitting:
+        least = names[-1]
+        how = "even to split the graph in passes over its rows" if least == STREAMING else f"to split it by {least}"
+        other = "" if least == STREAMING else ", or leave --partitioner alone"
         raise InfeasibleError(
-            f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, and even to split the "
-            f"graph in passes over its rows takes {format_bytes(projected[STREAMING])}: give --coordinator-memory "
-            f"{-(-(limit - room + projected[STREAMING]) // 10**6)}MB or more"
+            f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, and {how} takes "
+            f"{format_bytes(projected[least])}: give --coordinator-memory "
+            f"{-(-(limit - room + projected[least]) // 10**6)}MB or more{other}"
         )
     return Choice(fitting[0], in_files, limit, room, projected)
+
+
+def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
+    """Return what to say where the coordinator's memory is limited, and nobody knows what the partitioner takes."""
+    if partitioner in PROJECTED or n_parts == 1:
+        return ()
+    return (
+        f"--coordinator-memory does not decide the partitioner here: it is {partitioner}, and what that takes is not "
+        "projected; with --partitioner kaminpar one is chosen that fits",
+    )
 
 
 def room_within(limit: int) -> int:

@@ -86,7 +86,8 @@ class Plan:
         Seeds everything: same seed, same bits.
     coordinator_memory : int or str, optional
         Most bytes of this process, such as ``"2GB"``; decides the partitioner, where that is kaminpar, by what it is
-        projected to take: kaminpar, kaminpar-compressed, or streaming. (The command line also enforces it.)
+        projected to take: kaminpar, kaminpar-compressed, or streaming. The latter two, named, are refused where they
+        are projected not to fit; of others a notice says that nobody knows. (The command line also enforces it.)
 
     Examples
     --------
@@ -228,8 +229,17 @@ def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> Decomposed:
             continue
         if last is not None:
             found = replace(found, notices=(*found.notices, f"{candidate.reconcile} instead: {last}"))
-        return Decomposed(candidate, found, decomposer)
+        return Decomposed(candidate, replace(found, notices=(*found.notices, *_unprojected(candidate))), decomposer)
     raise last or InfeasibleError("no plan was tried")
+
+
+def _unprojected(plan: Plan) -> tuple[str, ...]:
+    """Return the notice that the coordinator's memory does not decide the partitioner, where that is so."""
+    if plan.coordinator_memory is None:
+        return ()
+    from parge.decompose.choice import unprojected  # compiled code: not needed to refuse a plan
+
+    return unprojected(str(plan.resolved.partitioner), plan.n_parts)
 
 
 def candidates(graph: Graph, plan: Plan) -> list[Plan]:
@@ -280,12 +290,14 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     """Return how to decompose this graph under a plan that leaves nothing open, or refuse before any work is done."""
     plan = plan.resolved
     limit = plan.coordinator_limit()
-    if limit is None or plan.partitioner != "kaminpar":
+    if limit is None:
         return _prepare(graph, plan)
-    from parge.decompose.choice import Chosen, choose
-    from parge.decompose.supervertices import LumpDecomposer  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import PROJECTED, Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.supervertices import LumpDecomposer
 
-    choice = choose(graph, limit)
+    if plan.partitioner not in PROJECTED:
+        return _prepare(graph, plan)
+    choice = choose(graph, limit, str(plan.partitioner))
     decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))
     if isinstance(decomposer, LumpDecomposer):
         size = backbone_bytes(graph, plan.technique, limits.n_parts, decomposer.n_lumps)
