@@ -1,8 +1,10 @@
 """Vectors on two kinds of processor are what docs/reproducibility.md says: equal but for rounding, signs included.
 
-(`make test-processors` runs all tests as other processors would.)
+(`make test-processors` runs the tests as other processors would, without fuzzers and those of memory.)
 """
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,3 +75,14 @@ def test_differences_are_told_apart() -> None:
     assert (flipped.flipped, flipped.column) == (1, pytest.approx(2.0))
     assert flipped.products < 1e-12
     assert Difference.between(X, 1.001 * X).whole == pytest.approx(1e-3)
+
+
+def test_what_runs_under_other_processors_exists() -> None:
+    script = Path(__file__).parents[1] / ".ci" / "processors"
+    found = runpy.run_path(str(script))
+    assert found["NUMERICAL"]
+    for place in found["NUMERICAL"]:
+        assert (script.parents[1] / place).exists(), place
+    left_out = [word for word in found["BUT_FUZZERS"] if word.startswith("--ignore=")]
+    for word in left_out:
+        assert (script.parents[1] / word.removeprefix("--ignore=")).is_dir()
