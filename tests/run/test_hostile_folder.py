@@ -19,7 +19,7 @@ from parge.graph.generate import planted
 from parge.pipeline import embed_parts
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
-from parge.run.open_run import open_planned, open_run
+from parge.run.open_run import embed_part_command, open_planned, open_run
 from parge.run.status import status
 from parge.run.worker import PartJob, embed_part
 
@@ -393,3 +393,38 @@ def test_another_technique_in_a_part_folder_is_not_used_by_a_run(folder: Path, r
     reseal(folder / "parts/000/subgraph", lambda body: body["facts"].update(technique=described))
     shutil.rmtree(folder / "parts/000/result")
     assert np.array_equal(parge.embed(GRAPH, PLAN, run_dir=folder, resume=True).vectors, reference)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        ("deepwalk", {"dim": 4, "walks": 2**31 - 1}, "walks of deepwalk must be"),
+        ("deepwalk", {"dim": 4, "walks": 100_000, "walk_length": 100_000}, "times the work"),
+        ("line", {"dim": 4, "samples": 10**9}, "samples of line must be"),
+        ("sgc", {"dim": 4, "hops": 10**9}, "hops of sgc must be"),
+        ("whitened", {"dim": 4, "rounds": 10**9}, "rounds of whitened must be"),
+        ("prone", {"dim": 4, "step": 10**9}, "step of prone must be"),
+        ("netmf", {"dim": 4, "window": 10**9}, "window of netmf must be"),
+    ],
+)
+def test_a_folder_cannot_ask_for_work_without_end(
+    name: str, settings: dict[str, Any], told: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = {"technique": name, "settings": settings}
+    reseal(folder / "parts" / "000" / "subgraph", lambda body: body["facts"].update(technique=described))
+    assert command(["embed-part", str(folder / "parts" / "000")]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_much_work_is_done_for_who_asks_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("parge.run.trust.MOST_WORK", 2)
+    technique, part = parge.SGC(dim=4, hops=7), folder / "parts" / "000"
+    described = {"technique": "sgc", "settings": {"dim": 4, "hops": 7}}
+    reseal(part / "subgraph", lambda body: body["facts"].update(technique=described))
+    assert command(["embed-part", str(part)]) == 2
+    line = embed_part_command(part, technique).split()[1:]
+    assert " ".join(line) in capsys.readouterr().err
+    assert command(line) == 0
+    assert "--technique" not in embed_part_command(part, parge.SGC(dim=4))

@@ -32,6 +32,7 @@ from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.metadata import PlanFacts, RecordedTechnique
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
+from parge.run.trust import needs_word
 from parge.run.words import pasteable, printable
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
@@ -151,9 +152,10 @@ class Run:
 
 
 def embed_part_command(part: Path, technique: Technique) -> str:
-    """Return the command that embeds a part folder alone; code that is not parge's own has to be typed."""
+    """Return the command that embeds a part folder alone; foreign code and very much work have to be typed."""
     name = str((describe(technique) or {}).get("technique", ""))
-    return pasteable("parge", "embed-part", part, *(("--technique", name) if ":" in name else ()))
+    typed = ":" in name or needs_word(technique)
+    return pasteable("parge", "embed-part", part, *(("--technique", name) if typed else ()))
 
 
 # The stages of a run, which do not overlap. `prepare` is what one machine does for all workers before they begin.

@@ -11,6 +11,10 @@ from parge.storage import current_folder
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore_declared
+from parge.techniques.settings import work
+
+# Of the default settings. 80 walks of 80, window 10, are 32 times as much.
+MOST_WORK = 10_000
 
 
 def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
@@ -19,7 +23,8 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     A folder may name a technique that is registered, by parge or by an installed plug-in, or exactly what the person
     typed (`allow`), a ``module:attribute``. Either way its settings are plain values of declared names. Nothing else
     that a folder says is imported, also not from the folder that the person stands in: a module there may import
-    anything.
+    anything. Settings of a technique of parge that take more than `MOST_WORK` times the default's work have to be
+    asked for by the technique's name, too.
     """
     name = described.get("technique") if isinstance(described, Mapping) else None
     settings = described.get("settings") if isinstance(described, Mapping) else None
@@ -30,7 +35,22 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
         raise InputError(f"{folder} is to be embedded by {name}; --technique says {allow}")
     if not known:
         _refuse_unless_typed(name, settings, folder, allow)
-    return restore_declared(name, settings)
+    technique = restore_declared(name, settings)
+    if needs_word(technique) and not allow:
+        raise InputError(
+            f"{folder} asks for {work(technique):,.0f} times the work of {name}'s default settings "
+            f"({_listed(settings)}). If that is meant: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
+        )
+    return technique
+
+
+def needs_word(technique: Technique) -> bool:
+    """Return whether the settings of one of parge's own techniques are such that a person has to ask for them."""
+    return type(technique).__module__.startswith("parge.") and work(technique) > MOST_WORK
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return on_one_line(", ".join(f"{key}={value!r}" for key, value in settings.items()), 300)
 
 
 def is_path(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Checks of a technique's settings, made once, when it is built."""
 
+from dataclasses import fields
 from math import inf
 from typing import get_args
 
@@ -8,8 +9,27 @@ from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whol
 from parge.skipgram.batches import Mode
 from parge.techniques.base import Technique
 
-# All others count what a kernel counts.
-_MOST = {"dim": MOST_DIM, "seed": MOST, "threads": 1024}
+# Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
+# is not listed counts what a kernel counts.
+_MOST = {
+    "dim": MOST_DIM,
+    "seed": MOST,
+    "threads": 1024,
+    "walks": 100_000,
+    "walk_length": 1_000_000,
+    "window": 10_000,
+    "negatives": 10_000,
+    "samples": 10_000_000,
+    "batch": 10_000_000,
+    "hops": 100_000,
+    "rounds": 100_000,
+    "step": 100_000,
+    "rank": MOST_DIM,
+    "exact_up_to": MOST_DIM,
+}
+
+# Whole numbers that are no amount of work.
+_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 
 
 def check_counts(technique: Technique, least: int, *settings: str) -> None:
@@ -17,6 +37,22 @@ def check_counts(technique: Technique, least: int, *settings: str) -> None:
     for setting in settings:
         most = _MOST.get(setting, MOST_SETTING)
         check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
+
+
+def work(technique: Technique) -> float:
+    """Return about how many times the work of its default settings a technique takes, at least 1.
+
+    The product of what its counts are of their defaults: walks, their length, windows and so on are loops in loops.
+
+    >>> from parge.techniques.deepwalk import DeepWalk
+    >>> work(DeepWalk(walks=80, window=10, negatives=1))
+    16.0
+    """
+    times = 1.0
+    for field in fields(technique):
+        if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
+            times *= max(1.0, getattr(technique, field.name) / field.default)
+    return times
 
 
 def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
