@@ -28,6 +28,7 @@ def neighbors(
     ['b']
     """
     check_whole("the number of neighbours", k, 1)
+    check_whole("block_rows", block_rows, 1)
     itself = int(embedding.row_numbers([id])[0])
     query = _unit(embedding.vectors[[itself]])[0]
     best, score = np.zeros(0, np.int64), np.zeros(0)

@@ -280,16 +280,18 @@ def test_vertex_numbers_tell_nothing_of_communities() -> None:
 
 REFUSED: dict[str, Callable[[], object]] = {
     "11 edges were asked for, but 5 vertices have at most 10": lambda: planted(5, 11),
-    "must not be negative; got -3": lambda: planted(-3, 0),
-    "must not be negative; got -1": lambda: path(-1),
-    "mixing must lie in 0..1; got 1.5": lambda: planted(10, 10, mixing=1.5),
-    "mixing must lie in 0..1; got nan": lambda: planted(10, 10, mixing=float("nan")),
-    "exponent must be above 2": lambda: planted(10, 10, exponent=2),
-    "communities must lie in 1..10; got 11": lambda: planted(10, 10, communities=11),
-    "labels_per_vertex must lie in 1..2; got 3": lambda: planted(10, 10, communities=4, labels_per_vertex=3),
-    "branching must lie in 1..inf; got 0.5": lambda: tree(10, branching=0.5),
-    "isolated must lie in 0..1; got -0.1": lambda: disconnected(10, isolated=-0.1),
-    "size must lie in 1..inf; got 0": lambda: ring_of_cliques(3, 0),
+    "at least 0; got -3": lambda: planted(-3, 0),
+    "at least 0; got -1": lambda: path(-1),
+    "mixing must be a number from 0 to 1; got 1.5": lambda: planted(10, 10, mixing=1.5),
+    "mixing must be a number from 0 to 1; got nan": lambda: planted(10, 10, mixing=float("nan")),
+    "exponent must be a number above 2 and at most 1000; got 2": lambda: planted(10, 10, exponent=2),
+    "communities must be a whole number of at least 1 and at most 10; got 11": lambda: planted(10, 10, communities=11),
+    "labels_per_vertex must be a number from 1 to 2; got 3": lambda: planted(
+        10, 10, communities=4, labels_per_vertex=3
+    ),
+    "branching must be a number of at least 1; got 0.5": lambda: tree(10, branching=0.5),
+    "isolated must be a number from 0 to 1; got -0.1": lambda: disconnected(10, isolated=-0.1),
+    "size must be a whole number of at least 1; got 0": lambda: ring_of_cliques(3, 0),
 }
 
 

@@ -30,7 +30,7 @@ from parge.io.outputs import check_outputs
 @click.option("--mixing", type=Number(0, 1), default=0.3, show_default=True, help="Edges that leave theirs.")
 @click.option(
     "--exponent",
-    type=Number(2, 1000, min_open=True),
+    type=Number(2, generate.MOST_EXPONENT, min_open=True),
     default=2.5,
     show_default=True,
     help="Of the power law of degrees.",

@@ -6,7 +6,7 @@ has the proofs, and what is wrong with the paper's.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks, single_threaded_blas
+from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.pip import pip
 from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.signals import Signal, signal_of
 from parge.graph.graph import Graph
-from parge.numbers import check_number
+from parge.numbers import MOST_DIM, check_number, check_whole, shown
 from parge.typing import IntArray
 
 Matrix = NDArray[np.float64]
@@ -30,6 +31,9 @@ _COLUMNS = 16
 
 # A difference of two squares is known to so many of their rounding errors; bounds are raised by that much.
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+# Squares of larger singular values are no numbers any more.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,10 @@ def theorem_1(
     12.0
     """
     _check_alpha(alpha)
-    n, k, n_parts = n_vertices, min(dim, n_vertices), len(sizes)
-    given = np.asarray(values, np.float64)
+    n, k = check_whole("n_vertices", n_vertices), min(check_whole("dim", dim, 0, MOST_DIM), n_vertices)
+    refuse_over_budget(8 * (2 * n + k), f"the bound for {n:,} vertices")
+    given, sizes = _singular_values(values), _checked_sizes(sizes, n)
+    n_parts = len(sizes)
     powers: Matrix = np.zeros(2 * n + k + 1)
     powers[: given.size] = given[: powers.size] ** (2 * alpha)
     head, i = powers[:k], np.arange(1, k + 1)
@@ -99,7 +105,7 @@ def triangle_bound(values: Matrix | Sequence[float], vectors: Any, *, alpha: flo
         F.
     """
     _check_alpha(alpha)
-    head = np.asarray(values, np.float64)[: vectors.shape[1]] ** (2 * alpha)
+    head = _singular_values(values)[: vectors.shape[1]] ** (2 * alpha)
     gram: Matrix = np.zeros((vectors.shape[1],) * 2)
     for rows in row_blocks(len(vectors)):
         block = np.asarray(vectors[rows], np.float64)
@@ -159,6 +165,7 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
     vectors : (n_vertices, dim) array
         F, in vertex order.
     """
+    _check_alpha(alpha)
     if not signal.is_square_root_of(alpha):
         raise InputError(
             f"the a-posteriori bound needs E E^T as a product of sparse matrices: signal hope with alpha 0.5, "
@@ -260,6 +267,7 @@ def bounds(
         and the check of exact recovery are left, which need sparse products alone.
     """
     _check_alpha(alpha)
+    sizes = _checked_sizes(sizes, graph.n_vertices)
     matrix, F = signal_of(graph, signal), embedding.rows(graph.outside_ids)
     dim, known = embedding.dim, matrix.is_square_root_of(alpha)
     printed, triangle, truth = None, None, None
@@ -273,13 +281,31 @@ def bounds(
         signal,
         alpha,
         dim,
-        tuple(int(m) for m in sizes),
+        tuple(sizes),
         printed,
         triangle,
         a_posteriori(matrix, F, alpha=alpha) if known else None,
         exact_recovery(matrix.root, anchors, dim, submatrices=submatrices) if known and anchors is not None else None,
         truth,
     )
+
+
+def _singular_values(values: Any) -> Matrix:
+    """Return what is given as a flat array of float64, or refuse it."""
+    try:
+        given = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"singular values are numbers; got {shown(values)}") from None
+    if given.ndim != 1 or not ((given >= 0) & (given <= _LARGEST)).all():
+        raise InputError(f"singular values are a list of numbers from 0 to {_LARGEST:g}; got {shown(values)}")
+    return given
+
+
+def _checked_sizes(sizes: Any, n_vertices: int) -> list[int]:
+    """Return the sizes of subgraphs of a graph, or refuse them."""
+    if not isinstance(sizes, Iterable):
+        raise InputError(f"sizes are a list, one of each subgraph; got {shown(sizes)}")
+    return [check_whole("the size of a subgraph", size, 0, n_vertices) for size in sizes]
 
 
 def _check_alpha(alpha: float) -> None:

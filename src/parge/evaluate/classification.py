@@ -64,6 +64,8 @@ def classify(
         whose columns differ by orders of magnitude, such as HOPE. Said in the result.
     """
     _check(train_ratio, repeats, protocol)
+    if jobs is not None:
+        check_whole("jobs", jobs, 1)
     labels = Labels.of(labels)
     shape = labels.indicator.shape
     # The truth as bytes; scores, and the answers of a solver, as float64, for every shuffle at work.

@@ -1,6 +1,6 @@
 """Curves: how classification improves with the share of vertices that it may learn from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from parge.errors import InputError
 from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification
+from parge.numbers import shown
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -35,7 +36,7 @@ def curve(embedding: Embedding, labels: Any, ratios: Sequence[float] = RATIOS, *
 
     Every ratio sees the same shuffles, so neighbouring points differ by training, not by luck.
     """
-    if not ratios:
-        raise InputError("at least one train ratio is needed; got none")
+    if not isinstance(ratios, Iterable) or not list(ratios):
+        raise InputError(f"at least one train ratio is needed, in a list; got {shown(ratios)}")
     known = Labels.of(labels)
     return Curve(tuple(classify(embedding, known, train_ratio=ratio, **settings) for ratio in ratios))

@@ -95,6 +95,7 @@ class _Pairs:
 
     @staticmethod
     def meet(a: Vectors, b: Vectors, block_rows: int) -> "_Pairs":
+        check_whole("block_rows", block_rows, 1)
         first, second = _as_embedding(a), _as_embedding(b)
         if first.ids.dtype == second.ids.dtype and np.array_equal(first.ids, second.ids):
             return _Pairs(first, second, None, block_rows)

@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.decompose.decomposition import Decomposition
+from parge.errors import InputError
+from parge.numbers import MOST_DIM, check_whole, shown
 from parge.seeds import stream
+from parge.typing import IntArray
 
 Matrix = NDArray[np.float64]
 
@@ -67,9 +70,20 @@ def exact_recovery(root: Any, anchors: Any, dim: int, *, submatrices: bool = Tru
         What the caller knows of the workers' signal matrices (of A·A computed in parts it is false as soon as
         an edge leaves a subgraph).
     """
+    check_whole("dim", dim, 0, MOST_DIM)
     columns = stream(seed, "rank").standard_normal((root.shape[1], dim + 1))
     image = np.asarray(root @ columns)
-    return Recovery(_rank(image), _rank(image[np.asarray(anchors, np.int64)]), dim, submatrices)
+    return Recovery(_rank(image), _rank(image[_numbers(anchors, root.shape[0])]), dim, submatrices)
+
+
+def _numbers(vertices: Any, n_vertices: int) -> IntArray:
+    """Return vertex numbers as an array, or refuse what is none."""
+    found = np.asarray(vertices)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"anchors are a list of vertex numbers; got {shown(vertices)}")
+    if found.size and not 0 <= int(found.min()) <= int(found.max()) < n_vertices:
+        raise InputError(f"anchors are vertex numbers from 0 to {n_vertices - 1}; got {shown(vertices)}")
+    return found.astype(np.int64)
 
 
 def no_edge_leaves(decomposition: Decomposition) -> bool:

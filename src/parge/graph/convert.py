@@ -13,6 +13,7 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
 from parge.io.graphs.matrix import from_matrix
+from parge.numbers import check_whole
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 # The attribute that is looked for where nobody names one: graphs without it have no weights.
@@ -106,7 +107,7 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
         raise InputError(f"an edge_index holds vertex numbers from 0; found {index.min()}")
     if num_nodes is None and has_index:
         num_nodes = getattr(data, "num_nodes", None)
-    n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else int(num_nodes)
+    n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else check_whole("num_nodes", num_nodes)
     weights = getattr(data, "edge_weight", None) if has_index else None
     found = from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
     if weights is not None or not has_index or getattr(data, "edge_attr", None) is None:

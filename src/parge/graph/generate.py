@@ -18,11 +18,15 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.ids import STRING
 from parge.io.graphs.write import write_lines
+from parge.numbers import MOST, check_number, check_whole
 from parge.seeds import stream
 from parge.typing import IdArray, IntArray, NeighbourArray, PartArray
 
 # Measured at the peak: what making, sorting and writing a graph takes for a vertex, an edge and a label.
 _VERTEX_BYTES, _EDGE_BYTES, _LABEL_BYTES = 100, 75, 60
+
+# The exponent of a power law from which on all degrees are the same.
+MOST_EXPONENT = 1000
 
 # Vertices whose labels are written at a time.
 _WRITTEN_AT_ONCE = 2**17
@@ -123,13 +127,13 @@ def planted(
     >>> graph.n_vertices, graph.n_edges, labels.n_labels
     (1000, 5000, 8)
     """
-    check_size(n_vertices, n_edges, n_vertices * max(1.0, labels_per_vertex) if labels_per_vertex < math.inf else 0)
+    check_size(n_vertices, n_edges)
     n_communities = max(1, round(math.sqrt(n_vertices) / 2)) if communities is None else communities
-    _check_range("communities", n_communities, 1, max(1, n_vertices))
-    _check_range("mixing", mixing, 0, 1)
-    _check_range("labels_per_vertex", labels_per_vertex, 1, max(1, n_communities / 2))
-    if not exponent > 2:
-        raise InputError(f"exponent must be above 2, or degrees have no mean; got {exponent}")
+    check_whole("communities", n_communities, 1, max(1, n_vertices))
+    check_number("mixing", mixing, 0, 1)
+    check_number("labels_per_vertex", labels_per_vertex, 1, max(1, n_communities / 2))
+    check_number("exponent", exponent, 2, MOST_EXPONENT, above=True)  # degrees have no mean at 2 and below
+    check_size(n_vertices, n_edges, n_vertices * labels_per_vertex)
     rng = stream(seed, "planted")
     labels = _memberships(n_vertices, n_communities, labels_per_vertex, rng)
     source = PairSource(labels.to_scipy(), _power_law(n_vertices, n_edges, exponent, rng), rng)
@@ -170,12 +174,14 @@ def tree(
     >>> made.graph.n_edges
     1499
     """
+    check_size(n_vertices)
+    check_number("extra_edges", extra_edges, 0, MOST)
     n_extra = round(extra_edges * max(0, n_vertices - 1))
     check_size(n_vertices, max(0, n_vertices - 1) + n_extra)
-    _check_range("branching", branching, 1, math.inf)
-    _check_range("depth", depth, 0, math.inf)
-    _check_range("mixing", mixing, 0, 1)
-    _check_range("noise", noise, 0, 1)
+    check_number("branching", branching, 1)
+    check_whole("depth", depth)
+    check_number("mixing", mixing, 0, 1)
+    check_number("noise", noise, 0, 1)
     rng = stream(seed, "tree")
     name = rng.permutation(n_vertices)
     parent = _parents(n_vertices, branching, rng)
@@ -197,7 +203,7 @@ def ring_of_cliques(n_cliques: int, size: int) -> Graph:
     44
     """
     check_size(n_cliques)
-    _check_range("size", size, 1, math.inf)
+    check_whole("size", size, 1)
     # Two cliques are tied once, and one clique has nothing to be tied to.
     n_ties = n_cliques if n_cliques > 2 else max(0, n_cliques - 1)
     check_size(n_cliques * size, n_cliques * (size * (size - 1) // 2) + n_ties)
@@ -229,6 +235,7 @@ def star(n_vertices: int) -> Graph:
     >>> star(5).degrees.tolist()
     [4, 1, 1, 1, 1]
     """
+    check_size(n_vertices)
     check_size(n_vertices, max(0, n_vertices - 1))
     return _graph(np.arange(1, n_vertices), n_vertices)
 
@@ -239,6 +246,7 @@ def path(n_vertices: int) -> Graph:
     >>> path(4).degrees.tolist()
     [1, 2, 2, 1]
     """
+    check_size(n_vertices)
     check_size(n_vertices, max(0, n_vertices - 1))
     vertex = np.arange(n_vertices)
     return _graph(pair_keys(vertex[:-1], vertex[1:], n_vertices), n_vertices)
@@ -258,8 +266,9 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     >>> graph.n_vertices, int((graph.degrees == 0).sum()) >= 50
     (500, True)
     """
+    check_size(n_vertices)
     check_size(n_vertices, min(3 * n_vertices, n_vertices * (n_vertices - 1) // 2))
-    _check_range("isolated", isolated, 0, 1)
+    check_number("isolated", isolated, 0, 1)
     rng = stream(seed, "disconnected")
     left = n_vertices - math.ceil(isolated * n_vertices)
     size = math.ceil(left / 2)
@@ -295,8 +304,10 @@ def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked:
 
 def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
     """Refuse a graph that cannot be, or would take more memory than the budget, before anything is allocated."""
-    if n_vertices < 0 or n_edges < 0:
-        raise InputError(f"sizes must not be negative; got {min(n_vertices, n_edges)}")
+    check_whole("the number of vertices", n_vertices)
+    check_whole(
+        "the number of edges", n_edges, most=max(MOST, n_vertices**2)
+    )  # a shape may have more than is asked for
     most = n_vertices * (n_vertices - 1) // 2
     if n_edges > most:
         raise InputError(f"{n_edges:,} edges were asked for, but {n_vertices:,} vertices have at most {most:,}")
@@ -305,11 +316,6 @@ def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
         f"a graph of {n_vertices:,} vertices{f' and {n_edges:,} edges' if n_edges else ''} was asked for",
         f"ask for a smaller one, {REMEDY}",
     )
-
-
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InputError(f"{name} must lie in {low:g}..{high:g}; got {value:g}")
 
 
 def _offsets(sorted_rows: NeighbourArray, n_rows: int) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from parge.blocks import row_blocks
-from parge.budget import refuse_over_budget
+from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
@@ -15,11 +15,15 @@ from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, as_numbers, unique_ids
 from parge.io.graphs.lines import line_number, read_segments, without_comments
+from parge.numbers import check_whole
 from parge.storage import beside
 from parge.typing import IdArray, IntArray
 
 # Rows, or neighbours, looked at together.
 _BLOCK = 1 << 20
+
+# Bytes of a vertex that no edge names: its row offset, its id, its degree.
+_VERTEX_BYTES = 24
 
 # Measured at the peak for an id of a file: as a string, as an integer, and joined with those of the edges.
 _ID_BYTES = 130
@@ -41,8 +45,9 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
     (4, [1, 0, 1, 0])
     """
     if isinstance(vertices, (int, np.integer)):
-        _check_count(graph, int(vertices))
-        return _renumber(graph, graph.outside_ids, int(vertices), None)
+        count = check_vertex_count(vertices)
+        _check_count(graph, count)
+        return _renumber(graph, graph.outside_ids, count, None)
     ids, extra = graph.outside_ids, vertices
     if extra.size == 0:
         return graph
@@ -54,6 +59,14 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
     everything, place = unique_ids(np.concatenate([ids, extra]))
     plain = everything.dtype != STRING and everything[0] == 0 and everything[-1] == everything.size - 1
     return _renumber(graph, place[: ids.size], everything.size, None if plain else everything)
+
+
+def check_vertex_count(count: Any) -> int:
+    """Return a number of vertices that memory has room for, or refuse it."""
+    n_vertices = check_whole("the number of vertices", count)
+    words = f"{n_vertices:,} vertices were asked for"
+    refuse_over_budget(_VERTEX_BYTES * n_vertices, words, f"ask for as many as there are, {REMEDY}")
+    return n_vertices
 
 
 def read_vertices(path: Path) -> IdArray:
@@ -86,8 +99,6 @@ def outside(graph: Graph, n_vertices: int) -> Any:
 
 
 def _check_count(graph: Graph, n_vertices: int) -> None:
-    if n_vertices < 0:
-        raise InputError(f"the number of vertices must not be negative; got {n_vertices}")
     found = outside(graph, n_vertices)
     if found is None:
         return

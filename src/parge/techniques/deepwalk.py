@@ -22,7 +22,7 @@ from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
 from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range, check_threads
+from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
 from parge.typing import FloatArray, IntArray, Shape
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
@@ -69,7 +69,7 @@ class SkipGramWalks(Technique, LandmarkTechnique):
     def __post_init__(self) -> None:
         check_counts(self, 1, "dim", "walks", "window", "negatives")
         check_counts(self, 2, "walk_length")
-        check_range(self, "learning_rate", 0.0, above=True)
+        check_range(self, "learning_rate", 0.0, MOST_RATE, above=True)
         check_threads(self)
 
     def footprint(self) -> Footprint:

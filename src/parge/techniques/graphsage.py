@@ -20,7 +20,7 @@ from parge.linalg.eigen import (
 )
 from parge.memory import Footprint
 from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.settings import MOST_RATE, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
 # PyTorch loaded, one step of training done (measured: 290 MB over a worker without it, of which 100 are its files).
@@ -87,7 +87,7 @@ class GraphSAGE(Technique):
     def __post_init__(self) -> None:
         check_counts(self, 1, "dim", "samples", "walks", "walk_length", "negatives", "batch")
         check_counts(self, 0, "seed")
-        check_range(self, "learning_rate", 0.0)
+        check_range(self, "learning_rate", 0.0, MOST_RATE)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector of length 1 per vertex; an isolated one has that of its own features."""

@@ -27,7 +27,7 @@ from parge.skipgram.train import (
     walk_rows,
 )
 from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range, check_threads
+from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
@@ -72,7 +72,7 @@ class LINE(Technique):
         if self.order not in {"both", "first", "second"}:
             raise InputError(f"order of line must be 'both', 'first' or 'second'; got {self.order!r}")
         check_counts(self, 1, "dim", "samples", "negatives")
-        check_range(self, "learning_rate", 0.0, above=True)
+        check_range(self, "learning_rate", 0.0, MOST_RATE, above=True)
         check_threads(self)
         if self.order == "both" and self.dim % 2:
             raise InputError(f"line of both orders gives each half of the columns, so dim must be even; got {self.dim}")

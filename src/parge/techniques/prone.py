@@ -67,7 +67,7 @@ class ProNE(Technique):
     def __post_init__(self) -> None:
         check_counts(self, 1, "dim", "step")
         check_range(self, "mu", 0.0, 2.0)
-        check_range(self, "theta", 0.0)
+        check_range(self, "theta", 0.0, 100.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex lies at the origin."""

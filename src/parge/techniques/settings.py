@@ -28,6 +28,9 @@ _MOST = {
     "exact_up_to": MOST_DIM,
 }
 
+MOST_RATE = 1e6
+"""Learning rates far below this one diverge already, which is said; over it float32 itself ends."""
+
 # Whole numbers that are no amount of work.
 _NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 

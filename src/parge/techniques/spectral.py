@@ -70,7 +70,7 @@ class Spectral(Technique):
 
     def __post_init__(self) -> None:
         check_counts(self, 1, "dim")
-        check_range(self, "regularisation", 0.0)
+        check_range(self, "regularisation", 0.0, 1e6)
 
     @property
     def n_pairs(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.budget import REMEDY, refuse_over_budget
+from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import STRING
@@ -20,10 +20,6 @@ from parge.io.files import (
     format_suffix,
 )
 from parge.io.graphs.fits import storage_for
-from parge.numbers import check_whole
-
-# Bytes of a vertex that no edge names: its row offset, its id, its degree.
-_VERTEX_BYTES = 24
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
@@ -155,14 +151,9 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     """Return the count, the ids of the file, or None."""
     if vertices is None:
         return None
-    if not isinstance(vertices, str | Path):
-        count = check_whole("the number of vertices", vertices)
-        words = f"{count:,} vertices were asked for"
-        refuse_over_budget(_VERTEX_BYTES * count, words, f"ask for as many as there are, {REMEDY}")
-        return count
-    from parge.graph.vertices import read_vertices
+    from parge.graph.vertices import check_vertex_count, read_vertices
 
-    return read_vertices(Path(vertices))
+    return read_vertices(Path(vertices)) if isinstance(vertices, str | Path) else check_vertex_count(vertices)
 
 
 def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
