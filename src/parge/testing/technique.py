@@ -7,17 +7,19 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from parge.graph.coarse import lumped
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
+from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint, format_bytes, limit_memory, peak_bytes
 from parge.techniques.base import Technique
-from parge.techniques.checked import embed_checked
+from parge.techniques.checked import check_shared, embed_checked
 from parge.typing import FloatArray, IntArray
 
 _COMMUNITIES = 4
@@ -91,6 +93,30 @@ def large_graphs(scale: float = 1.0) -> dict[str, Graph]:
         ),
         "mostly isolated": Graph.from_edges(*random[:, : n // 10], vertices=n),
     }
+
+
+def landmark_subgraphs(technique: LandmarkTechnique, graph: Graph, n_anchors: int = 24) -> list[Subgraph]:
+    """Return two parts of a graph, each with the anchors, a halo and the other part as super-vertices.
+
+    What the technique embeds of the landmarks is checked, and comes with each part.
+    """
+    order = np.argsort(-graph.degrees, kind="stable")
+    anchors, rest = np.sort(order[:n_anchors]), np.sort(order[n_anchors:])
+    parts = (rest[: rest.size // 2], rest[rest.size // 2 :])
+    landmark = np.empty(graph.n_vertices, np.int64)
+    landmark[anchors] = np.arange(n_anchors)
+    first = n_anchors
+    for own in parts:
+        landmark[own] = first + np.arange(own.size) // 3
+        first = int(landmark[own].max()) + 1
+    shared = technique.embed_landmarks(graph, landmark, first)
+    assert isinstance(technique, Technique)
+    check_shared(technique, shared, first)
+    halos = (parts[1][:20], parts[0][-20:])
+    return [
+        replace(lumped(graph, own, anchors, halo, landmark, index=i), shared=shared)
+        for i, (own, halo) in enumerate(zip(parts, halos, strict=True))
+    ]
 
 
 @dataclass(frozen=True)
@@ -242,6 +268,22 @@ class TechniqueContract:
         one = induce(graph, np.arange(0, 61), np.arange(100, 110))
         other = induce(graph, np.arange(61, 100), np.r_[np.arange(0, 61), np.arange(100, 110)])
         assert np.allclose(self.embed(one)[:61], self.embed(other, seed=2)[39:100], rtol=1e-5, atol=1e-6)
+
+    def test_parts_around_landmarks_lie_in_one_space(self) -> None:
+        """A landmark technique answers for own vertices and anchors; anchors have one vector in all parts."""
+        technique = self.quick()
+        if not isinstance(technique, LandmarkTechnique):
+            return
+        for weighted in (False, True):
+            parts = landmark_subgraphs(technique, communities(weighted=weighted)[0].graph)
+            vectors = [self.embed(part) for part in parts]
+            for part, found in zip(parts, vectors, strict=True):
+                assert found.shape == (part.n_answers, technique.dim)
+                assert found.dtype == np.float32
+                assert np.isfinite(found).all()
+                assert np.array_equal(found, self.embed(part))
+            anchors = [found[part.n_own :] for part, found in zip(parts, vectors, strict=True)]
+            assert np.allclose(anchors[0], anchors[1], rtol=1e-4, atol=1e-5)
 
     def test_memory_stays_under_the_projection(self) -> None:
         """A process that is granted no more than projected gets by, and needs half of it where the graph is large."""
