@@ -95,7 +95,7 @@ def shared_case(name: str, task: str, folder: Path, *, large: bool = False) -> C
         print(f"{name}: skipped, there is no {edges}", file=sys.stderr)
         return None
     n_vertices = json.loads((folder / "datasets.json").read_text())[name]["vertices"]
-    labels = read_labels(folder / f"{name}.labels.gz") if task == "labels" else None
+    labels = read_labels(folder / f"{name}.labels.gz", label_column="all") if task == "labels" else None
     return Case(name, task, parge.read(edges, vertices=n_vertices), labels, large)
 
 

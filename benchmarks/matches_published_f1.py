@@ -127,7 +127,7 @@ def main() -> None:
     given = parser.parse_args()
     wanted = [known for known in PUBLISHED if known.name.startswith(given.only or "")]
     graph = parge.read(given.data / "blogcatalog.edges.gz", vertices=10_312)
-    labels = read_labels(given.data / "blogcatalog.labels.gz")
+    labels = read_labels(given.data / "blogcatalog.labels.gz", label_column="all")
     records, claims = [], []
     for known in wanted:
         record = measure(graph, labels, known)

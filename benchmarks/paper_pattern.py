@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     arguments = parser.parse_args()
     graph = parge.read(SHARED / "blogcatalog.edges.gz", vertices=10_312)
-    labels = read_labels(SHARED / "blogcatalog.labels.gz")
+    labels = read_labels(SHARED / "blogcatalog.labels.gz", label_column="all")
     rows: list[list[str]] = []
     records: list[dict[str, Any]] = []
     claims: list[harness.Claim] = []

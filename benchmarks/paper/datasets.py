@@ -168,7 +168,7 @@ def _shared(name: str, path: Path) -> Data:
     stem = path.name.removesuffix(".edges.gz")
     labels = path.with_name(f"{stem}.labels.gz")
     graph = parge.read(path, vertices=vertices)
-    return Data(stem, name, graph, read_labels(labels) if labels.exists() else None)
+    return Data(stem, name, graph, read_labels(labels, label_column="all") if labels.exists() else None)
 
 
 def _asu(name: str, path: Path) -> Data:

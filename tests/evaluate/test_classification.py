@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate import classify, logistic
+from parge.evaluate import classify, curve, logistic
 from parge.evaluate.classification import best, f1
 from parge.evaluate.labels import Labels
 
@@ -147,3 +147,12 @@ def test_json_is_that_of_the_contract() -> None:
     assert list(found["micro_f1"]) == ["mean", "sd"]
     assert (found["protocol"], found["train_ratio"], found["repeats"]) == ("known-count", 0.3, 3)
     assert classify(embedding, labels, standardise=True, repeats=1).to_json()["standardised"] is True
+
+
+@pytest.mark.parametrize(("n_labelled", "n_classes", "few"), [(4, 2, True), (10, 2, False), (15, 8, True)])
+def test_few_labelled_vertices_are_told(n_labelled: int, n_classes: int, few: bool) -> None:
+    vectors = Embedding(np.random.default_rng(0).normal(size=(n_labelled, 3)), np.arange(n_labelled))
+    labels = {vertex: vertex % n_classes for vertex in range(n_labelled)}
+    for found in (classify(vectors, labels, repeats=1), curve(vectors, labels, [0.5], repeats=1)):
+        assert bool(found.notices) == few
+        assert all(f"{n_classes} classes, {n_labelled} labelled" in notice for notice in found.notices)

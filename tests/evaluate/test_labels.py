@@ -34,11 +34,13 @@ def as_dict(labels: Labels) -> dict[object, set[object]]:
 )
 def test_files_are_read(tmp_path: Path, text: str, expected: dict[object, set[object]]) -> None:
     (tmp_path / "labels.txt").write_text(text)
-    found = read_labels(tmp_path / "labels.txt")
+    found = read_labels(tmp_path / "labels.txt", label_column="all")
     assert as_dict(found) == expected
     assert found.counts.tolist() == [len(expected[v]) for v in found.ids.tolist()]
     (tmp_path / "labels.gz").write_bytes(gzip.compress(text.encode()))
-    assert as_dict(read_labels(tmp_path / "labels.gz")) == expected
+    assert as_dict(read_labels(tmp_path / "labels.gz", label_column="all")) == expected
+    if max(map(len, expected.values())) == 1 or "," in text:
+        assert as_dict(read_labels(tmp_path / "labels.txt")) == expected
 
 
 @pytest.mark.parametrize("content", [b"", b"# only\n", b"1\n2\n", b"\xff\xfe1 2\n"])
@@ -55,13 +57,13 @@ def test_files_without_labels_are_refused(tmp_path: Path, content: bytes) -> Non
     [
         (
             "l.csv",
-            '"New York",big city,old\n"Paris, Texas", small\n',
+            '"New York",big city\n"New York",old\n"Paris, Texas", small\n',
             {"New York": {"big city", "old"}, "Paris, Texas": {"small"}},
         ),
         ("l.csv", "id,label,age\nann,red,7\nbob,blue,8\n", {"ann": {"red"}, "bob": {"blue"}}),
         ("l.csv", "user,team\n1,red\n2,blue\n", {1: {"red"}, 2: {"blue"}}),
-        ("l.csv", "1,5,6\n2,5\n", {1: {5, 6}, 2: {5}}),
-        ("l.csv", "1 5 6\n2 5\n", {1: {5, 6}, 2: {5}}),
+        ("l.csv", "1,5\n1,6\n2,5\n", {1: {5, 6}, 2: {5}}),
+        ("l.csv", "1 5\n1 6\n2 5\n", {1: {5, 6}, 2: {5}}),
         ("l.tsv", "# by hand\nid\tlabel\nNew York\tbig, old\n", {"New York": {"big, old"}}),
     ],
 )
@@ -106,6 +108,29 @@ def test_lines_with_as_many_fields_each_are_refused_until_asked(tmp_path: Path, 
         read_labels(path)
     assert as_dict(read_labels(path, label_column="2")) == {0: {3}, 1: {4}, 2: {4}}
     assert as_dict(read_labels(path, label_column="all")) == {0: {3, 1999}, 1: {4, 1999}, 2: {4, 1999}}
+
+
+@pytest.mark.parametrize("mark", [" ", "\t", ","])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt"])
+def test_one_line_of_more_fields_does_not_make_labels_of_all(tmp_path: Path, mark: str, suffix: str) -> None:
+    """A ragged file had every field of every line read as a label, without a word."""
+    path = tmp_path / f"labels{suffix}"
+    path.write_text("# by hand\n0 3\n\n1 4\n2 4 1999 7\n3 5 6\n".replace(" ", mark))
+    with pytest.raises(InputError, match=r"line 5: 4 fields.*--label-column 2 .*--label-column all"):
+        read_labels(path)
+    assert as_dict(read_labels(path, label_column="2")) == {0: {3}, 1: {4}, 2: {4}, 3: {5}}
+    assert as_dict(read_labels(path, label_column="all")) == {0: {3}, 1: {4}, 2: {4, 1999, 7}, 3: {5, 6}}
+
+
+def test_semicolons_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("id;label\n1;red car\n2;blue\n")
+    with pytest.raises(InputError, match=r"semicolons.*'id;label'.*commas"):
+        read_labels(path)
+    (tmp_path / "l.txt").write_text("a;1 red\nb;1 blue\n")
+    assert as_dict(read_labels(tmp_path / "l.txt")) == {"a;1": {"red"}, "b;1": {"blue"}}
+    path.write_text("id,label\n1,red;car\n2,blue\n")
+    assert as_dict(read_labels(path)) == {1: {"red;car"}, 2: {"blue"}}
 
 
 def test_tables_whose_label_nobody_can_tell_are_refused_with_their_columns(tmp_path: Path) -> None:
@@ -160,7 +185,7 @@ def test_a_first_line_over_known_vertices_names_columns(tmp_path: Path) -> None:
 def test_a_line_wider_than_the_header_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "l.txt"
     path.write_text("id,subject\nann,neural nets\nbob,rules\n")
-    with pytest.raises(InputError, match=r"2 columns.* 3 fields.*\.csv"):
+    with pytest.raises(InputError, match=r"line 2: .*2 columns.* 3 fields.*\.csv"):
         read_labels(path)
     path.rename(tmp_path / "l.csv")
     assert as_dict(read_labels(tmp_path / "l.csv")) == {"ann": {"neural nets"}, "bob": {"rules"}}
@@ -219,5 +244,5 @@ def test_mappings_and_pairs_are_taken() -> None:
 def test_shared_labels_have_their_published_counts(
     shared: Callable[[str], Path], name: str, n_labelled: int, n_classes: int, n_pairs: int
 ) -> None:
-    labels = read_labels(shared(f"{name}.labels.gz"))
+    labels = read_labels(shared(f"{name}.labels.gz"), label_column="all")
     assert (len(labels), labels.classes.size, labels.counts.sum()) == (n_labelled, n_classes, n_pairs)

@@ -182,7 +182,7 @@ CASES: dict[str, Case] = {
     "embedding text": (".vec", _embedding(".vec"), _read_embedding),
     "labels csv": (".csv", _text("id,subject,year\nann,red,7\nbob,\"a, b\",8\n"), _read_labels),
     "labels parquet": (".parquet", _label_table, _read_labels),
-    "labels": (".txt", _text("1 red blue\n2 red\n# no\n3\n4,green\n"), _read_labels),
+    "labels": (".txt", _text("1 red\n1 blue\n2 red\n# no\n3\n4,green\n"), _read_labels),
 }  # fmt: skip
 
 

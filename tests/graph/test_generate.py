@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from parge.errors import InputError
+from parge.evaluate.labels import read_labels
 from parge.graph.generate import (
     Memberships,
     Planted,
@@ -311,12 +312,13 @@ def text_of(file: Path) -> str:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_labels_are_written_a_line_a_labelled_vertex(tmp_path: Path, suffix: str) -> None:
+def test_labels_are_written_one_per_line_and_read_without_options(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"graph.labels{suffix}"
     write_labels(file, np.array(["ann", "bob", "åsa"], np.dtypes.StringDType()), example_labels())
-    assert text_of(file) == "ann 4\nåsa 0 12\n"
+    assert text_of(file) == "ann 4\nåsa 0\nåsa 12\n"
     write_labels(file, np.array([10, 20, 30]), example_labels())
-    assert text_of(file) == "10 4\n30 0 12\n"
+    assert text_of(file) == "10 4\n30 0\n30 12\n"
+    assert read_labels(file).counts.tolist() == [1, 2]
 
 
 def test_labels_that_cannot_be_written_are_refused(tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
-from parge.evaluate.curve import curve
+from parge.evaluate.curve import Curve, curve
 from parge.evaluate.links import hold_out, score_links
 from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
+from parge.evaluate.scores import Classification
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
 from parge.numbers import MOST_SETTING
@@ -99,14 +100,18 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
 def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
     """Predict LABELS from vectors by one-vs-rest logistic regression; micro- and macro-F1.
 
-    LABELS has lines 'vertex label [label ...]', or is a table (.csv, .tsv, .parquet) of which one column is the label.
+    LABELS has lines 'vertex label', or is a table (.csv, .tsv, .parquet) of which one column is the label. Lines
+    'vertex label [label ...]' are read with --label-column all.
     """
     vectors = Embedding.load(embedding)
     known = take_labels(labels, settings, vectors.ids)
+    found: Classification | Curve
     if len(train_ratio) == 1:
-        show.show_score(classify(vectors, known, train_ratio=train_ratio[0], **settings), as_json=as_json)
+        found = classify(vectors, known, train_ratio=train_ratio[0], **settings)
     else:
-        show.show_score(curve(vectors, known, train_ratio, **settings), as_json=as_json)
+        found = curve(vectors, known, train_ratio, **settings)
+    show.say(found.notices, style="dim", label="notice")
+    show.show_score(found, as_json=as_json)
 
 
 @command.command("links")

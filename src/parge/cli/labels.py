@@ -21,7 +21,7 @@ def label_options(function: F) -> F:
             click.option(
                 "--label-column",
                 metavar="NAME[,NAME...]|all",
-                help="Column of labels in a table: its name or number; several where each holds labels.",
+                help="Columns of labels: names or numbers. all: every field but the vertex is a label.",
             ),
             click.option("--id-column", metavar="NAME", help="Column of vertices: its name or number."),
             click.option(

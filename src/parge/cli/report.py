@@ -82,7 +82,9 @@ def command(
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}
     if known is not None and vectors is not None:
-        scores = {"labels from vectors": classify(vectors, known), **scores}
+        found = classify(vectors, known)
+        show.say(found.notices, style="dim", label="notice")
+        scores = {"labels from vectors": found, **scores}
     write_report(folder, out, known, scores, title=title, embedding=vectors, projection=projection)
     show.out.print(f"report: {out}")
 

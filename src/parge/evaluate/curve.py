@@ -26,6 +26,11 @@ class Curve:
         features = ", features standardised" if first.standardised else ""
         return "\n".join([*lines, f"({first.used}; {first.protocol}, {first.repeats} shuffles{features})"])
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What to know before the scores are trusted, as `Classification.notices`."""
+        return self.points[0].notices
+
     def to_json(self) -> dict[str, Any]:
         """Return ``{"curve": [...]}``, each point as `Classification.to_json` has it."""
         return {"curve": [point.to_json() for point in self.points]}

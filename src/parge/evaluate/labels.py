@@ -85,12 +85,13 @@ def read_labels(
     header: bool | None = None,
     known: IdArray | None = None,
 ) -> Labels:
-    """Read lines ``vertex label [label ...]``, or one column of a table (CSV, TSV, Parquet); may be compressed.
+    """Read lines ``vertex label``, or one column of a table (CSV, TSV, Parquet); may be compressed.
 
     Lines are split at white space and commas; in ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
     there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
-    vertex add up; a vertex alone on its line has no label. A table has a header, or as many fields (over two) in every
-    line: then exactly one column is the label, and where it is not clear which, the file is refused.
+    vertex add up; a vertex alone on its line has no label. Of a table with a header exactly one column is the label.
+    Where it is not clear which, and where a line without header has more than two fields, the file is refused until
+    `label_column` says which are labels: ``all`` reads lines ``vertex label [label ...]``.
 
     Parameters
     ----------

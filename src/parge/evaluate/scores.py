@@ -4,6 +4,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
+_FEW_LABELLED, _FEW_PER_CLASS = 10, 2
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -70,6 +73,16 @@ class Classification:
     def used(self) -> str:
         """What was predicted, for people."""
         return f"{self.classes:,} classes, {self.labelled:,} labelled vertices"
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What to know before the score is trusted: that too few vertices are labelled."""
+        if self.labelled >= max(_FEW_LABELLED, _FEW_PER_CLASS * self.classes):
+            return ()
+        return (
+            f"{self.used}: too few for a score that means much; label at least {_FEW_LABELLED} vertices, and "
+            f"{_FEW_PER_CLASS} per class",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats", "classes", "labelled"}``."""

@@ -283,7 +283,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
 
 
 def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked: bool = False) -> None:
-    """Write a line ``vertex label [label ...]`` for every vertex that has a label (``.gz``, ``.zst``: compressed).
+    """Write a line ``vertex label`` for every label of every vertex (``.gz``, ``.zst``: compressed).
 
     A `marked` file tells in its first line that parge generated it. The file gets its name when it is complete.
     """
@@ -297,7 +297,7 @@ def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked:
     def lines(out: Any) -> None:
         for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):
             rows = ((name, labels.of(v).tolist()) for v, name in enumerate(ids[block].tolist(), block.start))
-            out.write("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows if row).encode())
+            out.write("".join(f"{name} {label}\n" for name, row in rows for label in row).encode())
 
     write_lines(Path(path), lines, marked=marked)
 

@@ -1,4 +1,4 @@
-"""Files of labels: lines of a vertex and its labels, or tables of which one column is the label."""
+"""Files of labels: lines of a vertex and a label, or of several, or tables of which one column is the label."""
 
 import csv
 import re
@@ -86,11 +86,6 @@ class _Rows:
         rows = np.flatnonzero(self.widths > place)
         return self.fields[starts[rows] + place], rows
 
-    @property
-    def labelled_widths(self) -> list[int]:
-        """The widths that lines with a label have."""
-        return [int(width) for width in np.unique(self.widths) if width > 1]
-
 
 def read_pairs(path: Path, choice: Choice) -> Pairs:
     """Read vertices and labels from a text file or from Parquet."""
@@ -114,7 +109,7 @@ def _rows(path: Path) -> _Rows:
         except UnicodeDecodeError as error:
             line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
             raise InputError(f"{path}, about line {line:,}: not UTF-8 text; lines of labels were expected") from None
-        lines = [line for line in text.splitlines() if (start := line.lstrip()[:1]) and start not in "#%"]
+        lines = list(filter(_is_data, text.splitlines()))
         found = [_split(line, mark, path) for line in lines]
         words = [word for row in found for word in row]
         fields.append(np.array(words, STRING))
@@ -124,10 +119,37 @@ def _rows(path: Path) -> _Rows:
     return _Rows(np.concatenate(fields), np.concatenate(widths))
 
 
+def _is_data(line: str) -> bool:
+    """Return whether a line is neither empty nor a comment."""
+    start = line.lstrip()[:1]
+    return bool(start) and start not in "#%"
+
+
+def _where(path: Path, row: int) -> str:
+    """Return the file and the number of the line that a row was read from."""
+    line = 0
+    for _, segment in read_segments(path, size=_BLOCK):
+        for text in bytes(segment).decode("utf-8", "replace").removeprefix("\ufeff").splitlines():
+            line += 1
+            row -= _is_data(text)
+            if row < 0:
+                return f"{path}, line {line:,}"
+    return str(path)
+
+
 def _mark(path: Path) -> str | None:
     """Return what alone separates: commas in .csv and tabs in .tsv, where the first lines have some."""
     mark = {".csv": ",", ".tsv": "\t"}.get(format_suffix(path))
-    return mark if mark and mark.encode() in read_head(path) else None
+    head = read_head(path)
+    if mark and mark.encode() in head:
+        return mark
+    lines = list(filter(_is_data, head.decode("utf-8", "replace").splitlines()))
+    others = "," if mark == "," else ", \t"  # of a .csv file without commas nothing else is expected to separate
+    if lines and all(";" in line and not set(line.strip()) & set(others) for line in lines):
+        raise InputError(
+            f"{path}: semicolons do not separate, as in {lines[0][:80]!r}; write commas in their place, in a .csv file"
+        )
+    return None
 
 
 def _split(line: str, mark: str | None, path: Path) -> list[str]:
@@ -147,19 +169,19 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
         rows = rows.without_first()
         if not _is_usual(names) and choice.header is None:
             notices += (f"the first line taken as names of columns: {' '.join(names)!r}",)
-        if rows.widths.max(initial=0) > len(names) and choice.label_column != ALL:
+        wide = np.flatnonzero(rows.widths > len(names))
+        if wide.size and choice.label_column != ALL:
             raise InputError(
-                f"{path}: its first line names {len(names)} columns, but a line has {rows.widths.max()} fields; quote "
-                "labels with commas in .csv, use .csv or .tsv for labels with blanks, or say --label-column all (every "
-                "field is a label) or --no-header"
+                f"{_where(path, int(wide[0]) + 1)}: the first line names {len(names)} columns, but this one has "
+                f"{rows.widths[wide[0]]} fields; quote labels with commas in .csv, use .csv or .tsv for labels with "
+                "blanks, or say --label-column all (every field is a label) or --no-header"
             )
     width = int(rows.widths.max(initial=0)) if names is None or choice.label_column == ALL else len(names)
     place = _id_place(path, names, width, choice)
-    if choice.label_column is None and names is None and (len(rows.labelled_widths) != 1 or width <= 2):
-        labels = [other for other in range(width) if other != place]
-    else:
-        labels, unread = _label_places(path, names, width, place, choice)
-        notices += unread
+    if choice.label_column is None and names is None and width > 2:
+        raise _doubtful(path, rows, place)
+    labels, unread = _label_places(path, names, width, place, choice)
+    notices += unread
     return _pairs(path, rows, place, labels, notices)
 
 
@@ -214,19 +236,25 @@ def _label_places(
     if asked is not None:
         found = [_place(path, names, width, name.strip(), "--label-column") for name in asked.split(",")]
         return found, _not_read(names, [other for other in others if other not in found])
-    usual = [other for other in others if names is not None and _LABEL.fullmatch(names[other].lower())]
-    if len(others) > 1 and len(usual) != 1:
+    if len(others) < 2 or names is None:
+        return others, ()
+    found = [other for other in others if _LABEL.fullmatch(names[other].lower())]
+    if len(found) != 1:
         raise InputError(f"{path}: {_ambiguous(names, others)}")
-    found = usual if len(others) > 1 else others
     return found, _not_read(names, [other for other in others if other not in found])
 
 
-def _ambiguous(names: Sequence[str] | None, others: list[int]) -> str:
-    if names is None:
-        return (
-            f"every line has {len(others)} fields beside the vertex, so that they may be labels or other columns; say "
-            f"--label-column {others[0] + 1} (one column is the label) or --label-column all (every field is a label)"
-        )
+def _doubtful(path: Path, rows: _Rows, place: int) -> InputError:
+    """Return the refusal of lines of more than two fields, which may be labels or other columns."""
+    row = int(np.argmax(rows.widths > 2))
+    other = 2 if place == 0 else 1
+    return InputError(
+        f"{_where(path, row)}: {rows.widths[row]} fields; those beside the vertex may be labels or other columns; say "
+        f"--label-column {other} (one column is the label) or --label-column all (every field is a label)"
+    )
+
+
+def _ambiguous(names: Sequence[str], others: list[int]) -> str:
     shown = ", ".join(repr(names[other]) for other in others)
     return (
         f"its columns beside the vertex are {shown}; say which is the label, such as --label-column "
@@ -260,7 +288,7 @@ def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tupl
     carried, carrier = np.concatenate(values), np.concatenate(carriers)
     if not carried.size:
         raise InputError(
-            f"{path}: lines 'vertex label [label ...]' were expected; found no labelled vertex. Ids and labels with "
+            f"{path}: lines 'vertex label' were expected; found no labelled vertex. Ids and labels with "
             "blanks or commas are read from .csv (with quotes) and .tsv"
         )
     return Pairs(_numbers(ids[carrier]), _numbers(carried), notices)
