@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import parge
+from parge import evaluate
 from parge.cli.main import run
 from parge.embedding import Embedding
-from parge.evaluate.links import hold_out
 from parge.seeds import stream
 
 N, DIM, SEED = 90, 5, 3
@@ -205,7 +205,7 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = parge.read("g.txt", vertices=None)
     ids = graph.outside_ids
     A = adjacency()[np.ix_(ids, ids)]
-    train, positives, negatives = hold_out(graph, 0.25, SEED)
+    train, positives, negatives = evaluate.hold_out(graph, 0.25, SEED)
     n_edges = int(A.sum()) // 2
     assert len(positives) == len(negatives) == round(0.25 * n_edges)
     rest = A.copy()
@@ -226,6 +226,8 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "adamic_adar": lambda u, v: sum(1 / np.log(degree[w]) for w in range(len(A)) if rest[u, w] and rest[v, w]),
     }
     assert set(found) == {*scores, "logistic"}
+    for pairs in (positives, negatives):
+        assert evaluate.adamic_adar(train, pairs) == pytest.approx([scores["adamic_adar"](u, v) for u, v in pairs])
     for name, score in scores.items():
         # Sums of floating-point numbers differ in the last digits, which must not break ties.
         ahead, behind = ([round(float(score(u, v)), 9) for u, v in pairs] for pairs in (positives, negatives))
