@@ -15,6 +15,7 @@ from pyarrow import parquet
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
 from parge.io.embeddings.files import check_output
+from parge.io.graphs.read import read
 
 SUFFIXES = [".npy", ".npz", ".parquet", ".vec", ".emb", ".txt"]
 NAMED = ["ann", "bob ", "zoë", "007", "<b>&\"'", "x" * 200]
@@ -306,3 +307,25 @@ def test_a_mapped_embedding_may_be_saved_over_itself(tmp_path: Path) -> None:
     mapped = Embedding.load(tmp_path / "x.npy")
     mapped.save(tmp_path / "x.npy")
     assert same(mapped, Embedding.load(tmp_path / "x.npy"))
+
+
+@pytest.mark.parametrize("shape", [(1000, 100), (10**17, 1000)])
+def test_a_matrix_that_is_cut_short_is_refused_with_both_sizes(tmp_path: Path, shape: tuple[int, int]) -> None:
+    path = tmp_path / "v.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        file.write(bytes(400))
+    (tmp_path / "g.txt").write_text("0 1\n")
+    for reader in (Embedding.load, lambda features: read(tmp_path / "g.txt", features=features)):
+        with pytest.raises(InputError, match=rf"v\.npy.* {shape[0] * shape[1] * 4:,} bytes.* 400 follow") as caught:
+            reader(path)
+        assert "mmap" not in str(caught.value)
+
+
+def test_a_report_of_too_many_digits_is_told_in_plain_words(tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    text = ('{"a": ' + "1" * 5000 + "}").encode()
+    np.savez(path, vectors=np.ones((2, 2), np.float32), report=np.frombuffer(text, np.uint8))
+    with pytest.raises(InputError, match="thousands of digits") as caught:
+        Embedding.load(path)
+    assert "set_int_max_str_digits" not in str(caught.value)

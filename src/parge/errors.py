@@ -17,6 +17,29 @@ class InputError(PargeError, ValueError):
     exit_code = 2
 
 
+# What Python says about its own limits, which nobody can do anything about, and what that means for a file.
+_MEANINGS = (
+    ("integer string conversion", "it holds a number of thousands of digits"),
+    ("recursion depth", "its values are nested too deeply"),
+    ("mmap length is greater than file size", "it is shorter than its own first bytes say"),
+    ("mmap an empty file", "it is empty"),
+    ("cannot fit 'int' into an index-sized integer", "it declares a size that no machine holds"),
+    ("int too large to convert", "it holds a number that is too large"),
+)
+
+
+def plain_reason(error: BaseException) -> str:
+    """Return why a file could not be read, in one line; words about Python itself are replaced by what they mean.
+
+    >>> plain_reason(RecursionError("maximum recursion depth exceeded while decoding"))
+    'its values are nested too deeply'
+    """
+    lines = str(error).strip().splitlines()
+    first = lines[0][:300] if lines else type(error).__name__
+    said = first.lower()
+    return next((meaning for words, meaning in _MEANINGS if words.lower() in said), first)
+
+
 class InfeasibleError(InputError):
     """A plan whose limits cannot be kept on this graph, known before any work starts."""
 

@@ -90,6 +90,18 @@ def test_embeddings_of_another_run_are_refused(
         (["report", "RUN", "-o", "OUT", "--scores", "no-such.json"], "no-such.json"),
         (["report", "RUN", "-o", "OUT", "--scores", "list.json"], "one JSON object"),
         (["report", "RUN", "-o", "OUT", "--scores", "broken.json"], "parge evaluate"),
+        *(
+            (["report", "RUN", "-o", "OUT", "--scores", f"{name}.json"], message)
+            for name, message in (
+                ("digits", "thousands of digits"),
+                ("deep", "nested"),
+                ("nested", "nested more than 4"),
+                ("latin", "not UTF-8"),
+                ("words", "no number"),
+                ("numbers", "a list in it"),
+                ("many", "holds 1,001"),
+            )
+        ),
         (["report", "RUN", "-o", "OUT", "--projection", "magic"], "magic"),
         (["embed", "GRAPH", "-o", "v.npy", "--report", "x.pdf"], "ends in .html"),
     ],
@@ -105,9 +117,17 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "digits.json").write_text('{"a": ' + "1" * 5000 + "}")
+    (tmp_path / "deep.json").write_text('{"a": ' * 100_000)
+    (tmp_path / "nested.json").write_text('{"a": ' * 6 + "1" + "}" * 6)
+    (tmp_path / "latin.json").write_bytes(b'{"a": "\xe9"}')
+    (tmp_path / "words.json").write_text('{"a": {"b": "c", "d": true}}')
+    (tmp_path / "numbers.json").write_text('{"a": [1, 2]}')
+    (tmp_path / "many.json").write_text("{" + ", ".join(f'"{i}": {i}' for i in range(1001)) + "}")
     named = {"RUN": str(place / "run"), "GRAPH": str(place / "graph.txt"), "OUT": "x.html"}
     assert run([named.get(word, word) for word in words]) == 2
     printed = capsys.readouterr()
     assert message in printed.err
     assert "Traceback" not in printed.err
+    assert not {"sys.set_int_max_str_digits", "recursion"} & set(printed.err.split())
     assert not list(tmp_path.glob("*.html"))

@@ -1,6 +1,7 @@
 """``parge report``: one HTML page about a run, to look at, keep and pass on."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from parge.cli import show
 from parge.cli.labels import label_options, take_labels
 from parge.cli.options import PathName, overwrite_option
 from parge.embedding import Embedding
-from parge.errors import InputError
+from parge.errors import InputError, plain_reason
 from parge.evaluate.classification import classify
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.outputs import Output, check_outputs
@@ -21,6 +22,12 @@ from parge.run.folder import RunFolder
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
+
+# Scores have some ten values, those of a curve some hundred, in objects within objects: an own limit, since a page with
+# more is of no use.
+_MOST_VALUES, _DEEPEST = 1000, 4
+
+_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
 
 
 @click.command("report")
@@ -90,7 +97,8 @@ def command(
 
 
 def _read_score(path: Path) -> Any:
-    """Return the JSON object in a file."""
+    """Return the JSON object in a file, which must be made as scores are."""
+    wanted = "what `parge evaluate ... --json` prints"
     try:
         refuse_over_budget(_JSON_BYTES * path.stat().st_size, f"{path} is a file of {path.stat().st_size:,} bytes")
         score = json.loads(path.read_bytes())
@@ -98,8 +106,31 @@ def _read_score(path: Path) -> Any:
         raise InputError(f"{path} was to be read as a score; there is no such file") from None
     except InputError:
         raise
+    except UnicodeDecodeError:
+        raise InputError(f"{path} was to hold {wanted}; it is not UTF-8 text") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} was to hold what `parge evaluate ... --json` prints: {error}") from None
+        raise InputError(f"{path} was to hold {wanted}: {plain_reason(error)}") from None
     if not isinstance(score, dict):
-        raise InputError(f"{path} was to hold one JSON object; it holds {type(score).__name__}")
+        raise InputError(f"{path} was to hold one JSON object, {wanted}; it holds {_KINDS[type(score)]}")
+    values = list(_values(path, score))
+    if not any(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        raise InputError(f"{path} was to hold {wanted}; there is no number in it")
+    if len(values) > _MOST_VALUES:
+        raise InputError(f"{path} was to hold {wanted}, some {_MOST_VALUES} values at most; it holds {len(values):,}")
     return score
+
+
+def _values(path: Path, value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield the numbers and words of a score; lists are those of curves, so of objects."""
+    if depth > _DEEPEST:
+        raise InputError(f"{path} was to hold a score; its values are nested more than {_DEEPEST} deep")
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _values(path, inner, depth + 1)
+    elif isinstance(value, list):
+        if not all(isinstance(inner, dict) for inner in value):
+            raise InputError(f"{path} was to hold a score; a list in it holds other things than objects")
+        for inner in value:
+            yield from _values(path, inner, depth + 1)
+    else:
+        yield value

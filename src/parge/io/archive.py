@@ -1,4 +1,4 @@
-"""Archives of numpy (.npz): the sizes that their arrays declare, looked at before anything is unpacked."""
+"""Arrays of numpy (.npy, .npz): the sizes that they declare, looked at before anything is mapped or unpacked."""
 
 import math
 import zipfile
@@ -50,6 +50,15 @@ def declared_arrays(path: Path, *, copies: float = 2) -> dict[str, Declared]:
     refuse_over_budget(copies * total, held)
     refuse_expansion(total, path.stat().st_size, held, remedy="save it uncompressed, or as a sparse matrix")
     return found
+
+
+def check_complete(path: Path) -> None:
+    """Refuse a ``.npy`` file that is shorter than its header says; numpy would name the limits of mapped memory."""
+    with path.open("rb") as file:
+        n_bytes = read_declared(file).n_bytes
+        stored = path.stat().st_size - file.tell()
+    if n_bytes > stored:
+        raise InputError(f"{path} declares {n_bytes:,} bytes of numbers; {stored:,} follow; is the file complete?")
 
 
 def read_declared(file: Any) -> Declared:

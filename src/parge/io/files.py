@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from parge.budget import UNPACKED_TEXT, refuse_expansion
-from parge.errors import InputError, PargeError
+from parge.errors import InputError, PargeError, plain_reason
 from parge.storage import current_folder
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -110,14 +110,9 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
     except MemoryError as error:
         raise InputError(f"{path}: reading this {kind} data needs more memory than there is") from error
     except OSError as error:
-        reason = error.strerror or _first_line(error)
+        reason = error.strerror or plain_reason(error)
         raise InputError(f"{path}: cannot be read as {kind}: {reason}; is the file complete?") from error
     except Exception as error:  # what a parser raises on damaged data is not documented by any of them
         raise InputError(
-            f"{path}: cannot be read as {kind}: {_first_line(error)}; is the file complete, and its suffix right?"
+            f"{path}: cannot be read as {kind}: {plain_reason(error)}; is the file complete, and its suffix right?"
         ) from error
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__

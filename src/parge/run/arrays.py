@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.errors import InputError, PargeError
+from parge.errors import InputError, PargeError, plain_reason
 from parge.run.entries import TEMPORARY_FILE, TEMPORARY_FOLDER
 from parge.run.schema import LAYOUT, MANIFEST, is_array_file, kind_of
 from parge.run.words import printable
@@ -143,7 +143,7 @@ def _manifest(folder: Path, kind: str) -> dict[str, Any]:
         body, digest = outer["body"], outer["sha256"]
         intact = digest == _digest(body)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(f"{path} cannot be read: {printable(error, 200)}") from None
+        raise DamagedError(f"{path} cannot be read: {printable(plain_reason(error), 200)}") from None
     if not intact:
         raise DamagedError(f"{path} was altered: its checksum does not match")
     return _checked(path, body, kind)
@@ -213,7 +213,7 @@ def _read(folder: Path, kind: str, name: str, entry: dict[str, Any]) -> np.ndarr
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
     except Exception as error:  # noqa: BLE001  what numpy raises on a hostile header is not documented
-        raise DamagedError(f"{path} is not an array: {printable(error, 200)}") from None
+        raise DamagedError(f"{path} is not an array: {printable(plain_reason(error), 200)}") from None
     known = kind_of(kind, name)
     fault = "no array of that name" if known is None else known.fault(array)
     if fault is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from parge.embedding import Embedding
-from parge.errors import InputError, PargeError
+from parge.errors import InputError, PargeError, plain_reason
 from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
 from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
@@ -77,7 +77,7 @@ def read(path: str | os.PathLike[str]) -> Embedding:
     except MemoryError as error:
         raise InputError(f"{path} says that it holds more than fits in memory; keep large ones as .npy") from error
     except Exception as error:  # what numpy and arrow raise on damaged files is not documented by either
-        raise InputError(f"{path} could not be read as {path.suffix}: {error}") from error
+        raise InputError(f"{path} could not be read as {path.suffix}: {plain_reason(error)}") from error
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:

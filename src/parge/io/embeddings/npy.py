@@ -9,6 +9,7 @@ from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
+from parge.io.archive import check_complete
 from parge.io.embeddings.common import containing, write_matrix
 from parge.io.outputs import check_still_free, replacing
 from parge.typing import IdArray
@@ -85,6 +86,7 @@ def read_npy(path: Path) -> Embedding:
     """Map the matrix; without a file of ids, row i belongs to vertex i."""
     if path.is_dir():
         raise InputError(f"{path} was to be read as an embedding; it is a folder")
+    check_complete(path)
     vectors = np.lib.format.open_memmap(path, mode="r")
     beside = ids_path(path)
     n_rows = len(vectors) if vectors.ndim else 0

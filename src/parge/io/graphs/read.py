@@ -12,7 +12,7 @@ from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import STRING
-from parge.io.archive import declared_arrays
+from parge.io.archive import check_complete, declared_arrays
 from parge.io.files import (
     COMPRESSIONS,
     check_file,
@@ -186,6 +186,7 @@ def _with_features(graph: Graph, path: Path) -> Graph:
         if path.suffix.lower() == ".npz":
             matrix = _npz_matrix(path)
         elif path.suffix.lower() == ".npy":
+            check_complete(path)
             matrix = np.load(path, allow_pickle=False, mmap_mode="r")
         else:
             raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz, numpy.savez) or .npy")
