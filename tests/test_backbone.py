@@ -1,4 +1,4 @@
-"""The backbone: lumped subgraphs within their limits, one space before training, same bits on every way."""
+"""The backbone: subgraphs with a context within their limits, one space before training, same bits on every way."""
 
 import shutil
 import tracemalloc
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import parge
 from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
-from parge.graph.coarse import between_lumps, lumped, lumped_edges
+from parge.graph.coarse import coarse_matrix, context_edges, induce_with_context
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
@@ -38,55 +38,55 @@ def plan(**fields: object) -> parge.Plan:
 
 @given(graph=graphs(), seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_a_lumped_subgraph_is_the_quotient_of_the_graph(graph: Graph, seed: int) -> None:
+def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, seed: int) -> None:
     rng, n = stream(seed, "lumps"), graph.n_vertices
     part = rng.integers(0, 3, n)
     anchors = np.flatnonzero(rng.random(n) < 0.2)
     rest = np.setdiff1d(np.arange(n), anchors)
-    lump = np.empty(n, np.int64)
-    lump[anchors] = np.arange(anchors.size)
-    _, lump[rest] = np.unique(3 * rng.integers(0, 2, rest.size) + part[rest], return_inverse=True)
-    lump[rest] += anchors.size
+    landmark = np.empty(n, np.int64)
+    landmark[anchors] = np.arange(anchors.size)
+    _, landmark[rest] = np.unique(3 * rng.integers(0, 2, rest.size) + part[rest], return_inverse=True)
+    landmark[rest] += anchors.size
     own = rest[part[rest] == 0]
     halo = rest[(part[rest] != 0) & (rng.random(rest.size) < 0.3)]
-    found = lumped(graph, own, anchors, halo, lump)
-    assert found.lumps is not None
-    # Every vertex by its name here: itself, or its lump.
+    found = induce_with_context(graph, own, anchors, halo, landmark)
+    assert found.context is not None
+    # Every vertex by its name here: itself, or its landmark.
     label = np.empty(n, np.int64)
     label[found.vertices[found.vertices >= 0]] = np.flatnonzero(found.vertices >= 0)
     for v in np.setdiff1d(np.arange(n), found.vertices):
-        label[v] = np.flatnonzero((found.vertices < 0) & (found.lumps.lump == lump[v]))[0]
+        label[v] = np.flatnonzero((found.vertices < 0) & (found.context.landmark == landmark[v]))[0]
     member = sp.csr_matrix((np.ones(n), label, np.arange(n + 1)), shape=(n, found.n_vertices))
     expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
     np.testing.assert_allclose(
-        found.graph.to_scipy().toarray() + np.diag(found.lumps.loops), expected, rtol=1e-5, atol=1e-5
+        found.graph.to_scipy().toarray() + np.diag(found.context.loops), expected, rtol=1e-5, atol=1e-5
     )
     assert found.n_answers == own.size + anchors.size
-    assert found.n_edges == lumped_edges(graph, own, anchors, halo, lump)
+    assert found.n_edges == context_edges(graph, own, anchors, halo, landmark)
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_weights_between_lumps_are_the_quotient(graph: Graph, seed: int) -> None:
-    n, n_lumps = graph.n_vertices, 5
-    lump = stream(seed, "lumps").integers(0, n_lumps, n)
-    member = sp.csr_matrix((np.ones(n), lump, np.arange(n + 1)), shape=(n, n_lumps))
+def test_weights_between_landmarks_are_the_quotient(graph: Graph, seed: int) -> None:
+    n, n_landmarks = graph.n_vertices, 5
+    landmark = stream(seed, "lumps").integers(0, n_landmarks, n)
+    member = sp.csr_matrix((np.ones(n), landmark, np.arange(n + 1)), shape=(n, n_landmarks))
     expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
-    np.testing.assert_allclose(between_lumps(graph, lump, n_lumps), expected, rtol=1e-6)
+    np.testing.assert_allclose(coarse_matrix(graph, landmark, n_landmarks), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("n_lumps", "dim"), [(700, 16), (400, 128), (300, 256)])
-def test_preparing_stays_under_the_projection(n_lumps: int, dim: int) -> None:
+@pytest.mark.parametrize(("n_landmarks", "dim"), [(700, 16), (400, 128), (300, 256)])
+def test_preparing_stays_under_the_projection(n_landmarks: int, dim: int) -> None:
     technique = parge.DeepWalk(dim=dim)
-    lump = np.arange(GRAPH.n_vertices) % n_lumps
-    technique.embed_landmarks(GRAPH, lump, n_lumps)  # what is compiled first is not of the arrays
+    landmark = np.arange(GRAPH.n_vertices) % n_landmarks
+    technique.embed_landmarks(GRAPH, landmark, n_landmarks)  # what is compiled first is not of the arrays
     tracemalloc.start()
     try:
-        technique.embed_landmarks(GRAPH, lump, n_lumps)
+        technique.embed_landmarks(GRAPH, landmark, n_landmarks)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    projected = technique.landmark_bytes(GRAPH.n_vertices, n_lumps)
+    projected = technique.landmark_bytes(GRAPH.n_vertices, n_landmarks)
     assert peak <= projected <= 2 * peak
 
 
@@ -128,31 +128,31 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
 
 
-@pytest.mark.parametrize("lumps_at_once", [7, 1000])
-def test_vertices_are_placed_by_two_exact_steps(lumps_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extension, "PLACING_LANDMARKS", lumps_at_once)
+@pytest.mark.parametrize("landmarks_at_once", [7, 1000])
+def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extension, "PLACING_LANDMARKS", landmarks_at_once)
     monkeypatch.setattr(extension, "PLACING_BYTES", 0)
     monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, plan(technique=technique))
-    around = run.decomposition.surroundings
+    around = run.decomposition.contexts
     assert around is not None
-    shared = technique.embed_landmarks(GRAPH, around.lump, around.n_lumps)
+    shared = technique.embed_landmarks(GRAPH, around.landmark, around.n_landmarks)
     subgraph = replace(run.decomposition.subgraph(1), shared=shared)
-    lumps, o = subgraph.lumps, subgraph.n_own
-    assert lumps is not None
-    assert lumps.n_halo
-    W = subgraph.graph.to_scipy().toarray().astype(np.float64) + np.diag(lumps.loops)
+    context, o = subgraph.context, subgraph.n_own
+    assert context is not None
+    assert context.n_halo
+    W = subgraph.graph.to_scipy().toarray().astype(np.float64) + np.diag(context.loops)
     T = W / W.sum(axis=1, keepdims=True)
-    C = np.eye(around.n_lumps)[lumps.lump]
+    C = np.eye(around.n_landmarks)[context.landmark]
     onward = C @ shared["reach"]
-    single = [*range(o), *range(o + lumps.n_anchors, o + lumps.n_anchors + lumps.n_halo)]
+    single = [*range(o), *range(o + context.n_anchors, o + context.n_anchors + context.n_halo)]
     onward[single] = (C / 2 + T @ C @ shared["beyond"])[single]
     noise = 2 * shared["mass"] / shared["mass"].sum()
     expected = np.log(np.maximum((T @ onward)[:o] / noise, extension.FLOOR)) @ shared["to_in"]
     found = extension.place(technique, subgraph, np.random.default_rng(0))
     np.testing.assert_allclose(found[:o], expected, atol=1e-3)
-    np.testing.assert_array_equal(found[o:], shared["in"][: lumps.n_anchors])
+    np.testing.assert_array_equal(found[o:], shared["in"][: context.n_anchors])
 
 
 @pytest.mark.parametrize("capacities", [[900, 900, 900, 900], [500, 700, 900, 1400]])
@@ -164,31 +164,31 @@ def test_limits_hold_with_everything_counted(capacities: list[int]) -> None:
         subgraph = found.subgraph(i)
         assert subgraph.n_vertices == found.held[i] <= capacities[i]
         assert subgraph.n_edges == found.edges[i]
-        assert subgraph.graph.to_scipy().sum() + subgraph.lumps.loops.sum() == 2 * GRAPH.n_edges  # type: ignore[union-attr]
+        assert subgraph.graph.to_scipy().sum() + subgraph.context.loops.sum() == 2 * GRAPH.n_edges  # type: ignore[union-attr]
 
 
 def test_budgets_hold_with_everything_counted() -> None:
     budgets = [315_000_000, 325_000_000, 315_000_000, 345_000_000]
     decomposer, limits = prepare(GRAPH, plan(parts=None, memory=budgets))
     found = decomposer.decompose(GRAPH, limits)
-    assert found.surroundings is not None
-    assert (found.projected(TECHNIQUE.landmark_footprint(found.surroundings.n_lumps)) <= np.array(budgets)).all()
+    assert found.contexts is not None
+    assert (found.projected(TECHNIQUE.landmark_footprint(found.contexts.n_landmarks)) <= np.array(budgets)).all()
 
 
 def test_rotations_for_want_of_room_say_so() -> None:
     found = decompose(GRAPH, replace(plan(parts=None, capacities=[380] * 4), reconcile=None)).decomposition
-    assert [notice for notice in found.notices if notice.startswith("consensus instead: a backbone takes 24 vertices")]
+    assert [notice for notice in found.notices if notice.startswith("consensus instead: a backbone takes at least 24")]
     assert not decompose(GRAPH, replace(plan(), reconcile=None)).decomposition.notices
 
 
-def test_budgets_that_leave_little_room_have_fewer_lumps() -> None:
+def test_budgets_that_leave_little_room_have_fewer_landmarks() -> None:
     graph = planted(8000, 60_000, communities=20, seed=1).graph
     sizes = []
     for budget in (600_000_000, 320_000_000):
         found = decompose(graph, parge.Plan(technique=parge.DeepWalk(dim=64), memory=[budget] * 8))
         assert found.plan.reconcile == "backbone"
-        assert found.decomposition.surroundings is not None
-        sizes.append(found.decomposition.surroundings.n_lumps)
+        assert found.decomposition.contexts is not None
+        sizes.append(found.decomposition.contexts.n_landmarks)
     assert sizes[0] > 1.5 * sizes[1] > 1.5 * 96
 
 
@@ -267,8 +267,8 @@ def test_any_graph_has_an_answer(graph: Graph) -> None:
     assert vectors.shape == (graph.n_vertices, 2)
 
 
-def test_whole_subgraphs_carry_no_lumps() -> None:
-    assert Subgraph.whole(GRAPH).lumps is None
+def test_whole_subgraphs_carry_no_context() -> None:
+    assert Subgraph.whole(GRAPH).context is None
     assert Subgraph.whole(GRAPH).n_answers == GRAPH.n_vertices
 
 
@@ -294,12 +294,12 @@ def test_nothing_is_said_of_rotations_where_nothing_is_rotated() -> None:
 def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp_path: Path) -> None:
     def decided(graph: parge.Graph = GRAPH, **fields: Any) -> str:
         found = decompose(graph, replace(plan(**fields), reconcile=None))
-        assert (found[1].surroundings is not None) == (found[0].reconcile == "backbone")
+        assert (found[1].contexts is not None) == (found[0].reconcile == "backbone")
         return str(found[0].reconcile)
 
     assert decided() == "backbone"
     assert decided(parts=None, capacities=[380] * 4) == "consensus"  # feasible for rotations alone
-    assert decided(ring_of_cliques(4, 10)) == "consensus"  # too small to be lumped
+    assert decided(ring_of_cliques(4, 10)) == "consensus"  # too small for a backbone
     assert decided(parts=1) == "consensus"
     assert decided(technique="hope") == "consensus"
     assert decided(technique="sgc") == "none"

@@ -57,7 +57,7 @@ def test_pages_name_every_component() -> None:
         "top-cut",
         "degree",
         "halo",
-        "lumps",
+        "super-vertices",
     ):
         assert word in decomposing
     assert set(EdgeCounts.__dataclass_fields__) <= set(rows("decompose.md"))

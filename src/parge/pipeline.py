@@ -128,6 +128,8 @@ def write_subgraphs(run: Run) -> list[int]:
 
 def shared_arrays(run: Run) -> dict[str, Any]:
     """Return what the technique prepares for every worker, its landmarks included; nothing for most techniques."""
+    if run.decomposition.contexts is None and not run.technique.shared_shapes:
+        return {}
     with run.timed("prepare"):
         return run.folder.shared(lambda: prepare_checked(run.technique, run.decomposition))
 

@@ -101,9 +101,9 @@ class Means(Distances, LandmarkTechnique):
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         del rng
         progress(1.0)
-        if subgraph.lumps is None:
+        if subgraph.context is None:
             return np.zeros((subgraph.n_vertices, self.dim), np.float32)
-        found: FloatArray = subgraph.shared["places"][subgraph.lumps.lump[: subgraph.n_answers]]
+        found: FloatArray = subgraph.shared["places"][subgraph.context.landmark[: subgraph.n_answers]]
         return found
 
 

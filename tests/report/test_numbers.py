@@ -182,7 +182,7 @@ def test_vertices_of_each_subgraph(told: tuple[Page, Counted, dict[str, Any]]) -
         assert "halo" not in page.tables[SIZES][0]
     else:
         assert whole(page.column(SIZES, "halo")) == [len(halo) for halo in counted.halos]
-        assert whole(page.column(SIZES, "lumps")) == [counted.lumps(i) for i in parts]
+        assert whole(page.column(SIZES, "super-vertices")) == [counted.lumps(i) for i in parts]
 
 
 def test_where_the_edges_are(told: tuple[Page, Counted, dict[str, Any]]) -> None:

@@ -81,8 +81,8 @@ def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int
     assert not (place / "y.npy").exists()
 
 
-# A run until all subgraphs are written, with as much memory left as preparing a backbone of 2,048 and of 256 lumps is
-# projected to take, and with less than that.
+# A run until all subgraphs are written, with as much memory left as preparing a backbone of 2,048 and of 256 landmarks
+# is projected to take, and with less than that.
 LUMPED = """
 import json, sys
 from parge.cli.ending import rehearse
@@ -97,7 +97,7 @@ from parge.run.open_run import open_run
 return_freed_memory()
 rehearse()
 graph, technique = planted(9_000, 40_000, seed=1).graph, Plan(parts=4).resolved.technique
-rooms = [backbone_bytes(graph, technique, 4, n_lumps) + 10**5 for n_lumps in (2048, 256)]
+rooms = [backbone_bytes(graph, technique, 4, n_landmarks) + 10**5 for n_landmarks in (2048, 256)]
 for i, room in enumerate([*rooms, rooms[-1] - 10**6]):
     limit = private_bytes() + room
     limit_memory(limit)
@@ -120,10 +120,10 @@ def test_a_backbone_is_prepared_within_what_it_was_projected_to_take(tmp_path: P
     assert [one[0] for one in found] == ["backbone", "backbone", "consensus"]
     assert [one[1] for one in found[:2]] == [2048, 256]
     (said,) = [notice for notice in found[2][2] if notice.startswith("consensus instead")]
-    assert "to prepare a backbone of 256 lumps takes" in said
+    assert "to prepare a backbone of 256 landmarks takes" in said
 
 
 def test_the_smallest_coordinator_that_is_accepted_prepares_a_backbone(place: Path, cap: int) -> None:
     write(planted(9_000, 40_000, seed=1).graph, place / "planted.txt")
     line = ["decompose", "planted.txt", "--run-dir", "lumped", "--parts", 4, "--coordinator-memory", f"{cap}MB"]
-    assert "to prepare a backbone of 1,024 lumps" in finish(place, *line).stderr
+    assert "to prepare a backbone of 1,024 landmarks" in finish(place, *line).stderr

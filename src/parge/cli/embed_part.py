@@ -52,7 +52,7 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
 
 def _held(facts: dict[str, Any]) -> str:
     """Say what the vertices of a subgraph are, as `parge plan` counts them."""
-    kinds = [("own", "own"), ("anchors", "anchors"), ("halo", "halo"), ("lumps", "lumps")]
+    kinds = [("own", "own"), ("anchors", "anchors"), ("halo", "halo"), ("lumps", "super-vertices")]
     return ", ".join(f"{facts[name]:,} {words}" for name, words in kinds if facts[name] or name == "own")
 
 

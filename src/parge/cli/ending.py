@@ -245,8 +245,8 @@ def _rehearse_backbone(graph: "Graph") -> None:
 
     technique = ClosedForm(dim=4)
     found = decompose(graph, Plan(technique=technique, parts=2, reconcile="backbone")).decomposition
-    if found.surroundings is not None:
-        technique.embed_landmarks(graph, found.surroundings.lump, found.surroundings.n_lumps)
+    if found.contexts is not None:
+        technique.embed_landmarks(graph, found.contexts.landmark, found.contexts.n_landmarks)
     found.subgraph(0)
 
 

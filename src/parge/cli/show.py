@@ -80,7 +80,7 @@ def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
 def summary_table(summary: "Summary") -> Table:
     """Return the table of subgraphs."""
     with_budget = any(part.budget_bytes is not None for part in summary.parts)
-    lumped = any(part.halo or part.lumps for part in summary.parts)
+    with_context = any(part.halo or part.lumps for part in summary.parts)
     table = Table(title=None, header_style="bold", show_footer=len(summary.parts) > 1)
     total = [sum(part.vertices for part in summary.parts), sum(part.edges for part in summary.parts)]
     table.add_column("subgraph", "all", justify="right")
@@ -89,9 +89,9 @@ def summary_table(summary: "Summary") -> Table:
     table.add_column("full", justify="right")
     table.add_column("own", f"{summary.vertices - summary.anchors:,}", justify="right")
     table.add_column("anchors", justify="right")
-    if lumped:
+    if with_context:
         table.add_column("halo", justify="right")
-        table.add_column("lumps", justify="right")
+        table.add_column("super-vertices", justify="right")
     table.add_column("edges", f"{total[1]:,}", justify="right")
     table.add_column("kept", justify="right")
     table.add_column("memory at most", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
@@ -109,7 +109,7 @@ def summary_table(summary: "Summary") -> Table:
             f"{part.kept_edges:.1%}",
             format_bytes(part.projected_bytes),
         ]
-        if lumped:
+        if with_context:
             row[6:6] = [f"{part.halo:,}", f"{part.lumps:,}"]
         if part.budget_bytes is not None:
             row.append(format_bytes(part.budget_bytes))

@@ -29,9 +29,9 @@ PROJECTED = ("kaminpar", COMPRESSED, STREAMING)
 # Blocks of rows in flight.
 _FIXED = 3_000_000
 
-# What stays of a decomposition into lumps while a backbone is prepared, KaMinPar's heap included: 1 to 17 MB on graphs
-# of 3,000 to 100,000 vertices, 31 MB on one of 300,000 (planted, 2 to 32 parts).
-_LUMPED_FIXED, _LUMPED_A_VERTEX = 20_000_000, 60
+# What stays of a decomposition into landmarks while a backbone is prepared, KaMinPar's heap included: 1 to 17 MB on
+# graphs of 3,000 to 100,000 vertices, 31 MB on one of 300,000 (planted, 2 to 32 parts).
+_CONTEXT_FIXED, _CONTEXT_PER_VERTEX = 20_000_000, 60
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Choice:
         Most bytes of the coordinator, and what was left of them.
     projected : dict
         Bytes of each partitioner.
-    lumps, backbone : int
-        How many lumps a backbone has, and bytes while it is prepared; 0 where there is none.
+    landmarks, backbone : int
+        How many landmarks a backbone has, and bytes while it is prepared; 0 where there is none.
     """
 
     partitioner: str
@@ -57,16 +57,17 @@ class Choice:
     limit: int
     room: int
     projected: dict[str, int]
-    lumps: int = 0
+    landmarks: int = 0
     backbone: int = 0
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.projected.items())
         where = "in memory-mapped files" if self.in_files else "in memory"
-        backbone = f"; to prepare a backbone of {self.lumps:,} lumps: {format_bytes(self.backbone)}"
+        backbone = f"; to prepare a backbone of {self.landmarks:,} landmarks: {format_bytes(self.backbone)}"
         return (
             f"of the coordinator's {format_bytes(self.limit)}, {format_bytes(max(0, self.room))} are left with the "
-            f"graph {where}; projected to split it: {sizes}; chosen: {self.partitioner}{backbone if self.lumps else ''}"
+            f"graph {where}; projected to split it: {sizes}; chosen: {self.partitioner}"
+            f"{backbone if self.landmarks else ''}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +78,7 @@ class Choice:
             "limit_bytes": self.limit,
             "room_bytes": self.room,
             "projected_bytes": self.projected,
-            **({"lumps": self.lumps, "backbone_bytes": self.backbone} if self.lumps else {}),
+            **({"lumps": self.landmarks, "backbone_bytes": self.backbone} if self.landmarks else {}),
         }
 
 
@@ -118,10 +119,10 @@ def room_within(limit: int) -> int:
     return limit - private_bytes()
 
 
-def lumped_bytes(graph: Graph, n_parts: int) -> int:
-    """Return the most memory that a decomposition into lumps keeps beside the graph, with who is near each part."""
+def context_bytes(graph: Graph, n_parts: int) -> int:
+    """Return the most memory that a decomposition into landmarks keeps beside the graph, with who is near each part."""
     near = min(int(NEAR_SHARE * graph.n_vertices) * n_parts, 2 * graph.n_edges)
-    return _LUMPED_FIXED + _LUMPED_A_VERTEX * graph.n_vertices + 8 * near
+    return _CONTEXT_FIXED + _CONTEXT_PER_VERTEX * graph.n_vertices + 8 * near
 
 
 def _projected(partitioner: str, graph: Graph, in_files: bool) -> int:

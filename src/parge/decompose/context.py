@@ -1,11 +1,11 @@
-"""What a subgraph holds of the rest of the graph, where it holds it lumped."""
+"""What a subgraph holds of the rest of the graph, landmarks and a halo."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from parge.graph.coarse import lumped_edges
+from parge.graph.coarse import context_edges
 from parge.typing import IntArray
 
 if TYPE_CHECKING:
@@ -13,41 +13,41 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
-    """The lumps of a graph, and how much of a halo each subgraph has.
+class Contexts:
+    """What every subgraph holds of the rest: the landmark of each vertex, and how much of a halo each has.
 
     Parameters
     ----------
-    lump : (n_vertices,) int64
-        The lump of every vertex: of anchor j it is j.
-    n_lumps : int
-        How many lumps there are, anchors included.
+    landmark : (n_vertices,) int64
+        The landmark of every vertex: of anchor j it is j.
+    n_landmarks : int
+        How many landmarks there are, anchors included.
     halos : (n_parts,) int64
         How many foreign vertices each subgraph holds one by one.
     edges : (n_parts,) int64
-        Edges of each lumped subgraph.
+        Edges of each subgraph with a context.
     nearest : list of int64 arrays, optional
         The foreign vertices that may be in each halo, nearest first, as `near` finds them; found again where a
         decomposition was read from a file.
     """
 
-    lump: IntArray
-    n_lumps: int
+    landmark: IntArray
+    n_landmarks: int
     halos: IntArray
     edges: IntArray
     nearest: list[IntArray] | None = None
 
     @staticmethod
     def measured(
-        decomposition: "Decomposition", lump: IntArray, n_lumps: int, halos: IntArray, nearest: list[IntArray]
-    ) -> "Surroundings":
-        """Return the surroundings, their edges counted."""
+        decomposition: "Decomposition", landmark: IntArray, n_landmarks: int, halos: IntArray, nearest: list[IntArray]
+    ) -> "Contexts":
+        """Return the contexts, their edges counted."""
         graph, anchors = decomposition.graph, decomposition.anchors
         edges = [
-            lumped_edges(graph, decomposition.own(i), anchors, np.sort(nearest[i][: halos[i]]), lump)
+            context_edges(graph, decomposition.own(i), anchors, np.sort(nearest[i][: halos[i]]), landmark)
             for i in range(decomposition.n_parts)
         ]
-        return Surroundings(lump, n_lumps, halos, np.array(edges, np.int64), nearest)
+        return Contexts(landmark, n_landmarks, halos, np.array(edges, np.int64), nearest)
 
 
 def near(decomposition: "Decomposition", i: int) -> IntArray:
@@ -65,7 +65,7 @@ def near(decomposition: "Decomposition", i: int) -> IntArray:
 
 def halo_of(decomposition: "Decomposition", i: int) -> IntArray:
     """Return the halo of part i, ascending: its nearest foreign vertices."""
-    around = decomposition.surroundings
+    around = decomposition.contexts
     assert around is not None
     nearest = near(decomposition, i) if around.nearest is None else around.nearest[i]
     return np.sort(nearest[: around.halos[i]])

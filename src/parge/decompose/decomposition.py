@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks
-from parge.decompose.context import CutEdges, Surroundings, cut_edges, halo_of
+from parge.decompose.context import Contexts, CutEdges, cut_edges, halo_of
 from parge.errors import InputError
-from parge.graph.coarse import lumped
+from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
 from parge.memory import Footprint
@@ -33,7 +33,7 @@ class EdgeCounts:
         Between two parts, at least one of which has the other end in its halo.
     lost : int
         Between two parts, neither of which holds the other end as a vertex of its own kind: where subgraphs are
-        lumped the edge only adds to the weight of lumps, else nobody sees it.
+        with a context the edge only adds to the weight of super-vertices, else nobody sees it.
     """
 
     inside: int
@@ -63,8 +63,8 @@ class Decomposition:
         The most bytes each worker may use, for a technique of `footprint`.
     notices : tuple of str
         What was done otherwise than asked, in words.
-    surroundings : Surroundings, optional
-        Where subgraphs hold the rest of the graph lumped; all of that counts against their limits.
+    contexts : Contexts, optional
+        Where subgraphs hold the rest of the graph as landmarks and a halo; all of that counts against their limits.
     """
 
     graph: Graph = field(repr=False)
@@ -74,7 +74,7 @@ class Decomposition:
     budgets: IntArray | None = None
     footprint: Footprint | None = None
     notices: tuple[str, ...] = ()
-    surroundings: Surroundings | None = field(default=None, repr=False)
+    contexts: Contexts | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.part.shape != (self.graph.n_vertices,):
@@ -122,22 +122,22 @@ class Decomposition:
 
     @property
     def halos(self) -> IntArray:
-        """Foreign vertices that each subgraph holds one by one; none unless it is lumped."""
-        return np.zeros(self.n_parts, np.int64) if self.surroundings is None else self.surroundings.halos
+        """Foreign vertices that each subgraph holds one by one; none unless it has a context."""
+        return np.zeros(self.n_parts, np.int64) if self.contexts is None else self.contexts.halos
 
     @cached_property
-    def lumps(self) -> IntArray:
-        """Foreign lumps that each subgraph holds; none unless it is lumped."""
-        if self.surroundings is None:
+    def supervertices(self) -> IntArray:
+        """Foreign super-vertices that each subgraph holds; none unless it has a context."""
+        if self.contexts is None:
             return np.zeros(self.n_parts, np.int64)
-        around = self.surroundings
-        ours = [np.unique(around.lump[self.own(i)]).size for i in range(self.n_parts)]
-        return around.n_lumps - self.anchors.size - np.array(ours, np.int64)
+        around = self.contexts
+        ours = [np.unique(around.landmark[self.own(i)]).size for i in range(self.n_parts)]
+        return around.n_landmarks - self.anchors.size - np.array(ours, np.int64)
 
     @cached_property
     def held(self) -> IntArray:
-        """Vertices that each worker holds, against its capacity: own ones, anchors, halo and foreign lumps."""
-        return self.sizes + self.halos + self.lumps
+        """Vertices that each worker holds, against its capacity: own ones, anchors, halo and foreign super-vertices."""
+        return self.sizes + self.halos + self.supervertices
 
     @cached_property
     def cut(self) -> IntArray:
@@ -152,8 +152,8 @@ class Decomposition:
     @cached_property
     def edges(self) -> IntArray:
         """Edges of each subgraph."""
-        if self.surroundings is not None:
-            return self.surroundings.edges
+        if self.contexts is not None:
+            return self.contexts.edges
         cut, to_anchors, among_anchors = self._counts
         return np.diagonal(cut) + to_anchors + among_anchors
 
@@ -187,7 +187,7 @@ class Decomposition:
 
     @cached_property
     def _cut_edges(self) -> CutEdges:
-        if self.surroundings is not None:
+        if self.contexts is not None:
             return cut_edges(self)
         return CutEdges(self.cut - np.diag(np.diagonal(self.cut)), np.zeros(self.n_parts, np.int64))
 
@@ -208,10 +208,10 @@ class Decomposition:
 
     def subgraph(self, i: int) -> Subgraph:
         """Cut out subgraph i."""
-        if self.surroundings is not None:
-            around = self.surroundings
+        if self.contexts is not None:
+            around = self.contexts
             halo = halo_of(self, i)
-            return lumped(self.graph, self.own(i), self.anchors, halo, around.lump, index=i)
+            return induce_with_context(self.graph, self.own(i), self.anchors, halo, around.landmark, index=i)
         return induce(self.graph, self.own(i), self.anchors, index=i)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Decompositions whose subgraphs hold the whole graph: near vertices as they are, the rest in lumps."""
+"""Decompositions whose subgraphs hold the whole graph: near vertices as they are, the rest as super-vertices."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.decompose.base import AnchorDecomposer, Decomposer
-from parge.decompose.context import Surroundings, near
+from parge.decompose.context import Contexts, near
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partition
@@ -21,37 +21,37 @@ NEAR_SHARE = 0.10
 
 
 @dataclass(frozen=True)
-class LumpDecomposer(Decomposer):
-    """Parts and anchors of another decomposer, each part cut into lumps, and a halo for each within its limit.
+class LandmarkDecomposer(Decomposer):
+    """Parts and anchors of another decomposer, each part cut into super-vertices, and a halo for each within its limit.
 
     Parameters
     ----------
     parts : AnchorDecomposer
         Chooses anchors and parts.
-    n_groups : int
-        Lumps beside the anchors, over all parts.
+    n_supervertices : int
+        Context beside the anchors, over all parts.
     footprint : Footprint, optional
-        What a lumped subgraph needs, for limits in bytes.
+        What a subgraph with a context needs, for limits in bytes.
     """
 
     parts: AnchorDecomposer
-    n_groups: int
+    n_supervertices: int
     footprint: Footprint | None = None
 
     def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
-        """Split within what lumps leave of the limits, form the lumps, then spend the rest on halos."""
+        """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""
         plain = self.parts.decompose(graph, self.room(limits), tell=tell)
-        tell(f"forming {self.n_groups:,} lumps")
-        lump, n_lumps = _lumps(plain, self.n_groups, self.parts.partitioner, self.parts.seed)
+        tell(f"forming {self.n_supervertices:,} super-vertices")
+        landmark, n_landmarks = _landmarks(plain, self.n_supervertices, self.parts.partitioner, self.parts.seed)
         tell("choosing halos")
         wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
         nearest = [near(plain, i)[:wanted].copy() for i in range(plain.n_parts)]
-        halos = np.array([_halo(plain, limits, lump, n_lumps, i, nearest[i].size) for i in range(plain.n_parts)])
+        halos = np.array(
+            [_halo(plain, limits, landmark, n_landmarks, i, nearest[i].size) for i in range(plain.n_parts)]
+        )
         while True:
-            surroundings = Surroundings.measured(plain, lump, n_lumps, halos, nearest)
-            found = replace(
-                plain, capacities=limits.capacities, budgets=None, footprint=None, surroundings=surroundings
-            )
+            contexts = Contexts.measured(plain, landmark, n_landmarks, halos, nearest)
+            found = replace(plain, capacities=limits.capacities, budgets=None, footprint=None, contexts=contexts)
             if limits.budgets is None or self.footprint is None:
                 return found
             over = found.projected(self.footprint) > limits.budgets
@@ -60,42 +60,42 @@ class LumpDecomposer(Decomposer):
             halos = np.where(over, halos // 2, halos)
 
     @property
-    def n_lumps(self) -> int:
-        """How many lumps there are, anchors included."""
-        return self.n_groups + self.parts.n_anchors
+    def n_landmarks(self) -> int:
+        """How many landmarks there are, anchors included."""
+        return self.n_supervertices + self.parts.n_anchors
 
     def room(self, limits: Limits) -> Limits:
-        """Return what the limits leave when every worker holds all lumps and the edges to and among them."""
+        """Return what the limits leave when every worker holds all landmarks and the edges to and among them."""
         if limits.budgets is None or self.footprint is None:
-            return Limits.of_vertices(limits.capacities - self.n_groups)
+            return Limits.of_vertices(limits.capacities - self.n_supervertices)
         one = self.footprint
-        fixed = one.fixed + one.per_vertex * self.n_groups + one.per_edge * self.n_lumps**2 / 2
+        fixed = one.fixed + one.per_vertex * self.n_supervertices + one.per_edge * self.n_landmarks**2 / 2
         # Twice an edge: the linear bound counts an edge between parts half at each end, and here each end holds it.
         return Limits.of_bytes(limits.budgets, Footprint(int(fixed), one.per_vertex, 2 * one.per_edge))
 
 
-def _halo(plain: Decomposition, limits: Limits, lump: IntArray, n_lumps: int, i: int, wanted: int) -> int:
-    """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign lumps."""
-    n_foreign = n_lumps - plain.anchors.size - np.unique(lump[plain.own(i)]).size
+def _halo(plain: Decomposition, limits: Limits, landmark: IntArray, n_landmarks: int, i: int, wanted: int) -> int:
+    """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign super-vertices."""
+    n_foreign = n_landmarks - plain.anchors.size - np.unique(landmark[plain.own(i)]).size
     room = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
     return max(0, min(room, wanted))
 
 
-def _lumps(plain: Decomposition, n_groups: int, partitioner: str, seed: int) -> tuple[IntArray, int]:
-    """Return the lump of every vertex: anchor j in lump j, then groups of each part, in proportion to its size."""
+def _landmarks(plain: Decomposition, n_supervertices: int, partitioner: str, seed: int) -> tuple[IntArray, int]:
+    """Return the landmark of every vertex: j of anchor j, then super-vertices of each part, as many as its share."""
     graph, anchors = plain.graph, plain.anchors
-    lump = np.empty(graph.n_vertices, np.int64)
-    lump[anchors] = np.arange(anchors.size)
+    landmark = np.empty(graph.n_vertices, np.int64)
+    landmark[anchors] = np.arange(anchors.size)
     used = int(anchors.size)
     n_rest = max(1, graph.n_vertices - anchors.size)
     for i in range(plain.n_parts):
         own = plain.own(i)
-        count = min(own.size, n_groups * own.size // n_rest)
+        count = min(own.size, n_supervertices * own.size // n_rest)
         group = _groups(graph, own, max(1, count), partitioner, seed)
         _, group = np.unique(group, return_inverse=True)
-        lump[own] = used + group
+        landmark[own] = used + group
         used += int(group.max(initial=-1)) + 1
-    return lump, used
+    return landmark, used
 
 
 def _groups(graph: Graph, own: IntArray, count: int, partitioner: str, seed: int) -> Any:

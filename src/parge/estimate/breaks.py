@@ -123,7 +123,7 @@ def _of_workers(sizes: Sizes) -> list[Break]:
             "a tenth of the vertices as anchors in every worker",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
             "fewer anchors (so many as take a tenth of a worker's memory are estimated here), or a backbone, whose "
-            "lumps are a few thousand whatever the graph; past that, anchors shared by groups of workers, in a tree",
+            "landmarks are a few thousand for any graph; past that, anchors shared by groups of workers, in a tree",
         )
     ]
     if asked.workers is not None:

@@ -13,25 +13,25 @@ from parge.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Lumps:
-    """What a lumped subgraph says of the rest of the graph, all of which it holds in some form.
+class Context:
+    """What a subgraph with a context says of the rest of the graph, all of which it holds in some form.
 
-    Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign lumps: groups of
-    vertices merged into one, whose edges are the sums of their members' edges. Only own vertices learn.
+    Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign super-vertices:
+    groups of vertices merged into one, whose edges are the sums of their members' edges. Only own vertices learn.
 
     Parameters
     ----------
-    lump : (n_vertices,) int64
-        The lump of every vertex in a numbering that all subgraphs share; of a lump itself, its own number.
+    landmark : (n_vertices,) int64
+        The landmark of every vertex in a numbering that all subgraphs share; of a landmark itself, its own number.
     loops : (n_vertices,) float32
-        Weight of the edges inside each lump, both directions counted; 0 of single vertices.
+        Weight of the edges inside each landmark, both directions counted; 0 of single vertices.
     n_anchors, n_halo : int
         How many vertices after the own ones are anchors, and how many after those are the halo.
     n_landmarks : int
         How many landmarks the whole graph has, those of this part included.
     """
 
-    lump: IntArray
+    landmark: IntArray
     loops: FloatArray
     n_anchors: int
     n_halo: int
@@ -44,7 +44,7 @@ class Subgraph:
 
     Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the
     anchors stand in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``.
-    A lumped subgraph (see `Lumps`) holds more, and its technique answers for own vertices and anchors alone.
+    A subgraph with a context (see `Context`) holds more, and its technique answers for own vertices and anchors alone.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Subgraph:
         How many vertices belong to the part alone; the rest are anchors.
     index : int
         Number of the subgraph within its decomposition.
-    lumps : Lumps, optional
-        Where the subgraph is lumped.
+    context : Context, optional
+        What it holds of the rest of the graph, where it holds that.
     shared : mapping of arrays
         What the technique prepared for every subgraph (see `Technique.prepare`).
     """
@@ -66,17 +66,17 @@ class Subgraph:
     vertices: IntArray
     n_own: int
     index: int = 0
-    lumps: Lumps | None = None
+    context: Context | None = None
     shared: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def n_answers(self) -> int:
         """Vertices that a technique answers for: the own ones and the anchors."""
-        return self.n_vertices if self.lumps is None else self.n_own + self.lumps.n_anchors
+        return self.n_vertices if self.context is None else self.n_own + self.context.n_anchors
 
     @property
     def n_vertices(self) -> int:
-        """Number of vertices, all that a worker holds: own ones and anchors, and where it is lumped, halo and lumps."""
+        """All vertices that a worker holds: own ones and anchors, and with a context halo and super-vertices."""
         return self.graph.n_vertices
 
     @property
@@ -86,12 +86,12 @@ class Subgraph:
 
     @property
     def n_halo(self) -> int:
-        """How many foreign vertices it holds one by one; none unless it is lumped."""
-        return 0 if self.lumps is None else self.lumps.n_halo
+        """How many foreign vertices it holds one by one; none unless it has a context."""
+        return 0 if self.context is None else self.context.n_halo
 
     @property
-    def n_lumps(self) -> int:
-        """How many foreign lumps it holds; none unless it is lumped."""
+    def n_supervertices(self) -> int:
+        """How many foreign super-vertices it holds; none unless it has a context."""
         return self.n_vertices - self.n_answers - self.n_halo
 
     @property

@@ -1,11 +1,11 @@
 r"""The closed-form backbone: one space for all workers of a walk technique, before any of them has trained.
 
-The graph is lumped into m vertices: anchors, and groups of a part's vertices. On so few the matrix that skip-gram
+The graph is merged into m vertices: anchors, and groups of a part's vertices. On so few the matrix that skip-gram
 with negative sampling factorises (Levy and Goldberg, NIPS 2014; Qiu et al., WSDM 2018) can be written down and
-decomposed; what it gives the lumps are frozen vectors. A worker places its own vertices by regression on those,
+decomposed; what it gives the landmarks are frozen vectors. A worker places its own vertices by regression on those,
 and trains them with everything foreign frozen. Vectors of different workers then lie in one space by construction.
 
-With the transition matrix P of the lumped graph, window W and k negatives drawn from p ∝ Σ_members d^0.75:
+With the transition matrix P of the coarse graph, window W and k negatives drawn from p ∝ Σ_members d^0.75:
 
     Q = Σ_r w_r P^r,  w_r = (W - r + 1) / (W (W + 1) / 2),   log max(Q / (k p), floor) ≈ U S V^T,
     In = U S^1/2,  Out = V S^1/2.
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from parge.events import Progress
-from parge.graph.coarse import between_lumps
+from parge.graph.coarse import coarse_matrix
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Lumps, Subgraph
+from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
@@ -37,7 +37,7 @@ from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
 # generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
-# began at every vertex and lump of the graph, which take a worker as long however many there are.
+# began at every vertex and landmark of the graph, which take a worker as long however many there are.
 WALK_SHARE = 0.1
 RATE_SHARE = 0.2
 
@@ -45,18 +45,18 @@ RATE_SHARE = 0.2
 _POWERS = 2
 
 
-def prepare(settings: WalkSettings, graph: Graph, lump: IntArray, n_lumps: int) -> dict[str, NDArray[Any]]:
+def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
     strength = (
         graph.degrees.astype(np.float64) if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
     )
-    mass = np.bincount(lump, strength**NOISE_POWER, minlength=n_lumps)
-    P, degree = _transitions(graph, lump, n_lumps)
+    mass = np.bincount(landmark, strength**NOISE_POWER, minlength=n_landmarks)
+    P, degree = _transitions(graph, landmark, n_landmarks)
     with threadpool_limits(1, "blas"):
         beyond, reach, Q = _reach(P, settings.window)
         del P
         logs = logarithms(Q, settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
-        U, S, V = _decomposed(logs, min(settings.dim, n_lumps))
+        U, S, V = _decomposed(logs, min(settings.dim, n_landmarks))
     root = np.sqrt(S)
     inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 1e-6 * root.max(initial=0.0))
     return {
@@ -75,9 +75,9 @@ def _single(array: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(array, np.float32)
 
 
-def _transitions(graph: Graph, lump: IntArray, n_lumps: int) -> tuple[FloatArray, NDArray[np.float64]]:
-    """Return P and the weight of every lump."""
-    weights = between_lumps(graph, lump, n_lumps)
+def _transitions(graph: Graph, landmark: IntArray, n_landmarks: int) -> tuple[FloatArray, NDArray[np.float64]]:
+    """Return P and the weight of every landmark."""
+    weights = coarse_matrix(graph, landmark, n_landmarks)
     degree = weights.sum(axis=1)
     weights *= (1.0 / np.maximum(degree, np.finfo(float).tiny))[:, None]
     return weights.astype(np.float32), degree
@@ -112,21 +112,21 @@ def train(
     settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
 ) -> FloatArray:
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
-    lumps, rows = opened(subgraph)
+    context, rows = opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
-        tables = start(settings, subgraph, lumps, rows, seed)
+        tables = start(settings, subgraph, context, rows, seed)
     walkable = walks.Rows(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
     strength = rows.strength
     del rows  # walks read shares, and the weights are as large
-    _train_own(settings, subgraph, lumps, walkable, strength, tables, seed, progress, p, q)
+    _train_own(settings, subgraph, context, walkable, strength, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_answers], settings.dim, settings.learning_rate)
 
 
 def _train_own(
     settings: WalkSettings,
     subgraph: Subgraph,
-    lumps: Lumps,
+    context: Context,
     walkable: walks.Rows,
     strength: NDArray[Any],
     tables: Tables,
@@ -135,13 +135,13 @@ def _train_own(
     p: float,
     q: float,
 ) -> None:
-    """Walk from own vertices over the lumped graph and train the pairs that touch an own vertex."""
+    """Walk from own vertices over the coarse graph and train the pairs that touch an own vertex."""
     starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(subgraph.graph.indices.dtype)
     total = round(WALK_SHARE * settings.walks * starts.size)
     if not total:
         return
     dtype = subgraph.graph.indices.dtype
-    noise = alias_table(_noise(subgraph, lumps, strength), dtype)
+    noise = alias_table(_noise(subgraph, context, strength), dtype)
     even = alias_table(np.ones(starts.size), dtype)
 
     def draw(firsts: range) -> Drawn:
@@ -165,12 +165,12 @@ def _train_own(
         progress(done / total)
 
 
-def _noise(subgraph: Subgraph, lumps: Lumps, strength: NDArray[Any]) -> NDArray[Any]:
-    """Return how often each vertex is drawn as a negative: a lump for the members that are not in the halo."""
-    n_single = subgraph.n_answers + lumps.n_halo
+def _noise(subgraph: Subgraph, context: Context, strength: NDArray[Any]) -> NDArray[Any]:
+    """Return how often each vertex is drawn as a negative: a landmark for the members that are not in the halo."""
+    n_single = subgraph.n_answers + context.n_halo
     noise, whole = strength**NOISE_POWER, subgraph.shared["mass"].astype(np.float64)
     halo = slice(subgraph.n_answers, n_single)
-    left = whole - np.bincount(lumps.lump[halo], noise[halo], minlength=whole.size)
-    noise[n_single:] = np.maximum(left, 0.0)[lumps.lump[n_single:]]
+    left = whole - np.bincount(context.landmark[halo], noise[halo], minlength=whole.size)
+    noise[n_single:] = np.maximum(left, 0.0)[context.landmark[n_single:]]
     noise[strength == 0] = 0
     return noise

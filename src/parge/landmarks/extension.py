@@ -1,12 +1,12 @@
-r"""Where the vertices of a lumped subgraph start: by regression on the backbone, in closed form.
+r"""Where the vertices of a subgraph with a context start: by regression on the backbone, in closed form.
 
-With T the transition matrix of the subgraph, C the lump of each of its vertices and R, R' of the backbone (see
-`parge.landmarks.backbone`; R = w_1 I + P R'), a single vertex v meets the lumps on a walk with probabilities
+With T the transition matrix of the subgraph, C the landmark of each of its vertices and R, R' of the backbone (see
+`parge.landmarks.backbone`; R = w_1 I + P R'), a single vertex v meets the landmarks on a walk with probabilities
 
-    q_v = T_v Y,   Y_u = w_1 C_u + T_u C R' for a single vertex u,   Y_u = R_u for a lump or an anchor,
+    q_v = T_v Y,   Y_u = w_1 C_u + T_u C R' for a single vertex u,   Y_u = R_u for a landmark or an anchor,
 
-so that two steps of the walk are exact and only the others lead from lump to lump; then ``In_v = log max(q_v / (k p),
-floor) V S^-1/2``, and Out_v likewise.
+so that two steps of the walk are exact and only the others lead from landmark to landmark; then ``In_v = log max(q_v /
+(k p), floor) V S^-1/2``, and Out_v likewise.
 
 With one exact step, q_v = T_v C R, DeepWalk in 8 parts kept 91, 93 and 90 % of the centralised micro-F1 on planted
 graphs with overlapping communities; with two it keeps 95, 96 and 93 %, with five no more (one seed, no pass).
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from parge.blocks import forget
 from parge.errors import TechniqueError
-from parge.graph.subgraph import Lumps, Subgraph
+from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS
@@ -49,7 +49,7 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 
 class Rows(NamedTuple):
-    """Rows of a lumped subgraph, with what lies inside of each lump, and their sums."""
+    """Rows of a subgraph with a context, with what lies inside of each landmark, and their sums."""
 
     indptr: IntArray
     indices: NeighbourArray
@@ -57,29 +57,29 @@ class Rows(NamedTuple):
     strength: NDArray[np.float64]
 
 
-def opened(subgraph: Subgraph) -> tuple[Lumps, Rows]:
-    """Return the lumps of a subgraph, and its rows; pages of its own are let go of."""
-    lumps, graph = subgraph.lumps, subgraph.graph
-    if lumps is None or "reach" not in subgraph.shared:
+def opened(subgraph: Subgraph) -> tuple[Context, Rows]:
+    """Return the context of a subgraph, and its rows; pages of its own are let go of."""
+    context, graph = subgraph.context, subgraph.graph
+    if context is None or "reach" not in subgraph.shared:
         raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
-    indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, lumps.loops)
+    indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, context.loops)
     forget(graph.indices, weights)
-    return lumps, Rows(indptr, indices, together, walks.strengths(indptr, together))
+    return context, Rows(indptr, indices, together, walks.strengths(indptr, together))
 
 
-def start(settings: WalkSettings, subgraph: Subgraph, lumps: Lumps, rows: Rows, seed: Any) -> Tables:
-    """Place every vertex: lumps and anchors where the backbone has them, the others by regression on it."""
+def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: Rows, seed: Any) -> Tables:
+    """Place every vertex: landmarks where the backbone has them, the others by regression on it."""
     shared, n, dim = subgraph.shared, subgraph.n_vertices, settings.dim
-    o, a = subgraph.n_own, lumps.n_anchors
-    single = np.concatenate([np.arange(o), np.arange(o + a, o + a + lumps.n_halo)])
-    frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + lumps.n_halo, n)])
+    o, a = subgraph.n_own, context.n_anchors
+    single = np.concatenate([np.arange(o), np.arange(o + a, o + a + context.n_halo)])
+    frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + context.n_halo, n)])
     # One row more than vertices: see Tables.
     tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
     width = shared["in"].shape[1]
-    tables.In[frozen_rows, :width] = shared["in"][lumps.lump[frozen_rows]]
-    tables.Out[frozen_rows, :width] = shared["out"][lumps.lump[frozen_rows]]
-    _place(settings, shared, lumps.lump, rows, single, tables)
+    tables.In[frozen_rows, :width] = shared["in"][context.landmark[frozen_rows]]
+    tables.Out[frozen_rows, :width] = shared["out"][context.landmark[frozen_rows]]
+    _place(settings, shared, context.landmark, rows, single, tables)
     _borrow(rows, single, tables)
     lone = single[rows.strength[single] == 0]
     fresh = skipgram.new_table(lone.size, dim)
@@ -89,29 +89,29 @@ def start(settings: WalkSettings, subgraph: Subgraph, lumps: Lumps, rows: Rows, 
 
 
 def _place(
-    settings: WalkSettings, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, tables: Tables
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: Rows, single: IntArray, tables: Tables
 ) -> None:
-    """Write the start of single vertices into tables of zeros, from their chances of meeting some lumps at a time."""
+    """Write the start of single vertices into tables of zeros, from their chances of meeting landmarks."""
     k, width = settings.negatives, shared["in"].shape[1]
     total = max(float(shared["mass"].sum()), _TINY)
-    # Out_v is how often v is met from lump c: by reversibility q_v(c) d_v / d_c, against v's own noise.
+    # Out_v is how often v is met from landmark c: by reversibility q_v(c) d_v / d_c, against v's own noise.
     strength = np.maximum(rows.strength[single], np.finfo(float).tiny)
     against_noise = _log(strength / (k * strength**NOISE_POWER / total), -np.inf)
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
-    itself = np.arange(lump.size, dtype=rows.indices.dtype)
-    for lumps in _lumps_at_once(lump.size, noise.size):
-        onward = _onward(settings, shared, lump, rows, single, lumps)
-        to_in, to_out = shared["to_in"][lumps], shared["to_out"][lumps]
+    itself = np.arange(landmark.size, dtype=rows.indices.dtype)
+    for columns in _landmarks_at_once(landmark.size, noise.size):
+        onward = _onward(settings, shared, landmark, rows, single, columns)
+        to_in, to_out = shared["to_in"][columns], shared["to_out"][columns]
         for where in _row_slices(single.size, onward.shape[1]):
             some = single[where]
             met = np.empty((some.size, onward.shape[1]), np.float32)
             products.mean_neighbours(*rows, some, itself, onward, met)
             np.maximum(met, _TINY, out=met)
             np.log(met, out=met)
-            from_lumps = met - back[lumps]
-            from_lumps += against_noise[where, None]
-            met -= noise[lumps]
-            for table, logs, to in ((tables.Out, from_lumps, to_out), (tables.In, met, to_in)):
+            from_landmarks = met - back[columns]
+            from_landmarks += against_noise[where, None]
+            met -= noise[columns]
+            for table, logs, to in ((tables.Out, from_landmarks, to_out), (tables.In, met, to_in)):
                 np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
                 table[some, :width] += logs @ to
         del onward  # before the next ones are made
@@ -125,17 +125,17 @@ def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
 
 
 def _onward(
-    settings: WalkSettings, shared: Arrays, lump: IntArray, rows: Rows, single: IntArray, lumps: slice
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: Rows, single: IntArray, columns: slice
 ) -> FloatArray:
-    """Return some columns of Y: the chances of meeting lumps from a vertex on, itself counted."""
-    onward: FloatArray = _columns(shared["reach"], lumps)[lump]
-    beyond = _columns(shared["beyond"], lumps)
+    """Return some columns of Y: the chances of meeting landmarks from a vertex on, itself counted."""
+    onward: FloatArray = _columns(shared["reach"], columns)[landmark]
+    beyond = _columns(shared["beyond"], columns)
     for where in _row_slices(single.size, onward.shape[1]):
         met = np.empty((single[where].size, onward.shape[1]), np.float32)
-        products.mean_neighbours(*rows, single[where], lump, beyond, met)
+        products.mean_neighbours(*rows, single[where], landmark, beyond, met)
         onward[single[where]] = met
-    here = single[(lump[single] >= lumps.start) & (lump[single] < lumps.stop)]
-    onward[here, lump[here] - lumps.start] += step_shares(settings.window)[0]
+    here = single[(landmark[single] >= columns.start) & (landmark[single] < columns.stop)]
+    onward[here, landmark[here] - columns.start] += step_shares(settings.window)[0]
     return onward
 
 
@@ -146,11 +146,11 @@ def _columns(matrix: FloatArray, some: slice) -> FloatArray:
     return found
 
 
-def _lumps_at_once(n_vertices: int, n_lumps: int) -> Iterator[slice]:
-    """Yield lumps in groups for which a column a lump fits what a worker has for them."""
+def _landmarks_at_once(n_vertices: int, n_landmarks: int) -> Iterator[slice]:
+    """Yield landmarks in groups for which a column a landmark fits what a worker has for them."""
     width = max(PLACING_LANDMARKS, PLACING_BYTES // (4 * max(1, n_vertices)) // PLACING_LANDMARKS * PLACING_LANDMARKS)
-    for first in range(0, n_lumps, width):
-        yield slice(first, min(first + width, n_lumps))
+    for first in range(0, n_landmarks, width):
+        yield slice(first, min(first + width, n_landmarks))
 
 
 def _row_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -172,7 +172,7 @@ def step_shares(window: int) -> FloatArray:
 
 
 def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
-    """Return ``log max(q / noise, FLOOR)``, in place of q; a lump that is never drawn has no say."""
+    """Return ``log max(q / noise, FLOOR)``, in place of q; a landmark that is never drawn has no say."""
     q *= np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0).astype(np.float32)
     np.maximum(q, np.float32(FLOOR), out=q)
     return np.log(q, out=q)
@@ -190,7 +190,7 @@ def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
 
 def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
     """Return the vectors of own vertices and anchors as training would start from them."""
-    lumps, rows = opened(subgraph)
+    context, rows = opened(subgraph)
     with threadpool_limits(1, "blas"):
-        tables = start(settings, subgraph, lumps, rows, rng.integers(2**64, dtype=np.uint64))
+        tables = start(settings, subgraph, context, rows, rng.integers(2**64, dtype=np.uint64))
     return np.ascontiguousarray(tables.In[: subgraph.n_answers, : settings.dim])

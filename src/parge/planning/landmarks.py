@@ -1,4 +1,4 @@
-"""How a graph is decomposed around a backbone: how many lumps the workers and the coordinator have room for."""
+"""How a graph is decomposed around a backbone: how many landmarks the workers and the coordinator have room for."""
 
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,8 @@ def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
     return technique
 
 
-def least_lumps(technique: LandmarkTechnique) -> int:
-    """Return the fewest lumps that a space of that many dimensions is made from: half as many again.
+def least_landmarks(technique: LandmarkTechnique) -> int:
+    """Return the fewest landmarks that a space of that many dimensions is made from: half as many again.
 
     With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
     vertices kept 100 to 101 % of the centralised micro-F1, and rotated 91 to 96 % (one seed, no pass).
@@ -35,101 +35,102 @@ def least_lumps(technique: LandmarkTechnique) -> int:
     return technique.dim + technique.dim // 2
 
 
-def prepare_lumped(
+def prepare_landmarks(
     graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None
 ) -> tuple["Decomposer", Limits]:
-    """Return how to decompose into lumped subgraphs: a third of the lumps are anchors, the rest groups.
+    """Return how to decompose into subgraphs with a context: a third of the landmarks are anchors, the rest groups.
 
-    Anchors take from every worker the room for a halo of its own. With half, a quarter and an eighth of 2,000 lumps
-    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250 lumps)
-    99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
+    Anchors take from every worker the room for a halo of its own. With half, a quarter and an eighth of 2,000 landmarks
+    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250
+    landmarks) 99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
     """
-    n_parts, n_lumps = plan.n_parts, technique.landmark_count(graph)
-    if limits is not None:  # every worker holds all lumps: no more than the slack has room for
+    n_parts, n_landmarks = plan.n_parts, technique.landmark_count(graph)
+    if limits is not None:  # every worker holds all landmarks: no more than the slack has room for
         slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
-        n_lumps = min(n_lumps, slack // n_parts)
-    least = min(least_lumps(technique), graph.n_vertices // 2)
-    if n_lumps < max(least, 2):
+        n_landmarks = min(n_landmarks, slack // n_parts)
+    least = min(least_landmarks(technique), graph.n_vertices // 2)
+    if n_landmarks < max(least, 2):
         raise InfeasibleError(
-            f"a backbone takes {least_lumps(technique):,} vertices of every worker at least, 1.5 times the dimensions; "
-            f"there is room for {max(0, n_lumps):,}: give the workers more, lower --dim, or use --reconcile consensus"
+            f"a backbone takes at least {least_landmarks(technique):,} vertices of every worker, 1.5 times the "
+            f"dimensions; there is room for {max(0, n_landmarks):,}: give the workers more, lower --dim, or use "
+            "--reconcile consensus"
         )
-    n_lumps = _within_coordinator(graph, plan, technique, n_lumps, least)
+    n_landmarks = _within_coordinator(graph, plan, technique, n_landmarks, least)
     while True:
         try:
-            return _lumped(graph, plan, technique, limits, n_lumps)
+            return _around(graph, plan, technique, limits, n_landmarks)
         except InfeasibleError:
-            # What lumps take of a budget grows with their square; capacities were looked at above.
-            n_lumps //= 2
-            if limits is None or limits.budgets is None or n_lumps < least:
+            # What landmarks take of a budget grows with their square; capacities were looked at above.
+            n_landmarks //= 2
+            if limits is None or limits.budgets is None or n_landmarks < least:
                 raise
 
 
-def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_lumps: int) -> int:
-    """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of so many lumps."""
-    from parge.decompose.choice import lumped_bytes  # compiled code: not needed to refuse a plan
+def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_landmarks: int) -> int:
+    """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of that size."""
+    from parge.decompose.choice import context_bytes  # compiled code: not needed to refuse a plan
 
-    # Every part has a lump, also one that is too small for its share of the groups.
-    return lumped_bytes(graph, n_parts) + technique.landmark_bytes(graph.n_vertices, n_lumps + n_parts)
+    # Every part has a landmark, also one that is too small for its share of the groups.
+    return context_bytes(graph, n_parts) + technique.landmark_bytes(graph.n_vertices, n_landmarks + n_parts)
 
 
-def _within_coordinator(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_lumps: int, least: int) -> int:
-    """Return the number of lumps, halved until the coordinator has room to prepare the backbone.
+def _within_coordinator(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_landmarks: int, least: int) -> int:
+    """Return the number of landmarks, halved until the coordinator has room to prepare the backbone.
 
-    Halved, not as many as fit: what a process holds differs by a little from run to run, and lumps should not.
+    Halved, not as many as fit: what a process holds differs by a little from run to run, and landmarks should not.
     """
     limit = plan.coordinator_limit()
     if limit is None:
-        return n_lumps
+        return n_landmarks
     from parge.decompose.choice import room_within  # compiled code: not needed to refuse a plan
 
     room = room_within(limit)
     while True:
-        size = backbone_bytes(graph, technique, plan.n_parts, sum(_counts(graph, plan, technique, n_lumps)))
+        size = backbone_bytes(graph, technique, plan.n_parts, sum(_counts(graph, plan, technique, n_landmarks)))
         if size <= room:
-            return n_lumps
-        if n_lumps // 2 < max(least, 2):
+            return n_landmarks
+        if n_landmarks // 2 < max(least, 2):
             raise InfeasibleError(
                 f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, and to prepare a "
-                f"backbone of {n_lumps:,} lumps takes {format_bytes(size)}: give --coordinator-memory "
+                f"backbone of {n_landmarks:,} landmarks takes {format_bytes(size)}: give --coordinator-memory "
                 f"{-(-(limit - room + size) // 10**6)}MB or more, or use --reconcile consensus"
             )
-        n_lumps //= 2
+        n_landmarks //= 2
 
 
-def _counts(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_lumps: int) -> tuple[int, int]:
-    """Return how many groups and anchors make so many lumps; anchors that were asked for count as asked."""
-    n_parts, n_anchors = plan.n_parts, n_lumps // 3
+def _counts(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
+    """Return how many super-vertices and anchors make that many landmarks; anchors count as asked."""
+    n_parts, n_anchors = plan.n_parts, n_landmarks // 3
     if plan.anchors not in (None, "auto"):
         n_anchors = anchor_count(
             plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
         )
-        if n_anchors > 2 * n_lumps:  # the backbone is a dense matrix over anchors and groups
+        if n_anchors > 2 * n_landmarks:  # the backbone is a dense matrix over anchors and groups
             raise InfeasibleError(
-                f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_lumps:,} vertices in all: "
-                f"ask for at most {2 * n_lumps:,} anchors, for auto, or use --reconcile consensus"
+                f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_landmarks:,} vertices in "
+                f"all: ask for at most {2 * n_landmarks:,} anchors, for auto, or use --reconcile consensus"
             )
-    return max(n_parts, n_lumps - n_lumps // 3), n_anchors
+    return max(n_parts, n_landmarks - n_landmarks // 3), n_anchors
 
 
-def _lumped(
-    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None, n_lumps: int
+def _around(
+    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None, n_landmarks: int
 ) -> tuple["Decomposer", Limits]:
-    """Return how to decompose around so many lumps, or raise where the limits cannot hold them."""
-    n_groups, n_anchors = _counts(graph, plan, technique, n_lumps)
-    footprint = technique.landmark_footprint(n_groups + n_anchors)
+    """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
+    n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
+    footprint = technique.landmark_footprint(n_supervertices + n_anchors)
     if limits is None:
         near = max(n_anchors, int(0.1 * graph.n_vertices))
         limits = Limits.equal(plan.n_parts, graph.n_vertices, n_anchors)
-        limits = Limits.of_vertices(limits.capacities + (near - n_anchors) + n_groups)
+        limits = Limits.of_vertices(limits.capacities + (near - n_anchors) + n_supervertices)
     elif limits.budgets is not None:
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
     from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
-    from parge.decompose.supervertices import LumpDecomposer
+    from parge.decompose.supervertices import LandmarkDecomposer
 
     fewer = plan.anchors in (None, "auto")
     parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=fewer)
-    decomposer = LumpDecomposer(parts, n_groups, footprint)
+    decomposer = LandmarkDecomposer(parts, n_supervertices, footprint)
     check_feasible(decomposer.room(limits), graph, n_anchors)
     return decomposer, limits

@@ -14,7 +14,7 @@ from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole
-from parge.planning.landmarks import backbone_bytes, landmark_technique, least_lumps, prepare_lumped
+from parge.planning.landmarks import backbone_bytes, landmark_technique, least_landmarks, prepare_landmarks
 from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
@@ -57,7 +57,7 @@ class Plan:
     parts : int, optional
         So many equal workers.
     capacities : sequence of int, optional
-        Vertices that each worker can hold: its own, the anchors, and around a backbone its halo and lumps.
+        Vertices that each worker can hold: its own, the anchors, and around a backbone its halo and super-vertices.
     memory : sequence of int or str, or "auto", optional
         Bytes that each worker can hold, such as ``"2GB"``; auto: a worker on every node of the engine's cluster,
         with what that node has.
@@ -69,8 +69,9 @@ class Plan:
         kaminpar, kaminpar-compressed, metis, streaming or random.
     reconcile : str
         consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
-        techniques: every worker holds the rest of the graph in lumps, within its limit). auto is backbone where the
-        technique knows one and the limits have room for it, none where spaces agree by construction, else consensus.
+        techniques: every worker holds the rest of the graph as super-vertices, within its limit). auto is backbone
+        where the technique knows one and the limits have room for it, none where spaces agree by construction, else
+        consensus.
     refine : str
         The pass over the whole graph after the merge: whiten, settle, propagate, subspace or none; auto is the
         technique's own, and none for a single part, which has nothing to mend.
@@ -245,12 +246,14 @@ def _unprojected(plan: Plan) -> tuple[str, ...]:
 def candidates(graph: Graph, plan: Plan) -> list[Plan]:
     """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
 
-    A graph under three vertices a dimension is not lumped: its backbone would be most of it.
+    A graph under three vertices a dimension has no landmarks: its backbone would be most of it.
     """
     plan = refined_for(graph, plan).resolved
     if plan.reconcile != "auto":
         return [plan]
-    has_room = plan.technique.landmark_count(graph) >= least_lumps(plan.technique) and _fits_coordinator(graph, plan)
+    has_room = plan.technique.landmark_count(graph) >= least_landmarks(plan.technique) and _fits_coordinator(
+        graph, plan
+    )
     return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
 
 
@@ -265,7 +268,7 @@ def refined_for(graph: Graph, plan: Plan) -> Plan:
 
 
 def _fits_coordinator(graph: Graph, plan: Plan) -> bool:
-    """Return whether the graph can be decomposed in the coordinator's memory; out of core it is not lumped."""
+    """Return whether the graph can be decomposed in the coordinator's memory; out of core it has no landmarks."""
     limit = plan.coordinator_limit()
     if limit is None:
         return True
@@ -293,15 +296,15 @@ def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
     if limit is None:
         return _prepare(graph, plan)
     from parge.decompose.choice import PROJECTED, Chosen, choose  # compiled code: not needed to refuse a plan
-    from parge.decompose.supervertices import LumpDecomposer
+    from parge.decompose.supervertices import LandmarkDecomposer
 
     if plan.partitioner not in PROJECTED:
         return _prepare(graph, plan)
     choice = choose(graph, limit, str(plan.partitioner))
     decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))
-    if isinstance(decomposer, LumpDecomposer):
-        size = backbone_bytes(graph, plan.technique, limits.n_parts, decomposer.n_lumps)
-        choice = replace(choice, lumps=decomposer.n_lumps, backbone=size)
+    if isinstance(decomposer, LandmarkDecomposer):
+        size = backbone_bytes(graph, plan.technique, limits.n_parts, decomposer.n_landmarks)
+        choice = replace(choice, landmarks=decomposer.n_landmarks, backbone=size)
     return Chosen(decomposer, choice), limits
 
 
@@ -314,7 +317,7 @@ def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
         )
     if plan.reconcile == "backbone":
         known = landmark_technique(technique, plan.n_parts)
-        return prepare_lumped(graph, plan, known, _limits(plan, technique, graph))
+        return prepare_landmarks(graph, plan, known, _limits(plan, technique, graph))
     limits = _limits(plan, technique, graph)
     n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
     if limits is None:

@@ -16,13 +16,13 @@ class PartSummary:
     Parameters
     ----------
     vertices : int
-        All that its worker holds: `own` vertices, the anchors, and where it is lumped a `halo` and foreign `lumps`.
+        All that its worker holds: `own` vertices, the anchors, and where it has a context a `halo` and foreign `lumps`.
     own, halo, lumps : int
         Of those, the ones beside the anchors, of which every subgraph holds the same.
     capacity : int
         The most vertices it may hold.
     edges : int
-        Edges that its worker holds; a lump's edges to one vertex are one.
+        Edges that its worker holds; a super-vertex's edges to one vertex are one.
     projected_bytes : int
         The most memory of its worker.
     kept_edges : float
@@ -68,9 +68,9 @@ class Summary:
 
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
     """Return what a worker needs of memory at most, for subgraphs as these are."""
-    around = decomposition.surroundings
+    around = decomposition.contexts
     if around is not None and isinstance(technique, LandmarkTechnique):
-        return technique.landmark_footprint(around.n_lumps)
+        return technique.landmark_footprint(around.n_landmarks)
     return technique.footprint_for(decomposition.graph)
 
 
@@ -83,7 +83,7 @@ def summarise(decomposition: Decomposition, technique: Technique, notices: tuple
             vertices=int(decomposition.held[i]),
             own=int(decomposition.owned[i]),
             halo=int(decomposition.halos[i]),
-            lumps=int(decomposition.lumps[i]),
+            lumps=int(decomposition.supervertices[i]),
             capacity=int(decomposition.capacities[i]),
             edges=int(decomposition.edges[i]),
             projected_bytes=int(projected[i]),
@@ -111,7 +111,7 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
         return []
     n_anchors, dim = decomposition.anchors.size, technique.dim
     found = []
-    if technique.aligned or decomposition.surroundings is not None:
+    if technique.aligned or decomposition.contexts is not None:
         pass  # its spaces agree by construction: anchors only save edges
     elif n_anchors < dim:
         enough = dim <= decomposition.graph.n_vertices

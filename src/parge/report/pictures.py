@@ -22,7 +22,7 @@ _UNRELATED = 2**0.5
 
 def sizes(findings: Findings) -> Markup:
     """Return each subgraph's vertices, its own and what it holds beside them, against its capacity."""
-    anchors, lumped = findings.report["anchors"], any(part["halo"] or part["lumps"] for part in findings.parts)
+    anchors, with_context = findings.report["anchors"], any(part["halo"] or part["lumps"] for part in findings.parts)
     largest = max(part["vertices"] for part in findings.parts)
     # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
     limit = max(1, largest, min(2 * largest, max(part["capacity"] for part in findings.parts)))
@@ -36,7 +36,7 @@ def sizes(findings: Findings) -> Markup:
                 if part["capacity"] <= limit
                 else (),
             ),
-            *(f"{count:,}" for count, *_ in _held(part, anchors)[: 4 if lumped else 2]),
+            *(f"{count:,}" for count, *_ in _held(part, anchors)[: 4 if with_context else 2]),
             f"{part['vertices']:,}",
             f"{part['capacity']:,}",
             f"{part['vertices'] / max(1, part['capacity']):.0%}",
@@ -46,14 +46,14 @@ def sizes(findings: Findings) -> Markup:
         for i, part in enumerate(findings.parts)
     ]
     columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("anchors")]
-    columns += [Column("halo"), Column("lumps")] if lumped else []
+    columns += [Column("halo"), Column("super-vertices")] if with_context else []
     columns += [Column("in all"), Column("capacity"), Column("full"), Column("edges"), Column("kept")]
-    around = [("halo", _HALO), ("lump", _LUMPS)] if lumped else []
+    around = [("halo", _HALO), ("lump", _SUPERVERTICES)] if with_context else []
     said = key(("own", "vertices of its own"), ("anchor", "anchors"), *around, ("mark limit", "capacity"))
     return joined([said, table(columns, rows, caption="Vertices of each subgraph against its capacity")])
 
 
-_HALO, _LUMPS = "halo: near vertices of other parts", "lumps: the rest of the graph, merged"
+_HALO, _SUPERVERTICES = "halo: near vertices of other parts", "super-vertices: the rest of the graph, merged"
 
 
 def _held(part: dict[str, Any], n_anchors: int) -> list[tuple[int, str, str]]:
@@ -62,7 +62,7 @@ def _held(part: dict[str, Any], n_anchors: int) -> list[tuple[int, str, str]]:
         (part["own"], "own", "vertices of its own"),
         (n_anchors, "anchor", "anchors"),
         (part["halo"], "halo", "of other parts, its halo"),
-        (part["lumps"], "lump", "lumps"),
+        (part["lumps"], "lump", "super-vertices"),
     ]
 
 

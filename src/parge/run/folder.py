@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.decompose.context import Surroundings
+from parge.decompose.context import Contexts
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
@@ -130,9 +130,9 @@ class RunFolder:
         }
         if decomposition.budgets is not None:
             content["budgets"] = decomposition.budgets
-        if decomposition.surroundings is not None:
-            around = decomposition.surroundings
-            content |= {"lump": around.lump, "halos": around.halos, "lumped_edges": around.edges}
+        if decomposition.contexts is not None:
+            around = decomposition.contexts
+            content |= {"lump": around.landmark, "halos": around.halos, "lumped_edges": around.edges}
         self.save_graph(decomposition.graph)
         arrays.save(self.path / PLAN, PLAN, content, facts.to_json())
 
@@ -269,31 +269,31 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
     footprint = None if budgets is None else facts.technique.footprint()
     around = _surroundings(graph, content, capacities.size)
     decomposition = Decomposition(
-        graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, surroundings=around
+        graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, contexts=around
     )
     if digest(decomposition) != facts.decomposition:
         raise ValueError("its parts are not those that it was begun with")
     return decomposition
 
 
-def _surroundings(graph: Graph, content: Arrays, n_parts: int) -> Surroundings | None:
+def _surroundings(graph: Graph, content: Arrays, n_parts: int) -> Contexts | None:
     if "lump" not in content:
         return None
-    lump, halos, edges = content["lump"], content["halos"], content["lumped_edges"]
-    if lump.size != graph.n_vertices or halos.size != n_parts or edges.size != n_parts:
-        raise ValueError(f"{lump.size} lumps of vertices, {halos.size} halos and {edges.size} numbers of edges")
-    if lump.size and not 0 <= lump.min() <= lump.max() < graph.n_vertices:
-        raise ValueError(f"lumps must lie in 0..{graph.n_vertices - 1}")
+    landmark, halos, edges = content["lump"], content["halos"], content["lumped_edges"]
+    if landmark.size != graph.n_vertices or halos.size != n_parts or edges.size != n_parts:
+        raise ValueError(f"{landmark.size} landmarks of vertices, {halos.size} halos and {edges.size} numbers of edges")
+    if landmark.size and not 0 <= landmark.min() <= landmark.max() < graph.n_vertices:
+        raise ValueError(f"landmarks must lie in 0..{graph.n_vertices - 1}")
     if (halos < 0).any() or (edges < 0).any():
         raise ValueError("halos and edges cannot be negative")
-    return Surroundings(lump, int(lump.max(initial=-1)) + 1, halos, edges)
+    return Contexts(landmark, int(landmark.max(initial=-1)) + 1, halos, edges)
 
 
 def digest(decomposition: Decomposition) -> str:
     """Return a short text that is equal for equal decompositions."""
     found = hashlib.sha256()
-    around = decomposition.surroundings
-    extra = () if around is None else (around.lump, around.halos)
+    around = decomposition.contexts
+    extra = () if around is None else (around.landmark, around.halos)
     for array in (decomposition.part, decomposition.anchors, decomposition.capacities, *extra):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()[:16]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
-from parge.graph.subgraph import Lumps, Subgraph
+from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, entries
 from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
@@ -27,10 +27,10 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
     content["vertices"] = subgraph.vertices
     content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
     about = {"index": subgraph.index, "n_own": subgraph.n_own}
-    if subgraph.lumps is not None:
-        content |= {"lump": subgraph.lumps.lump, "loops": subgraph.lumps.loops}
-        about |= {"n_anchors": subgraph.lumps.n_anchors, "n_halo": subgraph.lumps.n_halo}
-        about |= {"n_landmarks": subgraph.lumps.n_landmarks}
+    if subgraph.context is not None:
+        content |= {"lump": subgraph.context.landmark, "loops": subgraph.context.loops}
+        about |= {"n_anchors": subgraph.context.n_anchors, "n_halo": subgraph.context.n_halo}
+        about |= {"n_landmarks": subgraph.context.n_landmarks}
     arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about})
 
 
@@ -44,34 +44,34 @@ def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
         ) from None
     try:
         shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
-        lumps = _context(content, facts)
-        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"], lumps, shared)
+        context = _context(content, facts)
+        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"], context, shared)
         _check(subgraph, facts)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise arrays.DamagedError(f"{folder} does not hold a subgraph: {printable(error, 200)}") from None
     return subgraph, facts
 
 
-def _context(content: Arrays, facts: dict[str, Any]) -> Lumps | None:
+def _context(content: Arrays, facts: dict[str, Any]) -> Context | None:
     """Return what a subgraph says of the rest of the graph; kernels index by it, so all of it is looked at."""
     if "lump" not in content:
         return None
     # Folders written before the number was told: a backbone has one mass per landmark.
     n_landmarks = facts["n_landmarks"] if "n_landmarks" in facts else int(content["shared_mass"].size)
-    lumps = Lumps(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"], n_landmarks)
+    context = Context(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"], n_landmarks)
     n = content["indptr"].size - 1
-    counts = (facts["n_own"], lumps.n_anchors, lumps.n_halo)
+    counts = (facts["n_own"], context.n_anchors, context.n_halo)
     if any(type(count) is not int or count < 0 for count in (*counts, n_landmarks)) or sum(counts) > n:
         raise ValueError(f"{counts} own vertices, anchors and halo among {n}, {n_landmarks} landmarks")
     if (
-        lumps.lump.size != n
-        or lumps.loops.size != n
-        or not (np.isfinite(lumps.loops).all() and (lumps.loops >= 0).all())
+        context.landmark.size != n
+        or context.loops.size != n
+        or not (np.isfinite(context.loops).all() and (context.loops >= 0).all())
     ):
         raise ValueError("its landmarks are not one per vertex")
-    if n and not 0 <= lumps.lump.min() <= lumps.lump.max() < n_landmarks:
+    if n and not 0 <= context.landmark.min() <= context.landmark.max() < n_landmarks:
         raise ValueError(f"landmarks must lie in 0..{n_landmarks - 1}")
-    return lumps
+    return context
 
 
 def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
@@ -82,9 +82,9 @@ def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
         raise ValueError("its run and technique are not what parge writes")
     if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
         raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
-    lumps = subgraph.lumps
-    single = subgraph.vertices if lumps is None else subgraph.vertices[: subgraph.n_answers + lumps.n_halo]
-    if single.size and single.min() < 0:  # a lump is no vertex of the parent and has -1
+    context = subgraph.context
+    single = subgraph.vertices if context is None else subgraph.vertices[: subgraph.n_answers + context.n_halo]
+    if single.size and single.min() < 0:  # a super-vertex is no vertex of the parent and has -1
         raise ValueError("a vertex has a negative number")
 
 

@@ -75,7 +75,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         parts.forget_failure(job.folder)
         subgraph, facts = parts.load_subgraph(job.folder)
         technique = _technique(job, facts)
-        check_shared(technique, subgraph.shared, None if subgraph.lumps is None else subgraph.lumps.n_landmarks)
+        check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_begun = time.perf_counter()
         rng = stream(facts["seed"], "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _Teller(lock, progress))
@@ -87,7 +87,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
             "own": subgraph.n_own,
             "anchors": subgraph.n_anchors,
             "halo": subgraph.n_halo,
-            "lumps": subgraph.n_lumps,
+            "lumps": subgraph.n_supervertices,
             "edges": subgraph.n_edges,
             "dim": int(vectors.shape[1]),
             "seconds": time.perf_counter() - embedding_begun,

@@ -58,17 +58,17 @@ class Decomposed(Protocol):
         """The whole graph."""
 
     @property
-    def surroundings(self) -> Any:
+    def contexts(self) -> Any:
         """The landmark of every vertex and their number; None where subgraphs have no context."""
 
 
 def prepare_checked(technique: Technique, decomposition: Decomposed) -> dict[str, NDArray[Any]]:
     """Return the arrays that every worker receives, or say which of them are not as the technique declares them."""
-    graph, context = decomposition.graph, decomposition.surroundings
+    graph, context = decomposition.graph, decomposition.contexts
     found = {name: np.ascontiguousarray(array) for name, array in technique.prepare(graph, decomposition).items()}
     if context is not None and isinstance(technique, LandmarkTechnique):
-        found |= technique.embed_landmarks(graph, context.lump, context.n_lumps)
-    check_shared(technique, found, None if context is None else context.n_lumps)
+        found |= technique.embed_landmarks(graph, context.landmark, context.n_landmarks)
+    check_shared(technique, found, None if context is None else context.n_landmarks)
     return found
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
-from parge.graph.coarse import lumped
+from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
@@ -71,7 +71,7 @@ class ClosedForm(Technique, LandmarkTechnique):
         """Return one vector per vertex; an isolated vertex has a tiny random one."""
         from parge.landmarks.extension import place  # compiled code: not needed to plan
 
-        if subgraph.lumps is not None:
+        if subgraph.context is not None:
             vectors = place(self._model, subgraph, rng)
             progress(1.0)
             return vectors
@@ -87,12 +87,12 @@ class ClosedForm(Technique, LandmarkTechnique):
         n_landmarks = self.landmark_count(graph)
         anchors = np.sort(np.argsort(-graph.degrees, kind="stable")[: n_landmarks // 2])
         own = np.setdiff1d(np.arange(graph.n_vertices), anchors)
-        lump = np.empty(graph.n_vertices, np.int64)
-        lump[anchors] = np.arange(anchors.size)
-        lump[own] = anchors.size + group_vertices(graph, own, n_landmarks - anchors.size)
-        n_lumps = int(lump.max(initial=-1)) + 1
-        shared = self.embed_landmarks(graph, lump, n_lumps)
-        return replace(lumped(graph, own, anchors, np.zeros(0, np.int64), lump), shared=shared)
+        landmark = np.empty(graph.n_vertices, np.int64)
+        landmark[anchors] = np.arange(anchors.size)
+        landmark[own] = anchors.size + group_vertices(graph, own, n_landmarks - anchors.size)
+        n_landmarks = int(landmark.max(initial=-1)) + 1
+        shared = self.embed_landmarks(graph, landmark, n_landmarks)
+        return replace(induce_with_context(graph, own, anchors, np.zeros(0, np.int64), landmark), shared=shared)
 
     @property
     def landmark_shapes(self) -> Mapping[str, Shape]:

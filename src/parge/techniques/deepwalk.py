@@ -115,7 +115,7 @@ class SkipGramWalks(Technique, LandmarkTechnique):
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0
     ) -> FloatArray:
         """Return the In table after all walks."""
-        if subgraph.lumps is None:
+        if subgraph.context is None:
             from parge.skipgram.train import train  # compiled code: not needed to plan
         else:
             from parge.landmarks.backbone import train

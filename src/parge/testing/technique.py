@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.graph.coarse import lumped
+from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce
 from parge.landmarks.base import LandmarkTechnique
@@ -114,7 +114,7 @@ def landmark_subgraphs(technique: LandmarkTechnique, graph: Graph, n_anchors: in
     check_shared(technique, shared, first)
     halos = (parts[1][:20], parts[0][-20:])
     return [
-        replace(lumped(graph, own, anchors, halo, landmark, index=i), shared=shared)
+        replace(induce_with_context(graph, own, anchors, halo, landmark, index=i), shared=shared)
         for i, (own, halo) in enumerate(zip(parts, halos, strict=True))
     ]
 
