@@ -21,6 +21,7 @@ from parge.cli.main import run
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import embed_parts
+from parge.run.notes import record_retries
 from parge.run.open_run import open_run
 from parge.run.words import on_one_line, pasteable, printable
 
@@ -167,7 +168,7 @@ def test_what_a_folder_and_its_workers_say_is_text(place: Path, capsys: pytest.C
     shutil.rmtree("run/parts/000/result")
     for evil in EVIL.values():
         Path("run/parts/000/failure.json").write_text(json.dumps({"message": evil, "notes": [evil]}))
-        Path("run/retries.json").write_text(json.dumps({"run": opened.id, "retries": [evil]}))
+        record_retries(Path("run"), opened.id, [evil])
         for line in (["status", "run"], ["status", "run", "--json"], ["reconcile", "run", "-o", "v.npy"]):
             run(line)
             printed = capsys.readouterr()

@@ -227,11 +227,18 @@ def test_reconcile_takes_names_from_registries_alone(part: Path, capsys: pytest.
 
 def test_a_folder_does_not_say_where_work_is_done(part: Path) -> None:
     from parge.run.folder import RunFolder
+    from parge.run.metadata import run_id
     from parge.run.open_run import _plan_of
 
     run = part.parent.parent
     where = {"engine": "ray", "address": "attacker.example:6379", "workers": 9, "coordinator_memory": 1}
-    reseal(run / "plan", lambda body: body["facts"]["settings"].update(where))
+
+    def ask(body: dict[str, Any]) -> None:
+        facts = body["facts"]
+        facts["settings"].update(where)
+        facts["run"] = run_id(facts["settings"], facts["decomposition"])
+
+    reseal(run / "plan", ask)
     plan = _plan_of(RunFolder(run).plan_facts(), None, run)
     assert (plan.engine, plan.address, plan.workers, plan.coordinator_memory) == ("processes", None, None, None)
 

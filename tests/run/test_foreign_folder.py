@@ -27,7 +27,7 @@ from parge.run.status import status
 from parge.storage import take_room
 
 GRAPH = planted(80, 300, communities=2, seed=2).graph
-PLAN = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors=8, engine="serial", refine="whiten")
+PLAN = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors="8", engine="serial", refine="whiten")
 WORDS = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
 
 
@@ -284,7 +284,16 @@ def test_a_hard_link_where_parge_writes_is_refused_by_all(
     _everywhere(place, capsys, name)
 
 
-UNKNOWN = ["notes.txt", "plan/notes.txt", "parts/notes.txt", "parts/1/x", "parts/001/notes.txt", "graph/a.npy"]
+UNKNOWN = [
+    "plan.txt",
+    "LOCK",
+    "graph.txt",
+    "plan/notes.txt",
+    "parts/notes.txt",
+    "parts/1/x",
+    "parts/001/notes.txt",
+    "graph/a.npy",
+]
 UNKNOWN += ["parts/001/result/plan.json", "refine-10.npy", "sub/x", "parts/001/embed.py"]
 
 
@@ -295,6 +304,67 @@ def test_what_parge_does_not_write_is_refused_by_all(
     (place / "run" / name).parent.mkdir(exist_ok=True)
     (place / "run" / name).write_text("mine")
     _everywhere(place, capsys, name)
+
+
+STRAYS = ["slurm-12.out", "slurm-12_0.err", ".DS_Store", ".nfs000000000001", "notes", "results.txt", "embed.py"]
+
+
+@pytest.mark.parametrize("name", STRAYS)
+def test_a_plain_file_beside_a_run_is_told_and_left_alone(
+    name: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stray = place / "run" / name
+    stray.write_text("raise SystemExit('read')")
+    stray.chmod(0)
+    before = stray.stat()
+    shutil.rmtree(place / "run/parts/001/result")
+    resumed = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *WORDS, "--refine", "whiten"]
+    lines = [
+        (["status", "run"], True),
+        (["decompose", "g.txt", "--run-dir", "run", "--resume", *WORDS, "--refine", "whiten"], True),
+        (["embed-part", "run/parts/001"], False),
+        (["reconcile", "run", "-o", "v.npy"], True),
+        (resumed, True),
+        (["report", "run", "-o", "v.html"], False),
+    ]
+    for words, tells in lines:
+        capsys.readouterr()
+        assert command(words) == 0
+        said = "".join(capsys.readouterr().err.split())
+        assert said.count(name) == (tells and not name.startswith(".")), said
+    after = stray.stat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_size) == (before.st_ino, before.st_mtime_ns, before.st_size)
+    assert status(place / "run").to_json()["notices"] == (() if name.startswith(".") else status(place / "run").notices)
+
+
+def test_names_of_files_beside_a_run_are_shown_as_text_and_counted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i in range(5):
+        (place / f"run/a{i}\x1b[2J\nError: b").touch()
+    assert command(["status", "run"]) == 0
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert not any(line.startswith("Error") for line in said.splitlines())
+    assert "2 more" in " ".join(said.split())
+
+
+def test_the_default_run_folder_stays_where_another_file_is_in_it(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(place / "run", place / "v.npy.run")
+    (place / "v.npy.run/slurm-1.out").write_text("mine")
+    assert command(["embed", "g.txt", "-o", "v.npy", "--resume", *WORDS, "--refine", "whiten"]) == 0
+    assert [path.name for path in (place / "v.npy.run").iterdir()] == ["slurm-1.out"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
+def test_what_is_no_plain_file_beside_a_run_is_refused_by_all(
+    kind: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = place / "run/slurm-1.out"
+    {"folder": entry.mkdir, "pipe": lambda: os.mkfifo(entry), "link": lambda: entry.symlink_to(place / "g.txt")}[kind]()
+    _everywhere(place, capsys, "slurm-1.out")
 
 
 @pytest.mark.parametrize("name", ["plan", "parts", "parts/001", "parts/001/result"])

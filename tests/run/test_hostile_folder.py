@@ -428,3 +428,43 @@ def test_much_work_is_done_for_who_asks_for_it(
     assert " ".join(line) in capsys.readouterr().err
     assert command(line) == 0
     assert "--technique" not in embed_part_command(part, parge.SGC(dim=4))
+
+
+def test_a_plan_whose_technique_was_altered_is_refused_alike(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reseal(folder / "plan", lambda body: body["facts"]["settings"]["technique"]["settings"].update(dim=5))
+    said = []
+    for line in (["status", str(folder)], ["reconcile", str(folder), "-o", str(tmp_path / "out.npy")]):
+        assert command(line) == 2
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+    assert "settings" in said[0]
+
+
+BROKEN: dict[str, Callable[[str], str]] = {
+    "no JSON": lambda text: text[:-9],
+    "empty": lambda _text: "",
+    "a list": lambda _text: "[1]",
+    "another number": lambda text: text.replace("1", "2"),
+    "no value": lambda text: '{"run": "x"}',
+}
+
+
+@pytest.mark.parametrize("name", ["seconds.json", "retries.json"])
+@pytest.mark.parametrize("case", BROKEN)
+def test_damaged_records_of_a_run_are_told(
+    case: str, name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_planned(folder) as run:
+        run.note_retry("subgraph 1 was lost")
+        run.seconds["embed"] = 1.5
+        run.note_seconds(["embed"])
+    lines = (["status", str(folder)], ["reconcile", str(folder), "-o", str(tmp_path / "out.npy")])
+    assert command(lines[0]) == 0
+    assert name not in capsys.readouterr().err
+    for line in lines:
+        path = folder / name
+        path.write_text(BROKEN[case](path.read_text()))
+        assert command(line) == 0
+        assert name in "".join(capsys.readouterr().err.split())

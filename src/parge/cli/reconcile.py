@@ -53,6 +53,7 @@ def command(
     ):
         check_ids(out, run.decomposition.graph.outside_ids, overwrite=overwrite)
         report = finish(run, out, listener)
+    show.say(run.notices, style="dim", label="notice")
     if as_json:
         show.print_json(report)
     else:

@@ -1,5 +1,7 @@
 """Which entries the folders of a run have; one that holds anything else is refused before it is touched.
 
+The one exception are plain files at the top whose names are not like ours: they are told and left alone.
+
 A run folder may come from a stranger. Links would have parge read or write what is not theirs, and a folder of the
 user's own, given by mistake, would lose the files that have names of ours.
 """
@@ -13,7 +15,7 @@ from pathlib import Path
 from parge.errors import InputError
 from parge.run.lock import LOCK, is_lock
 from parge.run.notes import PART_NOTES, RUN_NOTES
-from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH, is_array_file
+from parge.run.schema import GRAPH, MANIFEST, PARTS, PLAN, RESULT, SHARED, SUBGRAPH, is_array_file
 from parge.run.words import on_one_line
 
 SCRATCH = "embedding.npy"
@@ -27,20 +29,42 @@ TEMPORARY_FILE = re.compile(
 )
 """Files that go when the command ends; what a killed one left of them is removed by the next."""
 
-"""All names in a folder of arrays."""
-
 _PART = re.compile(r"[0-9]{3,}")
+
+# Names that begin as one of ours does: some file systems do not tell capitals apart.
+_NAMES = (PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, PARTS, MANIFEST, LOCK, SCRATCH, "refine", *RUN_NOTES, *PART_NOTES)
+_STEMS = {name.partition(".")[0] for name in _NAMES}
+_OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)", re.IGNORECASE)
 
 
 def check_run(folder: Path) -> None:
-    """Refuse a run folder that holds a link, or anything that parge does not write there; nothing is changed."""
+    """Refuse a run folder that holds a link, or anything that parge does not write there; nothing is changed.
+
+    Plain files at its top that parge does not know, such as the log of a batch system, are no hindrance unless their
+    names are like ours (`strays`): nothing opens or removes them.
+    """
     for entry in _entries(folder):
         if entry.name == PARTS:
             for part in _entries(entry):
                 _refuse_unless(_PART.fullmatch(part.name) is not None, part)
                 check_part(part)
-        else:
+        elif not _is_stray(entry):
             _check(entry, (PLAN, GRAPH, SHARED), RUN_NOTES)
+
+
+def strays(folder: Path) -> list[str]:
+    """Return the names of the plain files at the top of a run folder that parge neither writes nor reads."""
+    return [entry.name for entry in _entries(folder) if _is_stray(entry)]
+
+
+def _is_stray(entry: Path) -> bool:
+    """Return whether an entry is a plain file whose name is not like any of ours, in capitals or not."""
+    if _OURS.match(entry.name):
+        return False
+    try:
+        return stat.S_ISREG(entry.lstat().st_mode)
+    except FileNotFoundError:
+        return True  # it went meanwhile
 
 
 def check_part(folder: Path) -> None:

@@ -20,7 +20,7 @@ from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import PlanFacts
-from parge.run.notes import PART_NOTES, RUN_NOTES
+from parge.run.notes import PART_NOTES, RUN_NOTES, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.run.words import on_one_line, printable
 from parge.storage import create_new, take_room
@@ -81,6 +81,16 @@ class RunFolder:
         if not self.exists:
             raise InputError(f"{self.path} holds no run: it has no plan")
         self.check()
+
+    def notices(self) -> tuple[str, ...]:
+        """Return what is to be said of a run folder: files that are not of the run, and records that are damaged."""
+        found = entries.strays(self.path)
+        if not found:
+            return note_faults(self.path, self.plan_facts().run)
+        names = ", ".join(on_one_line(name, 200) for name in found[:3])
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+        said = f"{on_one_line(self.path)} holds files that parge did not write: {names}{more}. They are left alone."
+        return (said, *note_faults(self.path, self.plan_facts().run))
 
     def discard(self) -> str | None:
         """Remove what the run wrote, and the folder where nothing else is in it; return what to say where it stays.

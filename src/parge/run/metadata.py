@@ -1,5 +1,7 @@
 """What a run writes down of itself beside its arrays, as a value that is checked when it is read."""
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -112,10 +114,13 @@ class PlanFacts:
         sizes, edges = (tuple(_whole(number) for number in _a(list, facts[name])) for name in ("sizes", "edges"))
         if not sizes or len(sizes) != len(edges):
             raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
+        settings, decomposition = _a(dict, facts["settings"]), _a(str, facts["decomposition"])
+        if _a(str, facts["run"]) != run_id(settings, decomposition):
+            raise ValueError("its settings are not those that the run was begun with")
         return PlanFacts(
-            settings=_a(dict, facts["settings"]),
-            run=_a(str, facts["run"]),
-            decomposition=_a(str, facts["decomposition"]),
+            settings=settings,
+            run=facts["run"],
+            decomposition=decomposition,
             decompose_seconds=_number(facts["decompose_seconds"]),
             technique=RecordedTechnique(
                 _whole(technique["dim"]),
@@ -128,6 +133,12 @@ class PlanFacts:
             coordinator=_a(dict, facts.get("coordinator", {})),
             notices=tuple(printable(_a(str, notice)) for notice in _a(list, facts.get("notices", []))),
         )
+
+
+def run_id(settings: dict[str, Any], decomposition: str) -> str:
+    """Return what ties the results of a run to its settings and to who belongs where."""
+    text = json.dumps([settings, decomposition], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _footprint(fixed: Any, per_vertex: Any, per_edge: Any) -> Footprint:

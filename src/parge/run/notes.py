@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from parge.run.words import printable
+from parge.run.words import on_one_line, printable
 from parge.storage import create_new
 
 FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"
@@ -39,33 +40,61 @@ def read_note(path: Path) -> dict[str, Any] | None:
 
 def record_retries(folder: Path, run: str, retries: list[str]) -> None:
     """Write down all that was begun again in a run, for who takes it up."""
-    write_note(folder / RETRIES, {"run": run, "retries": retries})
+    _record(folder / RETRIES, run, retries)
 
 
 def recorded_retries(folder: Path, run: str) -> list[str]:
     """Return what was begun again in this very run before; nothing where the folder does not tell."""
-    record = read_note(folder / RETRIES) or {}
-    found = record.get("retries")
-    if record.get("run") != run or not isinstance(found, list):
-        return []
-    return [printable(words) for words in found if isinstance(words, str)]
+    found = _recorded(folder / RETRIES, run, list)
+    return [printable(words) for words in found or [] if isinstance(words, str)]
 
 
 def record_seconds(folder: Path, run: str, seconds: Mapping[str, float]) -> None:
     """Write down how long the stages of a run took so far, for who takes it up or reports on it."""
-    write_note(folder / SECONDS, {"run": run, "seconds": dict(seconds)})
+    _record(folder / SECONDS, run, dict(seconds))
 
 
 def recorded_seconds(folder: Path, run: str) -> dict[str, float]:
     """Return how long the stages of this very run took, as far as the folder tells."""
-    record = read_note(folder / SECONDS) or {}
-    found = record.get("seconds")
-    if record.get("run") != run or not isinstance(found, dict):
-        return {}
+    found = _recorded(folder / SECONDS, run, dict) or {}
     return {
         str(stage): float(took) for stage, took in found.items() if type(took) in (int, float) and 0 <= took < _LONG
     }
 
+
+def note_faults(folder: Path, run: str) -> tuple[str, ...]:
+    """Return what to say of records that are there and cannot be used: they decide nothing, so the run goes on."""
+    kinds: dict[str, type[Any]] = {RETRIES: list, SECONDS: dict}
+    return tuple(
+        f"{on_one_line(folder / name)} is damaged or of another run; {_LOST[name]}"
+        for name, kind in kinds.items()
+        if os.path.lexists(folder / name) and _recorded(folder / name, run, kind) is None
+    )
+
+
+def _record(path: Path, run: str, value: Any) -> None:
+    key = path.stem
+    write_note(path, {"run": run, key: value, "crc32": _sum(run, value)})
+
+
+def _recorded(path: Path, run: str, kind: type[Any]) -> Any:
+    """Return what `_record` wrote of this very run, or None."""
+    record = read_note(path) or {}
+    value = record.get(path.stem)
+    if record.get("run") != run or type(value) is not kind or record.get("crc32") != _sum(run, value):
+        return None
+    return value
+
+
+def _sum(run: str, value: Any) -> str:
+    return f"{crc32(json.dumps([run, value], sort_keys=True).encode()):08x}"
+
+
+# What is missing where a record cannot be used.
+_LOST = {
+    RETRIES: "earlier retries are not in the report",
+    SECONDS: "the time of earlier work is not counted",
+}
 
 # More seconds than any run takes: a note with more is none of ours.
 _LONG = 1e12

@@ -1,6 +1,5 @@
 """Run: a run that is open, begun anew, taken up where it stopped, or finished by its folder alone."""
 
-import hashlib
 import json
 import os
 import re
@@ -30,7 +29,7 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
-from parge.run.metadata import PlanFacts, RecordedTechnique
+from parge.run.metadata import PlanFacts, RecordedTechnique, run_id
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
 from parge.run.trust import needs_word
 from parge.run.words import pasteable, printable
@@ -54,7 +53,9 @@ class Run:
     retries: list[str] = field(default_factory=list)
     kept: bool = True
     choice: dict[str, Any] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()  # on how the plan was given; those on the graph and the decomposition are theirs
+    notices: tuple[
+        str, ...
+    ] = ()  # on the folder, and on how the plan was given; those on the graph and the decomposition are theirs
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this very run is there and intact."""
@@ -215,7 +216,8 @@ def open_run(
     with folder.locked():
         folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
         begin = _take_up if folder.exists else _begin
-        yield replace(begin(graph, plan, folder, listener), notices=idle(plan))
+        run = begin(graph, plan, folder, listener)
+        yield replace(run, notices=(*run.notices, *idle(plan)))
 
 
 def _refuse_no_graph(graph: Any) -> None:
@@ -238,7 +240,7 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
     facts = PlanFacts(
         settings=settings,
-        run=_run_id(settings, belongs),
+        run=run_id(settings, belongs),
         decomposition=belongs,
         decompose_seconds=seconds,
         technique=replace(RecordedTechnique.of(plan.technique), bound=footprint_of(plan.technique, decomposition)),
@@ -253,11 +255,12 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
 
 def _run(folder: RunFolder, plan: Plan, technique: Technique, decomposition: Decomposition, facts: PlanFacts) -> Run:
     """Return the run that a folder holds, with what it tells of the work so far."""
-    run_id = _run_id(facts.settings, facts.decomposition)
-    told = recorded_seconds(folder.path, run_id)
+    told = recorded_seconds(folder.path, facts.run)
     seconds = {"decompose": facts.decompose_seconds} | {stage: told[stage] for stage in _TAKEN_UP if stage in told}
-    retries = recorded_retries(folder.path, run_id)
-    return Run(folder, plan, technique, decomposition, run_id, seconds, retries, choice=facts.coordinator)
+    retries, notices = recorded_retries(folder.path, facts.run), folder.notices()
+    return Run(
+        folder, plan, technique, decomposition, facts.run, seconds, retries, choice=facts.coordinator, notices=notices
+    )
 
 
 def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
@@ -332,12 +335,6 @@ def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> Plan:
         return Plan(**kept)
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{path} holds a plan that parge cannot have made: {printable(error, 200)}") from None
-
-
-def _run_id(settings: dict[str, Any], belongs: str) -> str:
-    """Return what ties the results of a run to its settings and to who belongs where."""
-    text = json.dumps([settings, belongs], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class Status:
     technique: str
     at_work: bool
     seconds_left: float | None
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, with how many subgraphs are in which state."""
@@ -103,7 +104,8 @@ def status(path: Path) -> Status:
     )
     running = sum(part.state == "running" for part in found)
     at_work = holder(path) is not None or running > 0
-    return Status(found, printable(facts.technique.title, 100), at_work, _seconds_left(found, max(1, running)))
+    left = _seconds_left(found, max(1, running))
+    return Status(found, printable(facts.technique.title, 100), at_work, left, folder.notices())
 
 
 def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
