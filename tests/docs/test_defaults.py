@@ -12,7 +12,7 @@ from parge.reconcile.registry import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.registry import techniques
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 # How pages call the techniques whose name is not written as code.
 NAMES = {

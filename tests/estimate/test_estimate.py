@@ -15,7 +15,7 @@ from parge.estimate.stages import Stage
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.prone import ProNE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def ask(**changes: Any) -> Question:

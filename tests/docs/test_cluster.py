@@ -12,7 +12,7 @@ from pyarrow.parquet import read_table
 import parge
 from parge.graph.generate import planted
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # Runs the tasks of the array one after the other, with what Slurm tells a task of itself.
 SBATCH = """#!/bin/bash

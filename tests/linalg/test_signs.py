@@ -1,6 +1,6 @@
 """Eigenvectors point, and stand in an order, that rounding does not decide: simulated here, measured elsewhere.
 
-(`tests/test_processors.py` compares what two kinds of processor give.)
+(`tests/benchmarks/test_processors.py` compares what two kinds of processor give.)
 """
 
 from collections.abc import Callable

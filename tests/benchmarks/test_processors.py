@@ -78,7 +78,7 @@ def test_differences_are_told_apart() -> None:
 
 
 def test_what_runs_under_other_processors_exists() -> None:
-    script = Path(__file__).parents[1] / ".ci" / "processors"
+    script = Path(__file__).parents[2] / ".ci" / "processors"
     found = runpy.run_path(str(script))
     assert found["NUMERICAL"]
     for place in found["NUMERICAL"]:
