@@ -257,7 +257,7 @@ class Bench:
     out: Path
     lock: Path | None = None
     core: int | None = None
-    tell: Callable[[str], None] = field(default_factory=progress)
+    on_step: Callable[[str], None] = field(default_factory=progress)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -34,18 +34,18 @@ USE_FEATURES = ("sgc", "whitened")
 
 def main() -> None:
     given = _arguments()
-    settings, tell = Settings(repeats=given.repeats), progress()
+    settings, on_step = Settings(repeats=given.repeats), progress()
     for name in [] if given.tables_only else given.graphs.split(","):
         data = graphs.load(name, given.data)
         if data is None:
-            tell(f"{name}: its files are not in {given.data}")
+            on_step(f"{name}: its files are not in {given.data}")
             continue
         fitting = [t for t in given.techniques.split(",") if _fits(t, data)]
         counts = [int(n) for n in given.parts.split(",")]
         with threadpool_limits(1):
             if given.times:
                 with locked(given.lock):
-                    times.measure(data, settings, fitting, counts, store(data, settings, given.out, "times"), tell)
+                    times.measure(data, settings, fitting, counts, store(data, settings, given.out, "times"), on_step)
                 continue
             cells = store(data, settings, given.out)
             for seed in range(1, given.seeds + 1):
@@ -58,7 +58,7 @@ def main() -> None:
                             cells.cell(
                                 key(technique, method, n_parts, seed),
                                 lambda t=technique, m=method, n=n_parts, lab=lab: lab.cell(t, m, n),
-                                tell,
+                                on_step,
                             )
     if not given.no_page:
         write_page(given.out, ROOT / "docs" / "quality.md", ROOT / "docs" / "figures")

@@ -40,13 +40,13 @@ def main() -> None:
     given = parser.parse_args()
     settings = QUICK if given.quick else Settings()
     out = given.out or (Path(tempfile.mkdtemp(prefix="parge-paper-")) if given.quick else harness.RESULTS / "paper")
-    tell = progress()
+    on_step = progress()
     if not given.tables_only:
         for name in [given.only] if given.only else EXPERIMENTS:
             for data in _data(name, given.data, quick=given.quick):
                 seeds = 1 if given.quick else given.seeds
                 extra = {"alone": partial(locked, given.lock)} if name == "parallelism" else {}
-                getattr(experiments, name)(data, settings, seeds, out, tell, **extra)
+                getattr(experiments, name)(data, settings, seeds, out, on_step, **extra)
     if given.quick:
         print("\n\n".join(f"## {name}\n\n{table(out)}" for name, table in TABLES.items()))
         written = write_figures(out, out / "figures")

@@ -38,10 +38,10 @@ class Cells:
                     )
             self.cells = found["cells"]
 
-    def cell(self, key: str, compute: Callable[[], Cell], tell: Callable[[str], None]) -> Cell:
+    def cell(self, key: str, compute: Callable[[], Cell], on_step: Callable[[str], None]) -> Cell:
         """Return a cell: from the file, or computed and written to it."""
         if key not in self.cells:
-            tell(f"{self.path.stem}: {key}")
+            on_step(f"{self.path.stem}: {key}")
             self.cells[key] = {**compute(), "load": harness.machine()["load"][0]}
             self._write()
         return self.cells[key]

@@ -21,7 +21,7 @@ from parge.graph.generate import ring_of_cliques
 from parge.reconcile.rotations import Orthogonal
 from parge.seeds import stream
 
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 Alone = Callable[[], AbstractContextManager[Any]]
 """Makes what is measured inside of it wait until no other measurement runs."""
 
@@ -71,7 +71,7 @@ class Lab:
         }
 
 
-def vertices(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
+def vertices(data: Data, settings: Settings, seeds: int, out: Path, on_step: OnStep) -> None:
     """Fill Tables 1 and 2: F1 and PIP of every technique and method."""
     assert data.labels is not None
     store = _store("vertices", data, settings, out)
@@ -82,7 +82,9 @@ def vertices(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) 
             lab = Lab(data.graph, name, settings, seed, made)
             for method in METHODS:
                 n_parts = settings.parts if method in IN_PARTS else 1
-                store.cell(key(name, method, n_parts, seed), lambda lab=lab, m=method: _vertex_cell(lab, data, m), tell)
+                store.cell(
+                    key(name, method, n_parts, seed), lambda lab=lab, m=method: _vertex_cell(lab, data, m), on_step
+                )
 
 
 def _vertex_cell(lab: Lab, data: Data, method: str) -> Cell:
@@ -107,7 +109,7 @@ def _vertex_cell(lab: Lab, data: Data, method: str) -> Cell:
     }
 
 
-def unstandardised(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
+def unstandardised(data: Data, settings: Settings, seeds: int, out: Path, on_step: OnStep) -> None:
     """Fill the last rows of Table 1: F1 of SGC's features as they are, where Table 1 standardises them."""
     store = _store("unstandardised", data, settings, out)
     for seed in range(seeds):
@@ -118,10 +120,10 @@ def unstandardised(data: Data, settings: Settings, seeds: int, out: Path, tell: 
                 f1 = parge.evaluate.classify(lab.embed(method), data.labels, repeats=settings.repeats, seed=lab.seed)
                 return {"micro_f1": f1.micro_f1.mean, "macro_f1": f1.macro_f1.mean}
 
-            store.cell(key("sgc", method, settings.parts if method in IN_PARTS else 1, seed), compute, tell)
+            store.cell(key("sgc", method, settings.parts if method in IN_PARTS else 1, seed), compute, on_step)
 
 
-def links(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> None:
+def links(data: Data, settings: Settings, seeds: int, out: Path, on_step: OnStep) -> None:
     """Fill Table 3: half of the edges are held out before anything is computed, anew for every seed."""
     store = _store("links", data, settings, out)
     for seed in range(seeds):
@@ -136,7 +138,7 @@ def links(data: Data, settings: Settings, seeds: int, out: Path, tell: Tell) -> 
                     scores = parge.evaluate.score_links(embedding, *split.held, seed=split.seed)
                     return {**scores.to_json(), **lab.measured(method, embedding)}
 
-                store.cell(key(name, method, n_parts, seed), compute, tell)
+                store.cell(key(name, method, n_parts, seed), compute, on_step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,7 @@ def parallelism(
     settings: Settings,
     seeds: int,
     out: Path,
-    tell: Tell,
+    on_step: OnStep,
     *,
     alone: Alone = nullcontext,
 ) -> None:
@@ -167,7 +169,7 @@ def parallelism(
     Each seed runs inside of ``alone()``.
     """
     store = _store("parallelism", data, settings, out)
-    store.cell("empty worker", lambda: _empty_worker(settings), tell)
+    store.cell("empty worker", lambda: _empty_worker(settings), on_step)
     whole = [(method, 1) for method in ("centralised", *REFINED)]
     rows = whole + [(method, n) for n in settings.counts for method in SCALED]
     for seed in range(seeds):
@@ -176,7 +178,7 @@ def parallelism(
             continue
         with alone():  # a whole seed: its runs are divided by each other
             for name, (method, n_parts) in zip(names, rows, strict=True):
-                store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s), tell)
+                store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s), on_step)
 
 
 def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:

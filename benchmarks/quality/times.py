@@ -20,7 +20,12 @@ METHODS = ("centralised", "same algorithm", "ours")
 
 
 def measure(
-    data: Data, settings: Settings, techniques: list[str], counts: list[int], cells: Cells, tell: Callable[[str], None]
+    data: Data,
+    settings: Settings,
+    techniques: list[str],
+    counts: list[int],
+    cells: Cells,
+    on_step: Callable[[str], None],
 ) -> None:
     """Fill the cells of one graph."""
     graph = Lab(data, settings, SEED).split[0]
@@ -35,7 +40,7 @@ def measure(
                         return _same_algorithm(graph, t, settings)
                     return _memory(graph, m, t, n, settings)
 
-                cells.cell(key(technique, method, n_parts, SEED), compute, tell)
+                cells.cell(key(technique, method, n_parts, SEED), compute, on_step)
 
 
 def _memory(graph: parge.Graph, method: str, technique: str, n_parts: int, settings: Settings) -> Cell:

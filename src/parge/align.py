@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import forget, row_blocks, triangle
+from parge.blocks import release_pages, row_blocks, triangle
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
@@ -103,7 +103,7 @@ def align(source: Embedding, reference: Embedding) -> tuple[Embedding, Alignment
     out = np.empty(source.vectors.shape, source.vectors.dtype)
     for rows in row_blocks(len(source)):
         out[rows] = LinearMap(turn)(source.vectors[rows])
-        forget(source.vectors)
+        release_pages(source.vectors)
     return Embedding(out, source.ids, source.report), _measure(source, reference, pairs, products, turn)
 
 
@@ -122,7 +122,7 @@ def _shared_rows(source: Embedding, reference: Embedding) -> IntArray:
 def _blocks(source: Embedding, reference: Embedding, pairs: IntArray) -> Iterator[tuple[slice, Matrix, Matrix]]:
     for rows in row_blocks(pairs.shape[1]):
         yield rows, double(source.vectors[pairs[0, rows]]), double(reference.vectors[pairs[1, rows]])
-        forget(source.vectors, reference.vectors)
+        release_pages(source.vectors, reference.vectors)
 
 
 def _products(source: Embedding, reference: Embedding, pairs: IntArray) -> Matrix:

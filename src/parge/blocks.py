@@ -40,7 +40,7 @@ def rows_at_once(n_columns: int) -> int:
     return max(64, min(BLOCK_ROWS, BLOCK_ROWS * 128 // max(1, n_columns)))
 
 
-def forget(*arrays: Any) -> None:
+def release_pages(*arrays: Any) -> None:
     """Let go of the pages that memory-mapped arrays have brought into memory; other arrays are left alone.
 
     Pages of a mapped file count as this process's resident memory until the system wants them back, so a
@@ -88,7 +88,7 @@ def all_finite(matrix: NDArray[Any]) -> bool:
     for rows in row_blocks(len(matrix), rows_at_once(matrix.shape[1] if matrix.ndim > 1 else 1)):
         if not np.isfinite(matrix[rows]).all():
             return False
-        forget(matrix)
+        release_pages(matrix)
     return True
 
 

@@ -29,11 +29,11 @@ def ignore(_event: Event) -> None:
     """Listen to nothing."""
 
 
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 """Told in words what is being done, when a long step begins."""
 
 
-def quiet(_step: str) -> None:
+def ignore_step(_step: str) -> None:
     """Tell nobody."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import BLOCK_ROWS, forget, row_blocks
+from parge.blocks import BLOCK_ROWS, release_pages, row_blocks
 from parge.embedding import Embedding
 from parge.numbers import check_whole
 from parge.typing import FloatArray, IdArray
@@ -39,7 +39,7 @@ def neighbors(
         best, score = np.concatenate([best, number[others]]), np.concatenate([score, cosine[others]])
         keep = np.argsort(-score, kind="stable")[:k]
         best, score = best[keep], score[keep]
-        forget(embedding.vectors)
+        release_pages(embedding.vectors)
     return embedding.ids[best], score.astype(np.float32)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from parge.blocks import forget, usable_cores
+from parge.blocks import release_pages, usable_cores
 from parge.embedding import Embedding
 from parge.engine.base import Task
 from parge.errors import InputError
-from parge.events import Listener, Part, Step, Tell, ignore
+from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.memory import current_limit, private_bytes
@@ -157,7 +157,7 @@ def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:
     listener(Part(task.key, min(share, _NEARLY_DONE), n_parts))
 
 
-def _tasks(run: Run, waiting: list[int], on_retry: Tell) -> list[Task]:
+def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     projected = run.decomposition.projected(run.footprint)
     budgets = run.decomposition.budgets
     technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
@@ -200,7 +200,7 @@ def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> Fl
     with run.timed("reconcile"), one_blas_thread():
         for rows, block in merged_blocks(run.decomposition, run.local_vectors, reconciliation.maps):
             out[rows] = block
-            forget(out)
+            release_pages(out)
     return out
 
 

@@ -102,7 +102,7 @@ class Files:
             descriptor, name = tempfile.mkstemp(prefix=".parge-", dir=self.folder)
             try:
                 take_room(descriptor, n_bytes)
-                # A path, not a descriptor: `beside` asks the array for it.
+                # A path, not a descriptor: `storage_like` asks the array for it.
                 return np.memmap(Path(name), dtype, mode="r+", shape=(int(size),))
             finally:
                 Path(name).unlink()
@@ -123,7 +123,7 @@ class Files:
 MEMORY = Memory()
 
 
-def beside(array: NDArray[Any]) -> Storage:
+def storage_like(array: NDArray[Any]) -> Storage:
     """Return where an array of the same kind belongs: in files if that one is in a file of `Files`, else in memory.
 
     >>> beside(np.zeros(3)) is MEMORY

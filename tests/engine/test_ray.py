@@ -382,7 +382,7 @@ def test_an_address_where_nobody_answers_is_refused(address: str, words: str, mo
 def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None) -> list[str | None]:
     """Return where tasks of these sizes go, the largest first."""
     schedule = object.__new__(_Schedule)
-    schedule.most, schedule.shunned, schedule.away, schedule.watch = None, {}, {}, lambda _task, _share: None
+    schedule.most, schedule.avoided, schedule.away, schedule.watch = None, {}, {}, lambda _task, _share: None
     for id_, size in (busy or {}).items():
         node = next(node for node in nodes if node.id == id_)
         schedule.away[object()] = _Sent(Task(99, grab, 0, size), node, None, None)  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, se
     np.testing.assert_allclose(
         found.graph.to_scipy().toarray() + np.diag(found.context.loops), expected, rtol=1e-5, atol=1e-5
     )
-    assert found.n_answers == own.size + anchors.size
+    assert found.n_embedded == own.size + anchors.size
     assert found.n_edges == context_edges(graph, own, anchors, halo, landmark)
 
 
@@ -269,7 +269,7 @@ def test_any_graph_has_an_answer(graph: Graph) -> None:
 
 def test_whole_subgraphs_carry_no_context() -> None:
     assert Subgraph.whole(GRAPH).context is None
-    assert Subgraph.whole(GRAPH).n_answers == GRAPH.n_vertices
+    assert Subgraph.whole(GRAPH).n_embedded == GRAPH.n_vertices
 
 
 def test_edges_that_nobody_sees_are_counted() -> None:

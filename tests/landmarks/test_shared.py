@@ -103,7 +103,7 @@ class Means(Distances, LandmarkTechnique):
         progress(1.0)
         if subgraph.context is None:
             return np.zeros((subgraph.n_vertices, self.dim), np.float32)
-        found: FloatArray = subgraph.shared["places"][subgraph.context.landmark[: subgraph.n_answers]]
+        found: FloatArray = subgraph.shared["places"][subgraph.context.landmark[: subgraph.n_embedded]]
         return found
 
 

@@ -50,10 +50,10 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
         return
     options["graph"] = only_graph(options["graph"])
     plan = asked = make_plan(options)
-    with capped_coordinator(plan.coordinator_memory), show.steps("plan") as tell:
-        tell("reading the graph")
+    with capped_coordinator(plan.coordinator_memory), show.steps("plan") as on_step:
+        on_step("reading the graph")
         graph = read_graph(options, plan)
-        plan, decomposition, _ = decompose(graph, plan, tell=tell)
+        plan, decomposition, _ = decompose(graph, plan, on_step=on_step)
         from parge.planning.summary import summarise  # compiled code: not needed to refuse a plan
 
         summary = summarise(decomposition, plan.resolved.technique, idle(asked))

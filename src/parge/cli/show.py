@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from parge.events import Tell
+from parge.events import OnStep
 from parge.memory import format_bytes
 from parge.run.words import escaped
 
@@ -62,7 +62,7 @@ err = console(stderr=True, soft_wrap=True)
 
 
 @contextmanager
-def steps(title: str) -> Iterator[Tell]:
+def steps(title: str) -> Iterator[OnStep]:
     """Show what is being done: a spinner in a terminal, a line a step elsewhere."""
     if err.is_terminal:
         with err.status(escape(title)) as status:

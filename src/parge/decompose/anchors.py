@@ -9,7 +9,7 @@ from parge.decompose.fennel import streamed
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import STREAMING, Problem, partition
 from parge.decompose.repair import repair
-from parge.events import Tell
+from parge.events import OnStep
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
 from parge.kernels import cut
@@ -33,7 +33,7 @@ class Splitter:
     limits: Limits
     partitioner: str
     seed: int
-    tell: Tell
+    on_step: OnStep
 
     def split(self, anchors: IntArray, *, loosely: bool = False) -> PartArray:
         """Return the part of every vertex; an anchor joins the part that holds most of its neighbours.
@@ -41,7 +41,7 @@ class Splitter:
         `loosely` splits in proportion to the limits without keeping them: for choosing anchors, when the
         limits may only be kept thanks to the anchors.
         """
-        self.tell(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
+        self.on_step(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
         if self.partitioner == STREAMING:
             return self._home(streamed(self.graph, self.limits, anchors, loosely=loosely), anchors)
         return self._home(self._split(anchors, loosely), anchors)
@@ -70,7 +70,7 @@ class Splitter:
     def repaired(self, part: PartArray, anchors: IntArray) -> PartArray:
         """Bring the parts under the room that the anchors leave."""
         if self.partitioner == STREAMING:
-            self.tell("partitioning once more")
+            self.on_step("partitioning once more")
             return self._home(streamed(self.graph, self.limits, anchors, start=part), anchors)
         load = self.limits.load(self.graph, anchors)
         return repair(self.graph.indptr, self.graph.indices, load.weights, load.room, part)
@@ -127,7 +127,7 @@ def _better(one: State | None, other: State) -> State:
 
 
 def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:
-    splitter.tell(f"choosing {n_anchors:,} anchors")
+    splitter.on_step(f"choosing {n_anchors:,} anchors")
     graph = splitter.graph
     return cut.greedy_cover(
         graph.indptr, graph.indices, part, cut.cut_degrees(graph.indptr, graph.indices, part), n_anchors

@@ -10,7 +10,7 @@ from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits, check_feasible
 from parge.decompose.partitioners import substitution
 from parge.errors import InfeasibleError
-from parge.events import Tell, quiet
+from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.memory import format_bytes
 from parge.typing import IntArray, PartArray
@@ -29,7 +29,7 @@ class Decomposer(ABC):
     """
 
     @abstractmethod
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Return a decomposition within the limits."""
 
 
@@ -57,14 +57,14 @@ class AnchorDecomposer(Decomposer):
     seed: int = 0
     at_most: bool = False
 
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Choose the anchors, split the rest, and repair what the split leaves over a limit."""
-        found, notices = self._decomposed(graph, limits, tell), substitution(self.partitioner)
+        found, notices = self._decomposed(graph, limits, on_step), substitution(self.partitioner)
         return replace(found, notices=notices) if notices else found
 
-    def _decomposed(self, graph: Graph, limits: Limits, tell: Tell) -> Decomposition:
+    def _decomposed(self, graph: Graph, limits: Limits, on_step: OnStep) -> Decomposition:
         check_feasible(limits, graph, self.n_anchors)
-        splitter = Splitter(graph, limits, self.partitioner, self.seed, tell)
+        splitter = Splitter(graph, limits, self.partitioner, self.seed, on_step)
         choose = strategies.get(self.strategy)
         if self.n_anchors == 0 or limits.n_parts == 1:
             return _decomposition(graph, limits, splitter.split(NO_ANCHORS), NO_ANCHORS)

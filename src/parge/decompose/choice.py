@@ -9,10 +9,10 @@ from parge.decompose.limits import Limits
 from parge.decompose.partitioners import COMPRESSED, STREAMING
 from parge.decompose.supervertices import NEAR_SHARE
 from parge.errors import InfeasibleError
-from parge.events import Tell, quiet
+from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.memory import format_bytes, private_bytes
-from parge.storage import MEMORY, beside
+from parge.storage import MEMORY, storage_like
 
 # KaMinPar's peak beside what it is given, measured on planted graphs of 0.8, 8.6 and 34.5 M edges: 71, 689 and
 # 1,032 MB; of a compressed graph 61, 592 and 667 MB. A part of it grows with small graphs alone.
@@ -87,7 +87,7 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
 
     Who asks for another one than kaminpar gets that one, or a refusal.
     """
-    in_files = beside(graph.indices) is not MEMORY
+    in_files = storage_like(graph.indices) is not MEMORY
     names = PROJECTED if asked == "kaminpar" else (asked,)
     projected = {name: _projected(name, graph, in_files) for name in names}
     room = room_within(limit)
@@ -142,8 +142,8 @@ class Chosen(Decomposer):
     decomposer: Decomposer
     choice: Choice
 
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Decompose as chosen."""
-        tell(str(self.choice))
-        found = self.decomposer.decompose(graph, limits, tell=tell)
+        on_step(str(self.choice))
+        found = self.decomposer.decompose(graph, limits, on_step=on_step)
         return replace(found, notices=(*found.notices, str(self.choice)))

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.blocks import forget
+from parge.blocks import release_pages
 from parge.decompose.limits import Limits
 from parge.decompose.repair import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
-from parge.storage import beside
+from parge.storage import storage_like
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
 # Passes over the rows; each costs little more than to read them (docs/scale.md has what each saves).
@@ -77,7 +77,7 @@ class Stream:
                 work,
                 mean,
             )
-            forget(self.indptr, self.indices)
+            release_pages(self.indptr, self.indices)
             first = rows[1]
         return n_homeless
 
@@ -92,7 +92,7 @@ def streamed(
     left_out = np.zeros(graph.n_vertices, np.bool_)
     left_out[anchors] = True
     room, cost = _room(graph, limits, anchors, left_out, loosely=loosely)
-    part = beside(graph.indices).zeros(graph.n_vertices, np.int32)
+    part = storage_like(graph.indices).zeros(graph.n_vertices, np.int32)
     part[:] = -1 if start is None else start
     part[anchors] = -1
     stream_ = Stream(graph.indptr, graph.indices, left_out, room, cost=cost)

@@ -17,7 +17,7 @@ from parge.blocks import row_blocks
 from parge.decompose.repair import fill, repair
 from parge.registry import Registry
 from parge.seeds import stream
-from parge.storage import Files, beside
+from parge.storage import Files, storage_like
 from parge.typing import IntArray, NeighbourArray, PartArray
 
 # KaMinPar's better context costs four times its default one; below this many stored neighbours that is
@@ -123,7 +123,7 @@ def _kaminpar(problem: Problem, *, compressed: bool) -> PartArray:
         return metis(problem)
     import kaminpar as library
 
-    storage = beside(problem.indices)
+    storage = storage_like(problem.indices)
     place = storage.folder if isinstance(storage, Files) else None
     with tempfile.TemporaryDirectory(prefix=".parge-", dir=place) as folder:
         path = Path(folder) / "graph.parhip"

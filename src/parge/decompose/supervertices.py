@@ -10,7 +10,7 @@ from parge.decompose.context import Contexts, near
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partition
-from parge.events import Tell, quiet
+from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
 from parge.memory import Footprint
@@ -38,12 +38,12 @@ class LandmarkDecomposer(Decomposer):
     n_supervertices: int
     footprint: Footprint | None = None
 
-    def decompose(self, graph: Graph, limits: Limits, *, tell: Tell = quiet) -> Decomposition:
+    def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""
-        plain = self.parts.decompose(graph, self.room(limits), tell=tell)
-        tell(f"forming {self.n_supervertices:,} super-vertices")
+        plain = self.parts.decompose(graph, self.room(limits), on_step=on_step)
+        on_step(f"forming {self.n_supervertices:,} super-vertices")
         landmark, n_landmarks = _landmarks(plain, self.n_supervertices, self.parts.partitioner, self.parts.seed)
-        tell("choosing halos")
+        on_step("choosing halos")
         wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
         nearest = [near(plain, i)[:wanted].copy() for i in range(plain.n_parts)]
         halos = np.array(

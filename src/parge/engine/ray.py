@@ -52,7 +52,7 @@ _QUIET = {
 
 # A node that has lost the worker of a task gets it again only after this. One that Ray itself calls gone is in the
 # list of nodes until it has missed its heartbeats, half a minute later.
-_SHUN_SECONDS = 2.0
+_AVOID_SECONDS = 2.0
 _SHUN_GONE_SECONDS = 60.0
 
 # A task that has not begun for so long where it was sent is sent elsewhere: others may use the node. Every time it is
@@ -359,7 +359,7 @@ def _names(nodes: Sequence[Node]) -> str:
 # ---------------------------------------------------------------------------------------------------- on the node
 
 
-def attend(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
+def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
     """Run a task in a process of its own; yield that it began, how far it is, its end and the files it has left.
 
     Its own files are fetched here, by the one reference in `files`. As an argument Ray would hold them on the node
@@ -431,9 +431,9 @@ class _Schedule:
         self.refused: list[tuple[Task, BaseException]] = []
         self.attempts: Counter[int] = Counter()
         self.not_begun: Counter[int] = Counter()
-        self.shunned: dict[tuple[int, str], float] = {}
+        self.avoided: dict[tuple[int, str], float] = {}
         self.lost: dict[int, str] = {}
-        self.attend = ray.remote(attend)
+        self.guarded = ray.remote(run_guarded)
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Yield each task with its result or its failure."""
@@ -487,10 +487,10 @@ class _Schedule:
         for node in nodes:
             there = [sent.task for sent in self.away.values() if sent.node.id == node.id]
             spare = node.memory - sum(map(_needs, there)) - _needs(task)
-            shunned = self.shunned.get((task.key, node.id), 0.0)
-            if spare < 0 or len(there) >= node.cores or now < shunned:
+            avoided = self.avoided.get((task.key, node.id), 0.0)
+            if spare < 0 or len(there) >= node.cores or now < avoided:
                 continue
-            rank = (shunned > 0, len(there) / node.cores, spare, node.name, node.id)
+            rank = (avoided > 0, len(there) / node.cores, spare, node.name, node.id)
             if not best or rank < best[0]:
                 best = (rank, node)
         return best[1] if best else None
@@ -501,7 +501,7 @@ class _Schedule:
             job = task.argument
             tell = home.enter_context(job.away()) if isinstance(job, Portable) else None
             parcel, files = Parcel.of(task)
-            options = self.attend.options(
+            options = self.guarded.options(
                 num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **_on(self.ray, node)
             )
             stream = options.remote(parcel, [self.ray.put(files)], self.threads)
@@ -590,12 +590,12 @@ class _Schedule:
         if begun < most:
             gone = isinstance(error, _gone(self.ray))
             words = f"{why}; attempt {begun + 1} of {most}"
-            self._begin_again(sent, words, _SHUN_GONE_SECONDS if gone else _SHUN_SECONDS)
+            self._begin_again(sent, words, _SHUN_GONE_SECONDS if gone else _AVOID_SECONDS)
             return None
         return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
 
-    def _begin_again(self, sent: _Sent, words: str, shun: float = _SHUN_SECONDS) -> None:
-        self.shunned[sent.task.key, sent.node.id] = time.monotonic() + shun
+    def _begin_again(self, sent: _Sent, words: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
+        self.avoided[sent.task.key, sent.node.id] = time.monotonic() + avoid_seconds
         sent.task.on_retry(words)
 
     def _there_is(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import BLOCK_ROWS, forget, row_blocks, triangle
+from parge.blocks import BLOCK_ROWS, release_pages, row_blocks, triangle
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.scores import PIP
@@ -115,7 +115,7 @@ class _Pairs:
             here: Any = rows if chosen is None else chosen[rows]
             there = here if self._place is None else self._place[here]
             yield np.hstack([self.first.vectors[here], self.second.vectors[there]], dtype=np.float64)
-            forget(self.first.vectors, self.second.vectors)
+            release_pages(self.first.vectors, self.second.vectors)
 
     def triangle(self, chosen: IntArray | None) -> Matrix:
         return triangle(self.blocks(chosen), self.first.dim + self.second.dim)

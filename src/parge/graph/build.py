@@ -18,7 +18,7 @@ _SMALL = 200_000
 # Weights looked at together.
 _BLOCK = 1 << 20
 
-Rows = tuple[IntArray, NeighbourArray, FloatArray | None]
+CSR = tuple[IntArray, NeighbourArray, FloatArray | None]
 """Row offsets, neighbours, weights."""
 
 
@@ -109,7 +109,7 @@ def useful_weights(data: FloatArray | None) -> FloatArray | None:
     return data
 
 
-def _rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> Rows:
+def _rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> CSR:
     if source.size < _SMALL:
         return _small_rows(source, target, weights, n_vertices)
     from parge.graph.arcs import sorted_rows
@@ -117,7 +117,7 @@ def _rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | 
     return sorted_rows(source, target, weights, n_vertices)
 
 
-def _small_rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> Rows:
+def _small_rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> CSR:
     keep = source != target
     data = np.ones(int(keep.sum())) if weights is None else weights[keep].astype(np.float64)
     matrix = sp.coo_matrix((data, (source[keep], target[keep])), shape=(n_vertices, n_vertices)).tocsr()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
-from parge.storage import beside
+from parge.storage import storage_like
 from parge.typing import FloatArray, IntArray
 
 
@@ -70,7 +70,7 @@ class Subgraph:
     shared: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
-    def n_answers(self) -> int:
+    def n_embedded(self) -> int:
         """Vertices that a technique answers for: the own ones and the anchors."""
         return self.n_vertices if self.context is None else self.n_own + self.context.n_anchors
 
@@ -82,7 +82,7 @@ class Subgraph:
     @property
     def n_anchors(self) -> int:
         """How many of the vertices are anchors."""
-        return self.n_answers - self.n_own
+        return self.n_embedded - self.n_own
 
     @property
     def n_halo(self) -> int:
@@ -92,7 +92,7 @@ class Subgraph:
     @property
     def n_supervertices(self) -> int:
         """How many foreign super-vertices it holds; none unless it has a context."""
-        return self.n_vertices - self.n_answers - self.n_halo
+        return self.n_vertices - self.n_embedded - self.n_halo
 
     @property
     def n_edges(self) -> int:
@@ -113,7 +113,7 @@ def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) ->
     position = np.full(graph.n_vertices, -1, graph.indices.dtype)
     position[vertices] = np.arange(vertices.size)
     indptr = csr.induced_offsets(graph.indptr, graph.indices, vertices, position)
-    storage = beside(graph.indices)  # what is cut out of files goes to files
+    storage = storage_like(graph.indices)  # what is cut out of files goes to files
     indices = storage.zeros(int(indptr[-1]), graph.indices.dtype)
     nothing: FloatArray = np.empty(0, np.float32)
     weights = None if graph.weights is None else storage.zeros(int(indptr[-1]), np.float32)

@@ -16,7 +16,7 @@ from parge.graph.pairs import edges_once
 from parge.ids import STRING, as_numbers, unique_ids
 from parge.io.graphs.lines import line_number, read_segments, without_comments
 from parge.numbers import check_whole
-from parge.storage import beside
+from parge.storage import storage_like
 from parge.typing import IdArray, IntArray
 
 # Rows, or neighbours, looked at together.
@@ -115,7 +115,7 @@ def _check_count(graph: Graph, n_vertices: int) -> None:
 
 def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | None) -> Graph:
     """Return the graph where vertex v is called ``number[v]``; numbers rise with v, so rows stay sorted."""
-    indptr = beside(graph.indices).zeros(n_vertices + 1, np.int64)
+    indptr = storage_like(graph.indices).zeros(n_vertices + 1, np.int64)
     for some in row_blocks(graph.n_vertices, _BLOCK):
         indptr[1 + number[some]] = np.diff(graph.indptr[some.start : some.stop + 1])
     np.cumsum(indptr, out=indptr)
@@ -123,7 +123,7 @@ def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | No
     indices = graph.indices
     if not same:
         renumbered = number.astype(number_dtype(n_vertices))
-        indices = beside(graph.indices).zeros(graph.indices.size, renumbered.dtype)
+        indices = storage_like(graph.indices).zeros(graph.indices.size, renumbered.dtype)
         for some in row_blocks(indices.size, _BLOCK):
             indices[some] = renumbered[graph.indices[some]]
     features = None

@@ -16,7 +16,7 @@ LANES = 32
 TRIALS = 64
 
 
-class Rows(NamedTuple):
+class WalkCSR(NamedTuple):
     """What a walk reads: the graph's rows and, where edges are weighted, the cumulated shares of each row."""
 
     indptr: IntArray
@@ -55,7 +55,7 @@ def strengths(indptr: IntArray, weights: FloatArray) -> NDArray[np.float64]:
 
 
 @kernel
-def pick(rows: Rows, v: int, bits: Bits) -> Number:
+def pick(rows: WalkCSR, v: int, bits: Bits) -> Number:
     """Return the place in `indices` of a neighbour of v, from 32 random bits."""
     first, last = rows.indptr[v], rows.indptr[v + 1] - 1
     if rows.shares.size == 0:
@@ -70,7 +70,7 @@ def pick(rows: Rows, v: int, bits: Bits) -> Number:
 
 
 @kernel
-def find(rows: Rows, v: int, wanted: int) -> Number:
+def find(rows: WalkCSR, v: int, wanted: int) -> Number:
     """Return the place in `indices` of the neighbour `wanted` of v, or -1."""
     first, last = rows.indptr[v], rows.indptr[v + 1]
     while first < last:
@@ -85,7 +85,7 @@ def find(rows: Rows, v: int, wanted: int) -> Number:
 
 
 @kernel
-def share_of(rows: Rows, v: int, j: int) -> Number:
+def share_of(rows: WalkCSR, v: int, j: int) -> Number:
     """Return the probability that a first-order step from v takes place j of its row."""
     start, end = rows.indptr[v], rows.indptr[v + 1]
     if rows.shares.size == 0:
@@ -96,7 +96,7 @@ def share_of(rows: Rows, v: int, j: int) -> Number:
 
 
 @kernel
-def fill_walks(rows: Rows, starts: NeighbourArray, keys: KeyArray, walks: NeighbourArray) -> None:
+def fill_walks(rows: WalkCSR, starts: NeighbourArray, keys: KeyArray, walks: NeighbourArray) -> None:
     """Write one first-order walk a row of `walks`; no start may be isolated.
 
     Each walk draws from the stream of its own key, one draw a step.
@@ -117,7 +117,7 @@ def fill_walks(rows: Rows, starts: NeighbourArray, keys: KeyArray, walks: Neighb
 
 
 @kernel
-def bias(rows: Rows, before: int, candidate: int, p: float, q: float) -> float:
+def bias(rows: WalkCSR, before: int, candidate: int, p: float, q: float) -> float:
     """Return node2vec's factor alpha of Grover and Leskovec (KDD 2016), section 3.2.2."""
     if candidate == before:
         return 1.0 / p
@@ -129,7 +129,7 @@ def bias(rows: Rows, before: int, candidate: int, p: float, q: float) -> float:
 
 
 @kernel
-def weigh_row(rows: Rows, before: int, v: int, p: float, q: float, bits: Bits) -> Number:
+def weigh_row(rows: WalkCSR, before: int, v: int, p: float, q: float, bits: Bits) -> Number:
     """Return the next vertex by weighing all of v's row: exact, and linear in the degree of v."""
     total = 0.0
     for j in range(rows.indptr[v], rows.indptr[v + 1]):
@@ -143,7 +143,7 @@ def weigh_row(rows: Rows, before: int, v: int, p: float, q: float, bits: Bits) -
 
 
 @kernel
-def second_order_step(rows: Rows, before: int, v: int, p: float, q: float, state: Bits) -> tuple[Number, Bits]:
+def second_order_step(rows: WalkCSR, before: int, v: int, p: float, q: float, state: Bits) -> tuple[Number, Bits]:
     """Return the vertex after `before`, v, and the state of the stream.
 
     Rejection sampling: a first-order candidate is kept with probability bias / ceiling. The ceiling is that
@@ -174,7 +174,7 @@ def second_order_step(rows: Rows, before: int, v: int, p: float, q: float, state
 
 @kernel
 def fill_biased_walks(
-    rows: Rows, starts: NeighbourArray, keys: KeyArray, p: float, q: float, walks: NeighbourArray
+    rows: WalkCSR, starts: NeighbourArray, keys: KeyArray, p: float, q: float, walks: NeighbourArray
 ) -> None:
     """Write one second-order walk a row of `walks`; no start may be isolated.
 

@@ -116,18 +116,18 @@ def train(
     seed = rng.integers(2**64, dtype=np.uint64)
     with threadpool_limits(1, "blas"):
         tables = start(settings, subgraph, context, rows, seed)
-    walkable = walks.Rows(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
+    walkable = walks.WalkCSR(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
     strength = rows.strength
     del rows  # walks read shares, and the weights are as large
     _train_own(settings, subgraph, context, walkable, strength, tables, seed, progress, p, q)
-    return trained_vectors(tables.In[: subgraph.n_answers], settings.dim, settings.learning_rate)
+    return trained_vectors(tables.In[: subgraph.n_embedded], settings.dim, settings.learning_rate)
 
 
 def _train_own(
     settings: WalkSettings,
     subgraph: Subgraph,
     context: Context,
-    walkable: walks.Rows,
+    walkable: walks.WalkCSR,
     strength: NDArray[Any],
     tables: Tables,
     seed: Any,
@@ -167,9 +167,9 @@ def _train_own(
 
 def _noise(subgraph: Subgraph, context: Context, strength: NDArray[Any]) -> NDArray[Any]:
     """Return how often each vertex is drawn as a negative: a landmark for the members that are not in the halo."""
-    n_single = subgraph.n_answers + context.n_halo
+    n_single = subgraph.n_embedded + context.n_halo
     noise, whole = strength**NOISE_POWER, subgraph.shared["mass"].astype(np.float64)
-    halo = slice(subgraph.n_answers, n_single)
+    halo = slice(subgraph.n_embedded, n_single)
     left = whole - np.bincount(context.landmark[halo], noise[halo], minlength=whole.size)
     noise[n_single:] = np.maximum(left, 0.0)[context.landmark[n_single:]]
     noise[strength == 0] = 0

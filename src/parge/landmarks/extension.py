@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from parge.blocks import forget
+from parge.blocks import release_pages
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
@@ -48,7 +48,7 @@ _COLUMNS = 32
 _TINY = float(np.finfo(np.float32).tiny)
 
 
-class Rows(NamedTuple):
+class CSR(NamedTuple):
     """Rows of a subgraph with a context, with what lies inside of each landmark, and their sums."""
 
     indptr: IntArray
@@ -57,18 +57,18 @@ class Rows(NamedTuple):
     strength: NDArray[np.float64]
 
 
-def opened(subgraph: Subgraph) -> tuple[Context, Rows]:
+def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
     """Return the context of a subgraph, and its rows; pages of its own are let go of."""
     context, graph = subgraph.context, subgraph.graph
     if context is None or "reach" not in subgraph.shared:
         raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, context.loops)
-    forget(graph.indices, weights)
-    return context, Rows(indptr, indices, together, walks.strengths(indptr, together))
+    release_pages(graph.indices, weights)
+    return context, CSR(indptr, indices, together, walks.strengths(indptr, together))
 
 
-def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: Rows, seed: Any) -> Tables:
+def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CSR, seed: Any) -> Tables:
     """Place every vertex: landmarks where the backbone has them, the others by regression on it."""
     shared, n, dim = subgraph.shared, subgraph.n_vertices, settings.dim
     o, a = subgraph.n_own, context.n_anchors
@@ -89,7 +89,7 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: Ro
 
 
 def _place(
-    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: Rows, single: IntArray, tables: Tables
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: IntArray, tables: Tables
 ) -> None:
     """Write the start of single vertices into tables of zeros, from their chances of meeting landmarks."""
     k, width = settings.negatives, shared["in"].shape[1]
@@ -125,7 +125,7 @@ def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
 
 
 def _onward(
-    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: Rows, single: IntArray, columns: slice
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: IntArray, columns: slice
 ) -> FloatArray:
     """Return some columns of Y: the chances of meeting landmarks from a vertex on, itself counted."""
     onward: FloatArray = _columns(shared["reach"], columns)[landmark]
@@ -142,7 +142,7 @@ def _onward(
 def _columns(matrix: FloatArray, some: slice) -> FloatArray:
     """Return a copy of some columns, and let go of the pages that they stand on, which are those of all others, too."""
     found = matrix[:, some].copy()
-    forget(matrix)
+    release_pages(matrix)
     return found
 
 
@@ -178,7 +178,7 @@ def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
     return np.log(q, out=q)
 
 
-def _borrow(rows: Rows, single: IntArray, tables: Tables) -> None:
+def _borrow(rows: CSR, single: IntArray, tables: Tables) -> None:
     """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
     weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[single])).astype(np.float32)
     for table in (tables.In, tables.Out):
@@ -193,4 +193,4 @@ def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) 
     context, rows = opened(subgraph)
     with threadpool_limits(1, "blas"):
         tables = start(settings, subgraph, context, rows, rng.integers(2**64, dtype=np.uint64))
-    return np.ascontiguousarray(tables.In[: subgraph.n_answers, : settings.dim])
+    return np.ascontiguousarray(tables.In[: subgraph.n_embedded, : settings.dim])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import forget, row_blocks
+from parge.blocks import release_pages, row_blocks
 from parge.graph.graph import Graph
 
 # Rows that one thread multiplies at a time.
@@ -51,9 +51,9 @@ class Adjacency:
         if self.threads <= 1:
             for rows in row_blocks(len(out), _ROWS):
                 block(rows)
-                forget(graph.indices, weights)
+                release_pages(graph.indices, weights)
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(block, row_blocks(len(out), _ROWS)))
-            forget(graph.indices, weights)
+            release_pages(graph.indices, weights)
         return out

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import forget, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once
 
 Matrix = NDArray[np.float64]
 Block = Callable[[slice], Matrix]
@@ -27,7 +27,7 @@ def rows_of(matrix: NDArray[Any]) -> Block:
 
     def block(rows: slice) -> Matrix:
         found = np.array(matrix[rows], np.float64)
-        forget(matrix)
+        release_pages(matrix)
         return found
 
     return block
@@ -38,7 +38,7 @@ def overwrite(matrix: NDArray[Any], block: Block) -> None:
     most = np.finfo(matrix.dtype).max
     for rows in row_blocks(len(matrix), rows_at_once(matrix.shape[1])):
         matrix[rows] = np.clip(block(rows), -most, most)
-        forget(matrix)
+        release_pages(matrix)
 
 
 def orthonormalise(matrix: NDArray[Any]) -> None:

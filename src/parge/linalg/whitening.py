@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parge.blocks import forget, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.events import Progress, silent
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.tall import Matrix, gram, overwrite, rows_of, unit
@@ -60,7 +60,7 @@ def _propagate(A: Adjacency, vectors: FloatArray, moved: FloatArray, columns: Se
         summed *= weight
         for where in row_blocks(len(moved), rows_at_once(moved.shape[1])):
             moved[where, some] = summed[where]
-            forget(moved)
+            release_pages(moved)
 
 
 def _columns(matrix: FloatArray, some: slice) -> FloatArray:
@@ -68,7 +68,7 @@ def _columns(matrix: FloatArray, some: slice) -> FloatArray:
     found = np.empty((len(matrix), matrix[:0, some].shape[1]), np.float32)
     for where in row_blocks(len(matrix), rows_at_once(matrix.shape[1])):
         found[where] = matrix[where, some]
-        forget(matrix)
+        release_pages(matrix)
     return found
 
 

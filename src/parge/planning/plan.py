@@ -9,7 +9,7 @@ from parge.decompose.limits import Limits, anchor_count, check_feasible, check_r
 from parge.engine.base import Engine
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
-from parge.events import Tell, quiet
+from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
@@ -218,13 +218,13 @@ class Decomposed(NamedTuple):
     decomposer: "Decomposer"
 
 
-def decompose(graph: Graph, plan: Plan, *, tell: Tell = quiet) -> Decomposed:
+def decompose(graph: Graph, plan: Plan, *, on_step: OnStep = ignore_step) -> Decomposed:
     """Decide what a plan leaves open, and decompose the graph; raise where no way keeps the limits."""
     last: InfeasibleError | None = None
     for candidate in candidates(graph, plan):
         try:
             decomposer, limits = prepare(graph, candidate)
-            found = decomposer.decompose(graph, limits, tell=tell)
+            found = decomposer.decompose(graph, limits, on_step=on_step)
         except InfeasibleError as error:
             last = error
             continue

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from parge.blocks import forget, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map, double
 from parge.typing import FloatArray, IntArray, Matrix
@@ -27,7 +27,7 @@ def evidence(decomposition: Decomposition) -> IntArray:
     cuts = np.searchsorted(before, np.arange(0, before[-1], _NEIGHBOURS_AT_ONCE))
     for first, last in pairwise([*np.unique(cuts).tolist(), anchors.size]):
         seen[:, first:last] = _seen(decomposition, anchors[first:last])
-        forget(graph.indices)
+        release_pages(graph.indices)
     seen[:, seen.sum(axis=0) == 0] = 1
     return seen
 
@@ -104,12 +104,12 @@ def merged_blocks(
         own = decomposition.own(i)
         for rows in row_blocks(own.size, at_once):
             yield own[rows], apply(local[rows])
-            forget(local)
+            release_pages(local)
     anchors, seen = decomposition.anchors, evidence(decomposition)
     for rows in row_blocks(anchors.size, at_once):
         merge = AnchorMerge(rows.stop - rows.start, dim)
         for local, apply, weights in zip(vectors, maps, seen, strict=True):
             n_own = len(local) - anchors.size
             merge.add(apply(local[n_own + rows.start : n_own + rows.stop]), weights[rows])
-            forget(local)
+            release_pages(local)
         yield anchors[rows], merge.vectors().astype(vectors[0].dtype)

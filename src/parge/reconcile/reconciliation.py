@@ -37,7 +37,7 @@ class Reconciliation:
     maps: tuple[Map, ...]
     residuals: tuple[Residual, ...]
     warnings: tuple[str, ...] = ()
-    gave_way: bool = False
+    fell_back: bool = False
 
     @property
     def helped(self) -> dict[str, float] | None:
@@ -53,7 +53,7 @@ class Reconciliation:
             "reconciler": self.name,
             "residuals": [residual.to_json() for residual in self.residuals],
             "helped": self.helped,
-            "gave_way": self.gave_way,
+            "gave_way": self.fell_back,
         }
 
 
@@ -76,7 +76,7 @@ def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Re
             f"{chosen.name} would take anchors that it has not seen from {off[0]:.0%} off to {off[1]:.0%}: the spaces "
             "were left as they are"
         )
-        return Reconciliation(chosen.name, plain.maps(anchors), found, _given(few, left, apart), gave_way=True)
+        return Reconciliation(chosen.name, plain.maps(anchors), found, _given(few, left, apart), fell_back=True)
     return Reconciliation(chosen.name, maps, found, _given(few, hardly_met(found)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import forget, row_blocks, rows_at_once, some_rows, triangle
+from parge.blocks import release_pages, row_blocks, rows_at_once, some_rows, triangle
 from parge.reconcile.base import IdentityMap, Map, Reconciler, double, folds, nothing_to_map
 from parge.typing import FloatArray, Matrix
 
@@ -91,7 +91,7 @@ def disagreements(maps: Sequence[Map], anchors: Sequence[FloatArray]) -> list[fl
             other = (total - one) / (len(anchors) - 1)
             size[i] += np.vdot(one, one) + np.vdot(other, other)
             apart[i] += np.vdot(one - other, one - other)
-        forget(*anchors)
+        release_pages(*anchors)
     return np.sqrt(apart / np.maximum(size / 2, np.finfo(np.float64).tiny)).tolist()  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import forget, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.errors import InputError
 from parge.linalg.procrustes import rotation
 from parge.reconcile.base import IdentityMap, LinearMap, Map, Reconciler, check_anchors, double, nothing_to_map
@@ -41,7 +41,7 @@ def products(anchors: Sequence[FloatArray]) -> Products:
     for rows in row_blocks(len(anchors[0]), rows_at_once(n_columns)):
         block = np.hstack([matrix[rows] for matrix in anchors], dtype=np.float64)
         table += block.T @ block
-        forget(*anchors)
+        release_pages(*anchors)
     return _Table(len(anchors), table)
 
 

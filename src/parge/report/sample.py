@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.blocks import forget
+from parge.blocks import release_pages
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
 from parge.seeds import stream
@@ -73,7 +73,7 @@ def draw_sample(
         mine = decomposition.own(i)
         rows = [np.searchsorted(mine, members), mine.size + np.searchsorted(decomposition.anchors, anchors)]
         read = np.asarray(vectors[np.concatenate(rows)])
-        forget(vectors)
+        release_pages(vectors)
         place.append(np.searchsorted(vertices, np.concatenate([members, anchors])))
         part.append(np.full(len(read), i))
         before.append(read)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from parge.blocks import forget, row_blocks
+from parge.blocks import release_pages, row_blocks
 from parge.graph.graph import Graph
 from parge.typing import IdArray
 
@@ -43,7 +43,7 @@ def graph_of(content: Arrays, ids: IdArray | None = None) -> Graph:
     graph = Graph(content["indptr"], content["indices"], content.get("weights"), ids, _features(content))
     for block in row_blocks(graph.indices.size, _BLOCK):
         _check_neighbours(graph, block)
-    forget(graph.indptr, graph.indices, graph.weights)
+    release_pages(graph.indptr, graph.indices, graph.weights)
     return graph
 
 

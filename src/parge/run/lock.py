@@ -54,9 +54,9 @@ class Held:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._since = descriptor, round(time.time(), 1)
-        self.tell(0.0)
+        self.record(0.0)
 
-    def tell(self, share: float) -> None:
+    def record(self, share: float) -> None:
         """Say in the lock how far the work is; a full disk or the like is no reason to stop."""
         facts = {"pid": os.getpid(), "host": platform.node(), "share": round(share, 4), "since": self._since}
         text = json.dumps(facts).encode()
@@ -136,7 +136,7 @@ def _removed(path: Path) -> None:
 
 
 def is_lock(path: Path) -> bool:
-    """Return whether a file is a lock that parge left: empty, or with what `Held.tell` writes."""
+    """Return whether a file is a lock that parge left: empty, or with what `Held.record` writes."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > _MOST_BYTES:

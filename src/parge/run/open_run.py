@@ -234,7 +234,7 @@ def _refuse_no_graph(graph: Any) -> None:
 def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     begun = time.perf_counter()
     listener(Step("decompose"))
-    plan, decomposition, decomposer = decompose(graph, plan, tell=lambda step: listener(Step("decompose", step)))
+    plan, decomposition, decomposer = decompose(graph, plan, on_step=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}

@@ -83,7 +83,7 @@ def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
     if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
         raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
     context = subgraph.context
-    single = subgraph.vertices if context is None else subgraph.vertices[: subgraph.n_answers + context.n_halo]
+    single = subgraph.vertices if context is None else subgraph.vertices[: subgraph.n_embedded + context.n_halo]
     if single.size and single.min() < 0:  # a super-vertex is no vertex of the parent and has -1
         raise ValueError("a vertex has a negative number")
 

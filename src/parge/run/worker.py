@@ -111,7 +111,7 @@ class _Teller:
         now = time.monotonic()
         if now - self.last >= _TELL_SECONDS:
             self.last = now
-            self.lock.tell(float(share))
+            self.lock.record(float(share))
 
 
 def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:

@@ -92,11 +92,11 @@ def connected_vertices(graph: Graph) -> NeighbourArray:
     return np.flatnonzero(np.diff(graph.indptr)).astype(graph.indices.dtype)
 
 
-def walk_rows(graph: Graph) -> walks.Rows:
+def walk_rows(graph: Graph) -> walks.WalkCSR:
     """Return the graph as walks read it."""
     if graph.weights is None:
-        return walks.Rows(graph.indptr, graph.indices, np.empty(0, np.uint32))
-    return walks.Rows(graph.indptr, graph.indices, walks.row_shares(graph.indptr, graph.weights))
+        return walks.WalkCSR(graph.indptr, graph.indices, np.empty(0, np.uint32))
+    return walks.WalkCSR(graph.indptr, graph.indices, walks.row_shares(graph.indptr, graph.weights))
 
 
 def vertex_table(graph: Graph, power: float) -> AliasTable:

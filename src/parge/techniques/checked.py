@@ -130,7 +130,7 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
         columns = technique.dim or "any number of"
         return TechniqueError(
             f"the technique {technique.name} must answer with a finite number for each of "
-            f"{subgraph.n_answers:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
+            f"{subgraph.n_embedded:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
         )
 
     if sp.issparse(answer):
@@ -143,7 +143,7 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
         raise wrong(f"{vectors.dtype} in a {type(answer).__name__}")
     if vectors.ndim != 2:
         raise wrong(f"an array of shape {vectors.shape}")
-    if len(vectors) != subgraph.n_answers:
+    if len(vectors) != subgraph.n_embedded:
         raise wrong(f"{len(vectors):,} rows")
     if vectors.shape[1] != technique.dim if technique.dim else not vectors.shape[1] and len(vectors):
         raise wrong(f"{vectors.shape[1]} columns")

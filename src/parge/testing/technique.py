@@ -278,7 +278,7 @@ class TechniqueContract:
             parts = landmark_subgraphs(technique, communities(weighted=weighted)[0].graph)
             vectors = [self.embed(part) for part in parts]
             for part, found in zip(parts, vectors, strict=True):
-                assert found.shape == (part.n_answers, technique.dim)
+                assert found.shape == (part.n_embedded, technique.dim)
                 assert found.dtype == np.float32
                 assert np.isfinite(found).all()
                 assert np.array_equal(found, self.embed(part))

@@ -266,12 +266,12 @@ VERTICES: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("vertices", "fragment"), VERTICES)
 def test_malformed_vertices(tmp_path: Path, vertices: object, fragment: str) -> None:
-    path, beside = tmp_path / "edges.txt", tmp_path / "vertices.txt"
+    path, storage_like = tmp_path / "edges.txt", tmp_path / "vertices.txt"
     path.write_text("# 5\n0 1 5\n1 5 1\n")
     if isinstance(vertices, bytes):
-        beside.write_bytes(vertices)
+        storage_like.write_bytes(vertices)
     with pytest.raises(InputError, match=fragment):
-        read(path, vertices=vertices if isinstance(vertices, int) else beside)
+        read(path, vertices=vertices if isinstance(vertices, int) else storage_like)
 
 
 def test_negative_and_string_ids_do_not_fit_a_count(tmp_path: Path) -> None:

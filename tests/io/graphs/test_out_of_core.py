@@ -15,7 +15,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
 from parge.io.graphs.fits import projected_edges
 from parge.io.graphs.read import read
-from parge.storage import MEMORY, Files, beside
+from parge.storage import MEMORY, Files, storage_like
 
 HARDLY_ANY = 1  # byte: whatever is read goes to files
 
@@ -29,8 +29,8 @@ def assert_equal(found: Graph, wanted: Graph) -> None:
     assert_same(found, wanted)
     assert found.notices == wanted.notices
     assert (found.ids is None) == (wanted.ids is None)
-    assert beside(found.indices) is not MEMORY
-    assert beside(wanted.indices) is MEMORY
+    assert storage_like(found.indices) is not MEMORY
+    assert storage_like(wanted.indices) is MEMORY
 
 
 FILES = {
@@ -84,12 +84,12 @@ def test_what_is_cut_out_of_files_is_in_files(tmp_path: Path) -> None:
     own, anchors = np.array([0, 1]), np.array([3])
     found, wanted = induce(in_files, own, anchors), induce(in_memory, own, anchors)
     assert_same(found.graph, wanted.graph)
-    assert found.graph.n_edges == 0 or beside(found.graph.indices) is not MEMORY
+    assert found.graph.n_edges == 0 or storage_like(found.graph.indices) is not MEMORY
 
 
 def test_a_graph_that_fits_stays_in_memory(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text(FILES["dense"])
-    assert beside(read(tmp_path / "g.txt", coordinator_memory="900GB").indices) is MEMORY
+    assert storage_like(read(tmp_path / "g.txt", coordinator_memory="900GB").indices) is MEMORY
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".parquet"])

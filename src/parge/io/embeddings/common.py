@@ -5,7 +5,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from parge.blocks import forget, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.embedding import Embedding
 from parge.typing import BoolArray, FloatArray, IdArray
 
@@ -16,7 +16,7 @@ def write_matrix(file: IO[bytes], vectors: FloatArray) -> None:
     np.lib.format.write_array_header_1_0(file, header)
     for rows in row_blocks(len(vectors), rows_at_once(vectors.shape[1])):
         file.write(np.ascontiguousarray(vectors[rows]).data)
-        forget(vectors)
+        release_pages(vectors)
 
 
 def report_bytes(embedding: Embedding) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import forget, row_blocks
+from parge.blocks import release_pages, row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -44,7 +44,7 @@ def write_parquet(embedding: Embedding, path: Path) -> None:
             flat = pa.array(np.ascontiguousarray(embedding.vectors[rows]).ravel())
             vector = pa.FixedSizeListArray.from_arrays(flat, embedding.dim)
             out.write_batch(pa.record_batch([pa.array(embedding.ids[rows], key), vector], schema=schema))
-            forget(embedding.vectors)
+            release_pages(embedding.vectors)
 
 
 def is_parquet(path: Path) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parge.blocks import forget, row_blocks
+from parge.blocks import release_pages, row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -46,7 +46,7 @@ def write_text(embedding: Embedding, path: Path) -> None:
         for rows in row_blocks(len(embedding), _ROWS):
             pairs = zip(ids[rows].tolist(), embedding.vectors[rows].tolist(), strict=True)
             file.write("".join(line % (key, *row) for key, row in pairs).encode())
-            forget(embedding.vectors)
+            release_pages(embedding.vectors)
 
 
 def is_text(path: Path) -> bool:

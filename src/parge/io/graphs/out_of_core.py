@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parge.blocks import forget, row_blocks
+from parge.blocks import release_pages, row_blocks
 from parge.graph.build import useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
@@ -54,7 +54,7 @@ class _Edges:
             self._room[2][here] = weights
         self._used = end
         self.size += source.size
-        forget(*(array for array in self._room if array is not None))
+        release_pages(*(array for array in self._room if array is not None))
 
     def _close(self) -> None:
         if self._room is not None:
@@ -69,7 +69,7 @@ class _Edges:
         for source, target, weights in self._full:
             for some in row_blocks(source.size, _BLOCK):
                 yield source[some], target[some], None if weights is None else weights[some]
-            forget(source, target, weights)
+            release_pages(source, target, weights)
 
 
 class FileGatherer(Gatherer):
@@ -123,7 +123,7 @@ class FileGatherer(Gatherer):
         n_merged = source.size - self._n_loops - indices.size // 2
         if n_merged:
             notices += (f"{n_merged:,} repeated edges merged (an edge given in both directions is one edge)",)
-        forget(indptr, indices, data)
+        release_pages(indptr, indices, data)
         return Graph(indptr, indices, useful_weights(data), ids, notices=notices)
 
     def _coded(self, named: Any) -> tuple[IdArray, IdArray]:
@@ -143,7 +143,7 @@ class FileGatherer(Gatherer):
             if weights is not None and weight is not None:
                 weights[here] = weight
             end = here.stop
-            forget(source, target, weights)
+            release_pages(source, target, weights)
         return source, target, weights
 
     def _numbering(self) -> tuple[Number, IdArray | None, int]:
