@@ -153,7 +153,7 @@ from parge.cli.ending import rehearse
 from parge.io.graphs.read import read
 from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.planning.plan import Plan, prepare
-from parge.storage import MEMORY, beside
+from parge.storage import MEMORY, storage_like
 
 path, room, in_files = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "files"
 return_freed_memory()
@@ -161,7 +161,7 @@ rehearse()
 limit = private_bytes() + room
 limit_memory(limit)
 graph = read(path, coordinator_memory=limit if in_files else None, scratch=path.parent)
-assert (beside(graph.indices) is MEMORY) != in_files
+assert (storage_like(graph.indices) is MEMORY) != in_files
 strategy = "alternating" if graph.weights is None else "random"  # one split, for time
 plan = Plan(capacities=[12_000, 15_000, 25_000], anchors=1_000, anchor_strategy=strategy, coordinator_memory=limit)
 decomposer, limits = prepare(graph, plan)

@@ -427,7 +427,7 @@ def test_a_lock_that_was_left_is_replaced_and_never_written_to(tmp_path: Path) -
     kept = os.open(tmp_path / "lock", os.O_RDONLY)
     try:
         with hold(tmp_path) as held:
-            held.tell(0.5)
+            held.record(0.5)
             assert b'"share": 0.5' in (tmp_path / "lock").read_bytes()
         assert os.pread(kept, 100, 0) == b"left by a process that was killed"
     finally:
