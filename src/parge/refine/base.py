@@ -59,10 +59,13 @@ class Workspace:
 class Refiner(ABC):
     """A pass that improves all vectors at once, from the whole graph.
 
-    Laws (held by `tests/refine`):
+    Laws (held by `parge.testing.RefinerContract`):
 
-    * same graph, same vectors, same result, bit for bit, for any number of threads and any budget;
-    * every vector stays finite, also of isolated vertices and of graphs without edges;
+    * same graph, same vectors, same result, bit for bit, for any number of threads and any budget, in memory or in
+      files;
+    * every vector stays finite, also of isolated vertices; a graph without edges leaves all vectors as they are;
+    * the vectors are overwritten in place, and nothing else is written to;
+    * what is in memory beside files is the budget (or four columns) and a few blocks of rows;
     * vectors rotated on the way in give the same inner products on the way out (up to rounding), so that it does
       not matter which of the separate spaces the others were mapped into.
     """

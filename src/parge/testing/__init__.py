@@ -12,6 +12,7 @@ _HOMES = {
     "DecomposerContract": "parge.testing.decomposer",
     "EngineContract": "parge.testing.engine",
     "ReconcilerContract": "parge.testing.reconciler",
+    "RefinerContract": "parge.testing.refiner",
     "TechniqueContract": "parge.testing.technique",
     "assert_graph_laws": "parge.testing.graphs",
     "capacity_vectors": "parge.testing.graphs",

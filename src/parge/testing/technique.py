@@ -226,9 +226,9 @@ class TechniqueContract:
         whole, _ = communities(weighted=True)
         graph = whole.graph.with_features(np.random.default_rng(2).random((whole.n_vertices, 5)))
         subgraph = induce(graph, np.arange(0, 300), np.arange(300, 360), index=2)
-        before = _content(subgraph)
+        before = {**content(subgraph.graph), "vertices": subgraph.vertices.copy()}
         self.embed(subgraph)
-        after = _content(subgraph)
+        after = {**content(subgraph.graph), "vertices": subgraph.vertices}
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
     def test_the_technique_is_a_value(self) -> None:
@@ -298,8 +298,7 @@ class TechniqueContract:
                 assert projected <= _MOST_OVER * run.peak_bytes, sizes
 
 
-def _content(subgraph: Subgraph) -> dict[str, Any]:
-    graph = subgraph.graph
+def content(graph: Graph) -> dict[str, Any]:
+    """Return copies of all arrays of a graph with features, by name."""
     arrays = {name: getattr(graph, name) for name in _ARRAYS if getattr(graph, name) is not None}
-    arrays |= {"vertices": subgraph.vertices, "features": graph.features.toarray()}
-    return {name: np.array(array) for name, array in arrays.items()}
+    return {name: np.array(array) for name, array in {**arrays, "features": graph.features.toarray()}.items()}
