@@ -20,7 +20,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import parge
-from parge.graph.generate import planted, tree, write_labels
+from parge.graph.generate import planted, tree
+from parge.io.labels import write_labels
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 PASSES = {

@@ -18,9 +18,10 @@ import scipy.sparse
 
 from parge.cli.main import run
 from parge.embedding import Embedding
-from parge.graph.generate import planted, write_labels
+from parge.graph.generate import planted
 from parge.io.graphs.read import read
 from parge.io.graphs.write import write
+from parge.io.labels import write_labels
 
 PLAN = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
 FULL = ["embed", "g.txt", "--vertices", "vertices.txt", "--features", "features.npy", *PLAN]

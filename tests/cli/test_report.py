@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from parge.cli.main import run
-from parge.graph.generate import planted, write_labels
+from parge.graph.generate import planted
 from parge.io.graphs.write import write
+from parge.io.labels import write_labels
 
 SMALL = ["--technique", "deepwalk", "--dim", "8", "--param", "walks=2", "--parts", "3", "--engine", "serial"]
 

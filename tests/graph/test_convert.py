@@ -343,7 +343,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ids_beyond_64_bits_in_a_late_row_make_all_ids_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are read one by one; the kind of ids is decided for all of them."""
-    monkeypatch.setattr("parge.graph.frame._BATCH", 2)
+    monkeypatch.setattr("parge.io.graphs.parquet._BATCH", 2)
     for place in (0, -1):
         source = np.arange(5, dtype=np.uint64)
         source[place] = 2**63 + 7

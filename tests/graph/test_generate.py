@@ -14,19 +14,9 @@ from sklearn.linear_model import LogisticRegression
 
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
-from parge.graph.generate import (
-    Memberships,
-    Planted,
-    disconnected,
-    grid,
-    path,
-    planted,
-    ring_of_cliques,
-    star,
-    tree,
-    write_labels,
-)
+from parge.graph.generate import Memberships, Planted, disconnected, grid, path, planted, ring_of_cliques, star, tree
 from parge.graph.graph import Graph
+from parge.io.labels import write_labels
 from parge.testing.graphs import assert_graph_laws
 
 

@@ -240,7 +240,7 @@ def test_part_by_part_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_spaces_are_one_and_good(tmp_path: Path) -> None:
     made = tree(3000, extra_edges=0.3, noise=0.0, seed=2)
-    from parge.graph.generate import write_labels
+    from parge.io.labels import write_labels
 
     write_labels(tmp_path / "labels.txt", made.graph.outside_ids, made.labels)
 

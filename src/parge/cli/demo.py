@@ -29,10 +29,11 @@ from parge.evaluate.labels import Labels, read_labels
 from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.scores import Classification
 from parge.events import Listener, Step
-from parge.graph.generate import planted, write_labels
+from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.io.embeddings.files import embedding_outputs
 from parge.io.graphs.write import lines_output, write
+from parge.io.labels import write_labels
 from parge.io.outputs import Output, check_outputs
 from parge.memory import format_bytes
 from parge.pipeline import embed

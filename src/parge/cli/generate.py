@@ -13,6 +13,7 @@ from parge.graph import generate
 from parge.graph.generate import Planted
 from parge.graph.graph import Graph
 from parge.io.graphs.write import graph_outputs, lines_output, write
+from parge.io.labels import write_labels
 from parge.io.outputs import check_outputs
 
 
@@ -59,7 +60,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         tell(f"writing {out}")
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
-            generate.write_labels(labels, graph.outside_ids, made.labels, marked=True)
+            write_labels(labels, graph.outside_ids, made.labels, marked=True)
     show.err.print(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {out}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:

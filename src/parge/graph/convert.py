@@ -10,9 +10,9 @@ from parge.errors import InputError
 from parge.graph.build import from_edges
 from parge.graph.columns import missing_notice, unread_notice
 from parge.graph.graph import Graph
+from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
-from parge.io.graphs.matrix import from_matrix
 from parge.numbers import check_whole
 from parge.typing import IdArray, IntArray, NeighbourArray
 
@@ -124,7 +124,7 @@ def from_frame(frame: Any, source: str | None = None, target: str | None = None,
     """
     import pyarrow as pa
 
-    from parge.graph.frame import from_table
+    from parge.graph.table import from_table
 
     try:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)

@@ -10,7 +10,6 @@ from parge.budget import refuse_over_budget
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import Numbered, number_integers, number_names
-from parge.storage import Files, Storage
 from parge.typing import FloatArray, IdArray
 
 EDGE_BYTES = 50
@@ -73,15 +72,6 @@ class Gatherer:
             target = np.concatenate([place[place.size // 2 :] for place in places])
             return number_names(source, target, names)
         return number_integers(*(_joined(runs) for runs in self._ends))
-
-
-def gatherer(storage: Storage) -> Gatherer:
-    """Return what gathers edges into memory, or into files."""
-    if not isinstance(storage, Files):
-        return Gatherer()
-    from parge.io.graphs.out_of_core import FileGatherer
-
-    return FileGatherer(storage)
 
 
 def encoded(source: Any, target: Any) -> Any:

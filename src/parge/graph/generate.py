@@ -3,33 +3,25 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import row_blocks
 from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.memberships import Memberships
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
-from parge.ids import STRING
-from parge.io.graphs.write import write_lines
 from parge.numbers import MOST, check_number, check_whole
 from parge.seeds import stream
-from parge.typing import IdArray, IntArray
+from parge.typing import IntArray
 
 # Measured at the peak: what making, sorting and writing a graph takes for a vertex, an edge and a label.
 _VERTEX_BYTES, _EDGE_BYTES, _LABEL_BYTES = 100, 75, 60
 
 # The exponent of a power law from which on all degrees are the same.
 MOST_EXPONENT = 1000
-
-# Vertices whose labels are written at a time.
-_WRITTEN_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,26 +223,6 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
         # Small components are many, as in real graphs: sizes even on a logarithmic scale.
         size = min(left, int(max(2, n_vertices / 8) ** rng.random()))
     return _side_by_side(pieces, rng.permutation(n_vertices))
-
-
-def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked: bool = False) -> None:
-    """Write a line ``vertex label`` for every label of every vertex (``.gz``, ``.zst``: compressed).
-
-    A `marked` file tells in its first line that parge generated it. The file gets its name when it is complete.
-    """
-    if ids.size != labels.n_vertices:
-        raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
-    blocks = row_blocks(ids.size, _WRITTEN_AT_ONCE)
-    for name in (str(name) for block in blocks for name in ids[block].tolist()) if ids.dtype == STRING else ():
-        if name.split() != [name]:
-            raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
-
-    def lines(out: Any) -> None:
-        for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):
-            rows = ((name, labels.of(v).tolist()) for v, name in enumerate(ids[block].tolist(), block.start))
-            out.write("".join(f"{name} {label}\n" for name, row in rows for label in row).encode())
-
-    write_lines(Path(path), lines, marked=marked)
 
 
 def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:

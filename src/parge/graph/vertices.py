@@ -1,7 +1,6 @@
 """Vertices that no edge names: from a count or a file, added to a graph."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
-from parge.ids import STRING, as_numbers, unique_ids
-from parge.io.graphs.lines import line_number, read_segments, without_comments
+from parge.ids import STRING, unique_ids
 from parge.numbers import check_whole
 from parge.storage import storage_like
 from parge.typing import IdArray, IntArray
@@ -24,9 +22,6 @@ _BLOCK = 1 << 20
 
 # Bytes of a vertex that no edge names: its row offset, its id, its degree.
 _VERTEX_BYTES = 24
-
-# Measured at the peak for an id of a file: as a string, as an integer, and joined with those of the edges.
-_ID_BYTES = 130
 
 
 def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Graph:
@@ -67,27 +62,6 @@ def check_vertex_count(count: Any) -> int:
     words = f"{n_vertices:,} vertices were asked for"
     refuse_over_budget(_VERTEX_BYTES * n_vertices, words, f"ask for as many as there are, {REMEDY}")
     return n_vertices
-
-
-def read_vertices(path: Path) -> IdArray:
-    """Read ids, one a line; lines that start with # or % are comments, blanks around an id are not part of it."""
-    ids: list[IdArray] = []
-    n_ids = n_text = 0
-    for offset, segment in read_segments(path, size=_BLOCK):
-        try:
-            text = without_comments(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
-        except UnicodeDecodeError as error:
-            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
-            raise InputError(
-                f"{path}, about line {line:,}: not UTF-8 text; one vertex id a line was expected"
-            ) from None
-        names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
-        ids.append(np.array(names, STRING))
-        n_ids, n_text = n_ids + len(names), n_text + len(text)
-        refuse_over_budget(_ID_BYTES * n_ids + 4 * n_text, f"{path} names {n_ids:,} vertices or more")
-    if not n_ids:
-        raise InputError(f"{path} names no vertex; one id a line was expected")
-    return as_numbers(np.concatenate(ids))
 
 
 def outside(graph: Graph, n_vertices: int) -> Any:

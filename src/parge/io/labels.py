@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
+from parge.graph.memberships import Memberships
 from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
 from parge.io.files import check_file, foreign_errors, format_suffix
 from parge.io.graphs.lines import line_number, read_head, read_segments
+from parge.io.graphs.write import write_lines
 from parge.io.tables import batches, n_values, text_options
 from parge.typing import IdArray, IntArray
 
@@ -372,3 +375,27 @@ def _values(path: Path, name: str, column: Any) -> IdArray:
 
 def _joined(runs: list[IdArray]) -> IdArray:
     return np.concatenate([run.astype(STRING) for run in runs] if any(run.dtype == STRING for run in runs) else runs)
+
+
+# Vertices whose labels are written at a time.
+_WRITTEN_AT_ONCE = 2**17
+
+
+def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked: bool = False) -> None:
+    """Write a line ``vertex label`` for every label of every vertex (``.gz``, ``.zst``: compressed).
+
+    A `marked` file tells in its first line that parge generated it. The file gets its name when it is complete.
+    """
+    if ids.size != labels.n_vertices:
+        raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
+    blocks = row_blocks(ids.size, _WRITTEN_AT_ONCE)
+    for name in (str(name) for block in blocks for name in ids[block].tolist()) if ids.dtype == STRING else ():
+        if name.split() != [name]:
+            raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
+
+    def lines(out: Any) -> None:
+        for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):
+            rows = ((name, labels.of(v).tolist()) for v, name in enumerate(ids[block].tolist(), block.start))
+            out.write("".join(f"{name} {label}\n" for name, row in rows for label in row).encode())
+
+    write_lines(Path(path), lines, marked=marked)

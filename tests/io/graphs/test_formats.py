@@ -54,7 +54,7 @@ class TestParquet:
         assert read(tmp_path / "g.parquet", weighted=False).weights is None
 
     def test_many_batches(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("parge.graph.frame._BATCH", 100)
+        monkeypatch.setattr("parge.io.graphs.parquet._BATCH", 100)
         for kind in (int, str):
             ends = [kind(i) for i in range(1001)]
             pq.write_table(pa.table({"a": ends[:-1], "b": ends[1:]}), tmp_path / "g.parquet", row_group_size=300)

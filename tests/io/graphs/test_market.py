@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parge.errors import InputError
+from parge.graph.matrix import from_matrix
 from parge.io.graphs.market import read_matrix_market
-from parge.io.graphs.matrix import from_matrix
 from parge.io.graphs.read import read
 
 HEAD = "%%MatrixMarket matrix {} {} {}\n"

@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.graph.matrix import VERTEX_BYTES
 from parge.graph.numbering import number_dtype
 from parge.io.files import is_compressed
 from parge.io.graphs.dense_market import parse_array
 from parge.io.graphs.lines import line_number, narrow, read_head, read_segments, single_blanks
-from parge.io.graphs.matrix import VERTEX_BYTES, graph_of_file
+from parge.io.graphs.matrix import graph_of_file
 
 _BANNER = "%%MatrixMarket"
 _LAYOUTS = ("coordinate", "array")

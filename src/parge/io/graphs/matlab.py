@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from parge.budget import budget, refuse_expansion, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.graph.matrix import VERTEX_BYTES
 from parge.io.archive import declared_arrays
 from parge.io.files import check_file, foreign_errors
-from parge.io.graphs.matrix import VERTEX_BYTES, graph_of_file
+from parge.io.graphs.matrix import graph_of_file
 from parge.memory import limit_memory, private_bytes
 
 # Names under which the adjacency matrix is kept, in this order.

@@ -13,7 +13,7 @@ from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
 from parge.graph.numbering import is_dense, number_dtype
 from parge.ids import STRING
-from parge.storage import Files
+from parge.storage import Files, Storage
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Ids, and names, looked at together.
@@ -208,3 +208,10 @@ class _Names:
             number[order[some]] = np.arange(some.start, some.stop)
         self._known = pa.array([], pa.large_string())
         return number, names
+
+
+def gatherer(storage: Storage) -> Gatherer:
+    """Return what gathers edges into memory, or into files."""
+    if not isinstance(storage, Files):
+        return Gatherer()
+    return FileGatherer(storage)

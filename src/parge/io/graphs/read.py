@@ -23,7 +23,7 @@ from parge.io.graphs.fits import storage_for
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
-    ".parquet": ("parge.graph.frame", "read_parquet"),
+    ".parquet": ("parge.io.graphs.parquet", "read_parquet"),
     ".mtx": ("parge.io.graphs.market", "read_matrix_market"),
     ".npz": ("parge.io.graphs.matrix", "read_npz"),
     ".mat": ("parge.io.graphs.matlab", "read_mat"),
@@ -151,7 +151,8 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     """Return the count, the ids of the file, or None."""
     if vertices is None:
         return None
-    from parge.graph.vertices import check_vertex_count, read_vertices
+    from parge.graph.vertices import check_vertex_count
+    from parge.io.graphs.vertices import read_vertices
 
     return read_vertices(Path(vertices)) if isinstance(vertices, str | Path) else check_vertex_count(vertices)
 

@@ -1,7 +1,6 @@
-"""Tables of edges: Parquet files, and arrow, pandas or polars frames."""
+"""Tables of edges: arrow, pandas or polars frames."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,56 +11,22 @@ from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for, guessed_notice, ignored_notice, is_guessed
-from parge.graph.gather import EDGE_BYTES, encoded, gatherer
+from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
-from parge.io.files import check_file, foreign_errors
-from parge.io.tables import batches, text_options
-from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray
-
-# Rows read at a time; where memory is short, so many that they are about a block of bytes.
-_BATCH, _ROW_BYTES = 2**20, 32
-
-
-def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None, storage: Storage = MEMORY) -> Graph:
-    """Read the edges of a Parquet file: columns by their names, else the first two and as weights the third."""
-    import pyarrow.parquet as pq
-
-    check_file(path)
-    with foreign_errors(path, "Parquet"), pq.ParquetFile(path) as file:
-        n_rows = file.metadata.num_rows
-        options = text_options(file)
-        if storage is MEMORY:
-            refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
-    with foreign_errors(path, "Parquet"), pq.ParquetFile(path, **options) as file:
-        names = file.schema_arrow.names
-        try:
-            columns = _with_numbers(asked_for(names, None, None, weight), file.schema_arrow, weight)
-            reader = _Reader(names, columns, storage, weighted=weighted, weight=weight)
-            used = [names[place] for place in reader.columns.used]
-            size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        for batch in batches(path, file, used, size):
-            try:
-                reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
-                if storage is MEMORY:
-                    refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from None
-        return reader.graph()
 
 
 def from_table(table: Any, source: str | None, target: str | None, weight: str | None) -> Graph:
     """Build a graph from an arrow table of edges."""
-    columns = _with_numbers(asked_for(table.column_names, source, target, weight), table.schema, weight)
-    reader = _Reader(table.column_names, columns, weight=weight)
+    columns = edge_columns(table.schema, source, target, weight)
+    reader = EdgeTable(table.column_names, columns, Gatherer(), weight=weight)
     reader.add([table.column(place) for place in reader.columns.used])
     return reader.graph()
 
 
-def _with_numbers(columns: Columns, schema: Any, weight: str | None) -> Columns:
-    """Leave out weights that have no value at all, and a third column that holds no numbers, as text files do."""
+def edge_columns(schema: Any, source: str | None, target: str | None, weight: str | None) -> Columns:
+    """Return which columns make an edge; weights without any value, and a third column without numbers, are none."""
+    columns = asked_for(schema.names, source, target, weight)
     if columns.weight is None:
         return columns
     kind = schema.field(columns.weight).type
@@ -69,14 +34,14 @@ def _with_numbers(columns: Columns, schema: Any, weight: str | None) -> Columns:
     return replace(columns, weight=None) if words or pa.types.is_null(kind) else columns
 
 
-class _Reader:
+class EdgeTable:
     """Takes runs of rows and remembers how many there were, to say where one is at fault."""
 
     def __init__(
         self,
         names: list[str],
         columns: Columns,
-        storage: Storage = MEMORY,
+        edges: Gatherer,
         *,
         weighted: bool = True,
         weight: str | None = None,
@@ -85,10 +50,11 @@ class _Reader:
         self._names = [names[place] for place in self.columns.used]
         self._notices = guessed_notice(names, self.columns, weight)
         self._notices += ignored_notice(names, columns, len(names), weighted=weighted)
-        self._edges = gatherer(storage)
+        self._edges = edges
         self._n_rows = 0
 
     def add(self, parts: list[Any]) -> None:
+        """Take in rows, column by column in the order of `columns.used`."""
         for name, part in zip(self._names, parts, strict=True):
             self._refuse_nulls(name, part)
         source, target = (_as_ids(name, part) for name, part in zip(self._names, parts[:2], strict=False))
@@ -100,9 +66,11 @@ class _Reader:
 
     @property
     def projected_bytes(self) -> float:
+        """Bytes that the graph of the rows so far would take."""
         return self._edges.projected_bytes
 
     def graph(self) -> Graph:
+        """Build the graph, and forget the rows."""
         return self._edges.graph(self._notices)
 
     def _refuse_nulls(self, name: str, part: Any) -> None:
