@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from parge.refine.settle import Settle
 from scipy.linalg import subspace_angles
 
 import parge
@@ -20,7 +19,7 @@ from parge.refine.base import Nothing, Refiner, Workspace
 from parge.refine.propagate import Propagate
 from parge.refine.registry import refiners
 from parge.refine.subspace import Subspace
-from parge.refine.whiten import Whiten
+from parge.refine.whiten import Settle, Whiten
 from parge.seeds import stream
 from parge.techniques.base import Technique
 from parge.techniques.hope import HOPE
