@@ -21,7 +21,7 @@ from benchmarks.paper.cells import Cell
 from benchmarks.paper.tables import MISSING, mean_sd
 
 import parge
-from parge.planning.plan import prepare
+from parge.planning.decision import decide
 
 COUNTS = (1, 2, 4, 8)
 
@@ -63,9 +63,8 @@ def apart(python: str, n: int) -> Run:
     """Return how n PBGs embed a graph that know nothing of each other."""
 
     def run(graph: parge.Graph, seed: int, *, epochs: int, **_: Any) -> tuple[Vectors, Cell]:
-        decomposer, limits = prepare(
-            graph, parge.Plan(parts=n, anchors=0, partitioner="metis", reconcile="none", seed=seed)
-        )
+        decision = decide(graph, parge.Plan(parts=n, anchors=0, partitioner="metis", reconcile="none", seed=seed))
+        decomposer, limits = decision.decomposer, decision.limits
         part = decomposer.decompose(graph, limits).part
         whole = graph.to_scipy()
         vectors = np.zeros((graph.n_vertices, comparison.DIM), np.float32)

@@ -88,7 +88,8 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     from parge.cli.ending import rehearse
     from parge.io.graphs.read import read
     from parge.memory import limit_memory, private_bytes, return_freed_memory
-    from parge.planning.plan import Plan, prepare
+    from parge.planning.decision import decide
+    from parge.planning.plan import Plan
 
     return_freed_memory()
     rehearse()
@@ -101,7 +102,8 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     own = [int((n_vertices - n_anchors) * share / sum(PROPORTIONS) * 1.05) + 1 for share in PROPORTIONS]
     capacities = [n_anchors + size for size in own]
     plan = Plan(capacities=capacities, anchors=n_anchors, reconcile="consensus", coordinator_memory=limit)
-    decomposer, limits = prepare(graph, plan)
+    decision = decide(graph, plan)
+    decomposer, limits = decision.decomposer, decision.limits
     found = decomposer.decompose(graph, limits)
     times.append(process_time())
     for i in range(limits.n_parts):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from parge.blocks import release_pages, usable_cores
 from parge.embedding import Embedding
@@ -17,12 +16,12 @@ from parge.errors import InputError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
+from parge.linalg.threads import one_blas_thread
 from parge.memory import current_limit, private_bytes
 from parge.planning.plan import Plan
 from parge.reconcile.merge import merged_blocks
-from parge.reconcile.reconciliation import Reconciliation, reconcile
+from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
-from parge.refine.registry import refiners
 from parge.run import parts
 from parge.run.entries import SCRATCH
 from parge.run.folder import scratch_matrix
@@ -180,17 +179,15 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
 def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
     """Compute the maps into one space, from the anchor rows of every result and nothing else."""
     listener(Step("reconcile", _how_reconciled(run)))
-    with run.timed("reconcile"), one_blas_thread():
-        local = run.local_vectors
-        anchors = [vectors[vectors.shape[0] - run.decomposition.anchors.size :] for vectors in local]
-        return reconcile(str(run.plan.reconcile), anchors)
+    with run.timed("reconcile"):
+        return run.reconcile()
 
 
 def _how_reconciled(run: Run) -> str:
     if run.decomposition.n_parts == 1:
         return "nothing to do for one part"
-    if run.plan.reconcile in ("none", "backbone"):
-        agree = run.technique.aligned or run.plan.reconcile == "backbone"
+    if run.plan.reconciler.is_identity:
+        agree = run.in_one_space
         return f"skipped{': the spaces agree by construction' if agree else ', as asked'}"
     return f"from {run.decomposition.anchors.size:,} anchors"
 
@@ -209,14 +206,13 @@ def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_file
 
     A pass that is interrupted begins anew from the results of the workers, which are kept.
     """
-    name = str(run.plan.refine)
-    if name == "none":
+    name, refiner = run.plan.refine, run.plan.refiner
+    if refiner.is_identity:
         return {"name": name}
     listener(Step("refine", name))
     with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
         work = workspace(run.folder.path, scratch) if in_files else Workspace()
-        pass_ = refiners.get(name)()
-        return {"name": name, **pass_.refine(run.decomposition.graph, vectors, run.live_technique, work)}
+        return {"name": name, **refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)}
 
 
 def workspace(folder: Path, scratch: ExitStack) -> Workspace:
@@ -229,11 +225,3 @@ def workspace(folder: Path, scratch: ExitStack) -> Workspace:
     limit = current_limit()
     left = BUDGET if limit is None else min(BUDGET, max(0, limit - private_bytes()) // 3)
     return Workspace(matrix, left, threads=usable_cores() if limit is None else 1)
-
-
-def one_blas_thread() -> threadpool_limits:
-    """Keep BLAS to one thread: sums in one order give the same bits anywhere, and threads fight over small SVDs.
-
-    (On two busy cores the rotations of 8 spaces took 400 s with two threads, 1 s with one.)
-    """
-    return threadpool_limits(1, "blas")

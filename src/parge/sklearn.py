@@ -15,7 +15,7 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
     """Embeds the vertices of a `Graph` or an adjacency matrix in parts; parameters are the fields of `Plan`.
 
     Transductive: `fit_transform` returns one row a vertex, and `transform` returns the same rows for the same
-    matrix only.
+    matrix only. `workers` is the former name of `jobs`.
 
     Examples
     --------
@@ -41,6 +41,7 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         preset: str = "best",
         engine: str = "processes",
         address: str | None = None,
+        jobs: int | None = None,
         workers: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -56,13 +57,17 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         self.preset = preset
         self.engine = engine
         self.address = address
+        self.jobs = jobs
         self.workers = workers
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None) -> "ParallelEmbedding":
         """Embed a `Graph`, or the graph of a square adjacency matrix."""
         graph = X if isinstance(X, Graph) else Graph.from_scipy(sp.csr_matrix(X))
-        self.embedding_ = embed(graph, Plan(**self.get_params(deep=False)))
+        given = self.get_params(deep=False)
+        if given["workers"] is None:
+            del given["workers"]  # nobody used the former name
+        self.embedding_ = embed(graph, Plan(**given))
         self.n_features_in_ = graph.n_vertices
         return self
 

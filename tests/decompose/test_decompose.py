@@ -18,7 +18,8 @@ from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
-from parge.planning.plan import Plan, prepare
+from parge.planning.decision import decide
+from parge.planning.plan import Plan
 from parge.planning.summary import summarise
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
@@ -136,7 +137,7 @@ def test_infeasible_says_what_would_do_with_the_anchors_that_auto_wants() -> Non
 
     def planned(capacity: int, n_parts: int) -> AnchorDecomposer:
         plan = Plan(technique=HOPE(dim=16), capacities=[capacity] * n_parts)
-        found = prepare(graph, plan)[0]
+        found = decide(graph, plan).decomposer
         assert isinstance(found, AnchorDecomposer)
         return found
 

@@ -23,7 +23,8 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.kernels.cut import count_edges
 from parge.memory import Footprint
-from parge.planning.plan import Plan, prepare
+from parge.planning.decision import decide
+from parge.planning.plan import Plan
 from parge.testing.decomposer import DecomposerContract, check_decomposition
 from parge.typing import PartArray
 
@@ -133,13 +134,14 @@ def test_the_first_way_that_fits_is_chosen_and_said(monkeypatch: pytest.MonkeyPa
     least = projected[STREAMING]
     with pytest.raises(InfeasibleError, match=f"--coordinator-memory {-(-(10**6 + least) // 10**6)}MB"):
         choice.choose(graph, 10**6 + least - 1)
-    decomposer, limits = prepare(graph, Plan(parts=3, coordinator_memory=10**6 + least))
+    decision = decide(graph, Plan(parts=3, coordinator_memory=10**6 + least))
+    decomposer, limits = decision.decomposer, decision.limits
     assert any("chosen: streaming" in notice for notice in decomposer.decompose(graph, limits).notices)
 
 
 def test_a_partitioner_that_was_asked_for_is_not_overruled() -> None:
     graph = planted(300, 1_000, seed=2).graph
-    decomposer, _ = prepare(graph, Plan(parts=3, partitioner="metis", coordinator_memory="900GB"))
+    decomposer = decide(graph, Plan(parts=3, partitioner="metis", coordinator_memory="900GB")).decomposer
     assert isinstance(decomposer, AnchorDecomposer)
     assert decomposer.partitioner == "metis"
 
@@ -152,7 +154,8 @@ import numpy as np
 from parge.cli.ending import rehearse
 from parge.io.graphs.read import read
 from parge.memory import limit_memory, private_bytes, return_freed_memory
-from parge.planning.plan import Plan, prepare
+from parge.planning.decision import decide
+from parge.planning.plan import Plan
 from parge.storage import MEMORY, storage_like
 
 path, room, in_files = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "files"
@@ -164,7 +167,8 @@ graph = read(path, coordinator_memory=limit if in_files else None, scratch=path.
 assert (storage_like(graph.indices) is MEMORY) != in_files
 strategy = "alternating" if graph.weights is None else "random"  # one split, for time
 plan = Plan(capacities=[12_000, 15_000, 25_000], anchors=1_000, anchor_strategy=strategy, coordinator_memory=limit)
-decomposer, limits = prepare(graph, plan)
+decision = decide(graph, plan)
+decomposer, limits = decision.decomposer, decision.limits
 assert decomposer.choice.partitioner == "streaming", decomposer.choice
 found = decomposer.decompose(graph, limits)
 edges = [found.subgraph(i).n_edges for i in range(3)]

@@ -25,7 +25,7 @@ class TestSerial(EngineContract):
 
 class TestProcesses(EngineContract):
     def engine(self) -> Engine:
-        return Processes(workers=2)
+        return Processes(jobs=2)
 
 
 def grab(size: int, _progress: Progress) -> float:
@@ -45,7 +45,7 @@ def die(_argument: None, _progress: Progress) -> None:
 
 
 def _run(task: Task) -> object:
-    return next(iter(Processes(workers=1).run([task], lambda _task, _share: None)))[1]
+    return next(iter(Processes(jobs=1).run([task], lambda _task, _share: None)))[1]
 
 
 def test_a_worker_over_its_memory_fails_alone_with_both_numbers() -> None:
@@ -55,7 +55,7 @@ def test_a_worker_over_its_memory_fails_alone_with_both_numbers() -> None:
     ]
     done = []
     with pytest.raises(WorkerError, match=r"subgraph 0 needed .*, had 600 MB"):
-        for task, _ in Processes(workers=2).run(tasks, lambda _task, _share: None):
+        for task, _ in Processes(jobs=2).run(tasks, lambda _task, _share: None):
             done.append(task.key)
     assert done == [1]
 
@@ -76,7 +76,7 @@ def test_functions_of_a_script_are_carried_by_value() -> None:
 
 def test_leaving_early_leaves_nothing_running(tmp_path: Path) -> None:
     tasks = [Task(0, leave_pid_and_sleep, str(tmp_path)), Task(1, lambda _a, _p: 1, None)]
-    running = Processes(workers=2).run(tasks, lambda _task, _share: None)
+    running = Processes(jobs=2).run(tasks, lambda _task, _share: None)
     next(running)
     _wait_for(lambda: list(tmp_path.glob("*.pid")))
     running.close()  # type: ignore[attr-defined]  # run is a generator
@@ -88,7 +88,7 @@ def test_no_orphan_when_the_parent_is_stopped(tmp_path: Path, how: signal.Signal
     script = (
         "from parge.engine.processes import Processes; from parge.engine.base import Task\n"
         "from parge.testing.engine import leave_pid_and_sleep as f\n"
-        f"list(Processes(workers=2).run([Task(i, f, {str(tmp_path)!r}) for i in range(2)], lambda t, s: None))\n"
+        f"list(Processes(jobs=2).run([Task(i, f, {str(tmp_path)!r}) for i in range(2)], lambda t, s: None))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     _wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)

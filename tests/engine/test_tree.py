@@ -36,7 +36,7 @@ if os.fork() == 0:
 
 def _run(function: Callable[[Any, Progress], Any], argument: Any = None, **fields: Any) -> Any:
     tasks = [Task(0, function, argument, label="subgraph 0", **fields)]
-    return next(iter(Processes(workers=1).run(tasks, lambda _task, _share: None)))[1]
+    return next(iter(Processes(jobs=1).run(tasks, lambda _task, _share: None)))[1]
 
 
 def _is_alive(pid: int) -> bool:
@@ -149,7 +149,7 @@ def test_what_left_for_another_session_ends_with_the_worker(tmp_path: Path, then
 @pytest.mark.skipif(not LINUX, reason="only Linux hands orphans to an ancestor of theirs")
 def test_what_left_for_another_session_ends_when_the_run_is_left(tmp_path: Path) -> None:
     tasks = [Task(0, _escape_and, (str(tmp_path), "sleep")), Task(1, _until_escaped, str(tmp_path))]
-    running = Processes(workers=2).run(tasks, lambda _task, _share: None)
+    running = Processes(jobs=2).run(tasks, lambda _task, _share: None)
     next(running)
     running.close()  # type: ignore[attr-defined]  # run is a generator
     assert not [pid for pid in _pids(tmp_path) if _is_alive(pid)]

@@ -22,7 +22,7 @@ from parge.memory import limit_memory
 
 def _run(function: Callable[[Any, Progress], Any], argument: Any = None, **fields: Any) -> Any:
     tasks = [Task(0, function, argument, label="subgraph 0", **fields)]
-    return next(iter(Processes(workers=1).run(tasks, lambda _task, _share: None)))[1]
+    return next(iter(Processes(jobs=1).run(tasks, lambda _task, _share: None)))[1]
 
 
 def _crash(how: int, _progress: Progress) -> None:
@@ -108,7 +108,7 @@ def test_a_new_attempt_is_told_of() -> None:
     heard: list[str] = []
     task = Task(3, _crash, signal.SIGTERM, label="subgraph 3", limit_bytes=2_000_000_000, on_retry=heard.append)
     with pytest.raises(WorkerError):
-        list(Processes(workers=1).run([task], lambda _task, _share: None))
+        list(Processes(jobs=1).run([task], lambda _task, _share: None))
     assert [words[-14:] for words in heard] == [f"attempt {n} of 5" for n in (2, 3, 4, 5)]
     assert heard[0].startswith("the worker of subgraph 3 was ended from outside by SIGTERM; its memory had reached ")
     assert " of 2.00 GB; " in heard[0]
@@ -119,7 +119,7 @@ def test_leaving_by_sys_exit_comes_home() -> None:
         _run(_exit)
 
 
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=1)])
+@pytest.mark.parametrize("engine", [Serial(), Processes(jobs=1)])
 def test_who_waits_is_told_of_a_failure_and_an_error_that_explains_itself_has_no_traceback(engine: Engine) -> None:
     heard: list[BaseException] = []
     task = Task(0, _technique_error, None, label="subgraph 0", on_failure=heard.append)
@@ -134,7 +134,7 @@ def test_who_waits_is_told_of_a_failure_and_an_error_that_explains_itself_has_no
 def test_what_a_worker_started_ends_with_it(tmp_path: Path, leave: bool) -> None:
     if leave:
         (tmp_path / "leave").touch()
-    running = Processes(workers=2).run(
+    running = Processes(jobs=2).run(
         [Task(0, _breed, str(tmp_path)), Task(1, _sleep_until, str(tmp_path))], lambda _task, _share: None
     )
     next(running)

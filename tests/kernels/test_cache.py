@@ -59,7 +59,7 @@ def test_three_workers_on_an_empty_cache_compile_once_and_agree(place: Path, att
     dtypes = ["int64", "int64", "float64", "float32"] if attempt else ["float32"] * 3
     tasks = [Task(i, sum_of, dtype) for i, dtype in enumerate(dtypes)]
     for again in (False, True):
-        found = [result for _, result in Processes(workers=4).run(tasks, lambda _task, _share: None)]
+        found = [result for _, result in Processes(jobs=4).run(tasks, lambda _task, _share: None)]
         assert [total for total, _, _ in found] == [36] * len(tasks)
         compiled = sum(misses for _, misses, _ in found)
         if again:

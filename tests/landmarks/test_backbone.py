@@ -23,7 +23,7 @@ from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
 from parge.landmarks import backbone, extension
-from parge.planning.plan import decompose, prepare
+from parge.planning.decision import decide, decompose
 from parge.run.status import status
 from parge.seeds import stream
 from parge.testing.graphs import graphs
@@ -134,7 +134,7 @@ def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypa
     monkeypatch.setattr(extension, "PLACING_BYTES", 0)
     monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
-    run = decompose(GRAPH, plan(technique=technique))
+    run = decompose(GRAPH, decide(GRAPH, plan(technique=technique)))
     around = run.decomposition.contexts
     assert around is not None
     shared = technique.embed_landmarks(GRAPH, around.landmark, around.n_landmarks)
@@ -157,7 +157,8 @@ def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypa
 
 @pytest.mark.parametrize("capacities", [[900, 900, 900, 900], [500, 700, 900, 1400]])
 def test_limits_hold_with_everything_counted(capacities: list[int]) -> None:
-    decomposer, limits = prepare(GRAPH, plan(parts=None, capacities=capacities))
+    decision = decide(GRAPH, plan(parts=None, capacities=capacities))
+    decomposer, limits = decision.decomposer, decision.limits
     found = decomposer.decompose(GRAPH, limits)
     assert (found.held <= np.array(capacities)).all()
     for i in range(4):
@@ -169,23 +170,25 @@ def test_limits_hold_with_everything_counted(capacities: list[int]) -> None:
 
 def test_budgets_hold_with_everything_counted() -> None:
     budgets = [315_000_000, 325_000_000, 315_000_000, 345_000_000]
-    decomposer, limits = prepare(GRAPH, plan(parts=None, memory=budgets))
+    decision = decide(GRAPH, plan(parts=None, memory=budgets))
+    decomposer, limits = decision.decomposer, decision.limits
     found = decomposer.decompose(GRAPH, limits)
     assert found.contexts is not None
     assert (found.projected(TECHNIQUE.landmark_footprint(found.contexts.n_landmarks)) <= np.array(budgets)).all()
 
 
 def test_rotations_for_want_of_room_say_so() -> None:
-    found = decompose(GRAPH, replace(plan(parts=None, capacities=[380] * 4), reconcile=None)).decomposition
+    narrow = replace(plan(parts=None, capacities=[380] * 4), reconcile=None)
+    found = decompose(GRAPH, decide(GRAPH, narrow)).decomposition
     assert [notice for notice in found.notices if notice.startswith("consensus instead: a backbone takes at least 24")]
-    assert not decompose(GRAPH, replace(plan(), reconcile=None)).decomposition.notices
+    assert not decompose(GRAPH, decide(GRAPH, replace(plan(), reconcile=None))).decomposition.notices
 
 
 def test_budgets_that_leave_little_room_have_fewer_landmarks() -> None:
     graph = planted(8000, 60_000, communities=20, seed=1).graph
     sizes = []
     for budget in (600_000_000, 320_000_000):
-        found = decompose(graph, parge.Plan(technique=parge.DeepWalk(dim=64), memory=[budget] * 8))
+        found = decompose(graph, decide(graph, parge.Plan(technique=parge.DeepWalk(dim=64), memory=[budget] * 8)))
         assert found.plan.reconcile == "backbone"
         assert found.decomposition.contexts is not None
         sizes.append(found.decomposition.contexts.n_landmarks)
@@ -197,9 +200,9 @@ def test_too_little_room_is_refused(tmp_path: Path) -> None:
         parge.embed(GRAPH, plan(parts=None, capacities=[380] * 4), run_dir=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="1,501 parts were asked for"):
-        prepare(GRAPH, plan(parts=1501))
+        decide(GRAPH, plan(parts=1501))
     with pytest.raises(InfeasibleError, match="a backbone takes"):
-        prepare(GRAPH, plan(parts=None, capacities=[380] * 4))
+        decide(GRAPH, plan(parts=None, capacities=[380] * 4))
     with pytest.raises(InputError, match="hope does not"):
         plan(technique="hope").resolved  # noqa: B018  a property that raises
     with pytest.raises(InputError, match="there is one part"):
@@ -234,7 +237,7 @@ def test_part_by_part_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Mo
         shutil.move(f"elsewhere-{part}", f"run/parts/{part}")
     assert parge_command(["reconcile", "run", "-o", "parts.npy"]) == 0
     np.testing.assert_array_equal(np.load("parts.npy"), np.load("whole.npy"))
-    held = decompose(GRAPH, plan(parts=2)).decomposition.held
+    held = decompose(GRAPH, decide(GRAPH, plan(parts=2))).decomposition.held
     assert [part.vertices for part in status(Path("run")).parts] == held.tolist()
 
 
@@ -273,7 +276,8 @@ def test_whole_subgraphs_carry_no_context() -> None:
 
 
 def test_edges_that_nobody_sees_are_counted() -> None:
-    decomposer, limits = prepare(GRAPH, plan())
+    decision = decide(GRAPH, plan())
+    decomposer, limits = decision.decomposer, decision.limits
     found = decomposer.decompose(GRAPH, limits)
     seen: set[tuple[int, int]] = set()
     for i in range(found.n_parts):
@@ -293,7 +297,7 @@ def test_nothing_is_said_of_rotations_where_nothing_is_rotated() -> None:
 
 def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp_path: Path) -> None:
     def decided(graph: parge.Graph = GRAPH, **fields: Any) -> str:
-        found = decompose(graph, replace(plan(**fields), reconcile=None))
+        found = decompose(graph, decide(graph, replace(plan(**fields), reconcile=None)))
         assert (found[1].contexts is not None) == (found[0].reconcile == "backbone")
         return str(found[0].reconcile)
 
@@ -314,7 +318,7 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
 
 def test_more_anchors_than_a_backbone_can_hold_are_refused_or_reconciled_otherwise() -> None:
     with pytest.raises(InfeasibleError, match="anchors were asked for; a backbone"):
-        prepare(GRAPH, plan(anchors="99%"))
-    decided, found, _ = decompose(GRAPH, plan(anchors="99%", reconcile="auto"))
+        decide(GRAPH, plan(anchors="99%"))
+    decided, found, _ = decompose(GRAPH, decide(GRAPH, plan(anchors="99%", reconcile="auto")))
     assert decided.reconcile == "consensus"
     assert found.anchors.size == round(0.99 * GRAPH.n_vertices)

@@ -11,7 +11,7 @@ import parge
 from parge.cli.main import run
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
-from parge.planning.idle import IDLE, idle
+from parge.planning.notices import IDLE, idle
 from parge.planning.plan import PRESETS
 
 GRAPH = planted(150, 900, communities=4, mixing=0.3, seed=2).graph
@@ -54,7 +54,7 @@ VALUES: dict[str, Any] = {
     "preset": "paper",
     "engine": "processes",
     "address": "10.0.0.1:6379",
-    "workers": 2,
+    "jobs": 2,
     "seed": 9,
     "coordinator_memory": "3GB",
 }
@@ -71,7 +71,7 @@ def outcome(setting: str, option: str | None) -> tuple[Any, tuple[str, ...]]:
     if option is not None:
         plan = replace(plan, **{option: VALUES[option]})
     # Which engine works changes no bit, so the vectors are computed by the quick one, and the engine is compared.
-    found = parge.embed(GRAPH, replace(plan, engine="serial", workers=None))
+    found = parge.embed(GRAPH, replace(plan, engine="serial", jobs=None))
     return (found.vectors.tobytes(), repr(plan.make_engine()), plan.seed, plan.coordinator_limit()), idle(plan)
 
 
@@ -92,7 +92,7 @@ def test_an_option_does_something_or_is_named_or_refused(setting: str, option: s
         return
     named = any(f"--{option.replace('_', '-')} has no effect" in words for words in said)
     several = len(SETTINGS[setting].get("capacities", ())) > 1 or SETTINGS[setting].get("parts", 1) > 1
-    if option == "workers" and named and not several and SETTINGS[setting].get("engine"):
+    if option == "jobs" and named and not several and SETTINGS[setting].get("engine"):
         assert after[0] == before[0]  # the engine is told, and has one task
     else:
         assert named != (after != before), (said, "a notice is true, and no silence is")

@@ -231,7 +231,7 @@ def test_a_folder_does_not_say_where_work_is_done(part: Path) -> None:
     from parge.run.open_run import _plan_of
 
     run = part.parent.parent
-    where = {"engine": "ray", "address": "attacker.example:6379", "workers": 9, "coordinator_memory": 1}
+    where = {"engine": "ray", "address": "attacker.example:6379", "workers": 9, "jobs": 9, "coordinator_memory": 1}
 
     def ask(body: dict[str, Any]) -> None:
         facts = body["facts"]
@@ -239,8 +239,8 @@ def test_a_folder_does_not_say_where_work_is_done(part: Path) -> None:
         facts["run"] = run_id(facts["settings"], facts["decomposition"])
 
     reseal(run / "plan", ask)
-    plan = _plan_of(RunFolder(run).plan_facts(), None, run)
-    assert (plan.engine, plan.address, plan.workers, plan.coordinator_memory) == ("processes", None, None, None)
+    plan = _plan_of(RunFolder(run).plan_facts(), None, run).request
+    assert (plan.engine, plan.address, plan.jobs, plan.coordinator_memory) == ("processes", None, None, None)
 
 
 def test_only_identifiers_are_names() -> None:

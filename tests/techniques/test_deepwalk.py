@@ -10,7 +10,6 @@ from parge.errors import InputError, TechniqueError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.planning.plan import refined_for
 from parge.skipgram import train
 from parge.techniques.deepwalk import DeepWalk
 from parge.testing.graphs import graphs
@@ -127,6 +126,6 @@ def test_large_sparse_graphs_settle() -> None:
     assert parge.DeepWalk(dim=128).refine_for(sparse) == "settle"
     assert parge.DeepWalk(dim=128).refine_for(planted(33_000, 132_100, seed=1).graph) == "whiten"
     assert parge.DeepWalk(dim=128).refine_for(planted(3_000, 9_000, seed=1).graph) == "whiten"
-    assert refined_for(sparse, parge.Plan(parts=2)).resolved.refine == "settle"
-    assert refined_for(sparse, parge.Plan(parts=2, refine="none")).resolved.refine == "none"
-    assert refined_for(sparse, parge.Plan(parts=1)).resolved.refine == "none"
+    assert parge.Plan(parts=2).resolved.refined_for(sparse).refine == "settle"
+    assert parge.Plan(parts=2, refine="none").resolved.refined_for(sparse).refine == "none"
+    assert parge.Plan(parts=1).resolved.refined_for(sparse).refine == "none"

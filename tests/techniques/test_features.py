@@ -14,7 +14,8 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
 from parge.pipeline import embed_to_file
-from parge.planning.plan import Plan, prepare
+from parge.planning.decision import decide
+from parge.planning.plan import Plan
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.sgc import SGC
@@ -57,6 +58,6 @@ def test_workers_stay_under_the_projection(dense: Graph, technique: Technique, t
 
 def test_budgets_that_features_exceed_are_refused_before_any_work(dense: Graph) -> None:
     plan = Plan(SGC(dim=16), memory=["90MB", "90MB"], anchors=0)
-    prepare(PLAIN, plan)
+    decide(PLAIN, plan)
     with pytest.raises(InfeasibleError):
-        prepare(dense, plan)
+        decide(dense, plan)

@@ -81,5 +81,5 @@ def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str,
     from parge.run.worker import embed_part
 
     task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
-    ((_, facts),) = Processes(workers=1).run([task], lambda _task, share: tell(share))
+    ((_, facts),) = Processes(jobs=1).run([task], lambda _task, share: tell(share))
     return dict(facts)

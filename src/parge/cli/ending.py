@@ -215,7 +215,8 @@ def rehearse() -> None:
 
     from parge.io.graphs.read import read
     from parge.pipeline import embed_to_file
-    from parge.planning.plan import Plan, prepare
+    from parge.planning.decision import decide
+    from parge.planning.plan import Plan
     from parge.techniques.sgc import SGC
 
     with tempfile.TemporaryDirectory(prefix="parge-") as folder:
@@ -226,8 +227,8 @@ def rehearse() -> None:
             embed_to_file(read(edges), plan, Path(folder) / f"out.{suffix}", run_dir=Path(folder) / suffix)
         for graph in (edges, _named_edges(Path(folder))):
             in_files = read(graph, coordinator_memory=1, scratch=Path(folder))
-            decomposer, limits = prepare(in_files, replace(plan, partitioner="streaming"))
-            found = decomposer.decompose(in_files, limits)
+            decision = decide(in_files, replace(plan, partitioner="streaming"))
+            found = decision.decomposer.decompose(in_files, decision.limits)
             found.subgraph(0)
             _ = found.n_lost
         _rehearse_backbone(read(edges))
@@ -240,11 +241,13 @@ def rehearse() -> None:
 
 def _rehearse_backbone(graph: "Graph") -> None:
     """Lump a graph and prepare its backbone."""
-    from parge.planning.plan import Plan, decompose
+    from parge.planning.decision import decide, decompose
+    from parge.planning.plan import Plan
     from parge.techniques.closedform import ClosedForm
 
     technique = ClosedForm(dim=4)
-    found = decompose(graph, Plan(technique=technique, parts=2, reconcile="backbone")).decomposition
+    decision = decide(graph, Plan(technique=technique, parts=2, reconcile="backbone"))
+    found = decompose(graph, decision).decomposition
     if found.contexts is not None:
         technique.embed_landmarks(graph, found.contexts.landmark, found.contexts.n_landmarks)
     found.subgraph(0)

@@ -1,4 +1,4 @@
-"""``parge plan --estimate``: what a run would cost, by multiplication."""
+"""``parge estimate``, and its alias ``parge plan --estimate``: what a run would cost, by multiplication."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import make_technique
+from parge.cli.options import all_of, json_option, make_technique, technique_options
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
 from parge.estimate.breaks import duration
@@ -18,22 +18,45 @@ from parge.numbers import MOST_DIM, read_whole, shown
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")
 
-# Options that are read beside --estimate, and the keys that say what others do.
+# Options of `parge plan` that are read beside --estimate, and the keys that say what others do.
 _READ = {"graph", "as_estimate", "as_json", "technique", "dim", "params"}
 _KEYS = {
     "vertices": "vertices=",
     "parts": "workers=",
-    "workers": "workers=",
+    "jobs": "workers=",
     "capacities": "workers= and memory=",
     "memory": "memory=",
     "coordinator_memory": "coordinator=",
 }
 
 
+@click.command("estimate")
+@click.argument("words", nargs=-1, required=True, metavar="vertices=N edges=M [KEY=VALUE]...")
+@all_of(technique_options())
+@json_option
+def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Tell what a run would take: time, memory, disk, network and price of every stage. Reads no graph.
+
+    KEY is vertices, edges, workers, memory, coordinator, disk, disk_speed, network_speed, dim, technique,
+    price_core_hour or price_gb.
+
+    \b
+    Examples:
+      parge estimate vertices=4e6 edges=34.5e6 workers=8 memory=2GB dim=64
+      parge estimate vertices=2e9 edges=1e12 memory=64GB price_core_hour=0.04
+    """
+    _show_answer(words, options, as_json=as_json)
+
+
 def show_estimate(options: dict[str, Any], *, as_json: bool) -> None:
-    """Take the question out of ``key=value`` words, and print the answer."""
+    """Answer ``parge plan --estimate``, which reads no other option of a plan than those of the technique."""
     _refuse_other_options()
-    pairs = _pairs(options.pop("graph"))
+    _show_answer(options.pop("graph"), options, as_json=as_json)
+
+
+def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bool) -> None:
+    """Take the question out of ``key=value`` words, and print the answer."""
+    pairs = _pairs(words)
     for name in _OF_TECHNIQUE:
         if name in pairs:
             options[name] = _only(name, options[name], pairs.pop(name))
@@ -64,7 +87,7 @@ def _pairs(words: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(
-                f"--estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {shown(word)}"
+                f"an estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {shown(word)}"
             )
         name = key.strip().replace("-", "_")
         if name in pairs:

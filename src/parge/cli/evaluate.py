@@ -37,7 +37,8 @@ from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
 from parge.numbers import MOST_SETTING
 from parge.pipeline import embed
-from parge.planning.plan import Plan, decompose
+from parge.planning.decision import decide, decompose
+from parge.planning.plan import Plan
 from parge.techniques.adapt import adapt
 
 # Workers of `bound` where nobody says how many.
@@ -192,7 +193,8 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
 
 def _bounds_in_parts(graph: Graph, plan: Plan, **settings: Any) -> Bounds:
     """Embed in parts as planned, and bound the result; anchors and sizes are those of the decomposition."""
-    plan, decomposition, _ = decompose(graph, plan)  # the very one that embed makes: same plan, same answer
+    # The very one that embed makes: same plan, same answer.
+    decomposition = decompose(graph, decide(graph, plan)).decomposition
     with run_progress() as listener:
         embedding = embed(graph, plan, listener=listener)
     return bounds(

@@ -23,6 +23,7 @@ from parge.storage import current_folder
 _COMMANDS = {
     "demo": "Generate a graph, embed it in parts, score it: the whole story in a minute.",
     "plan": "Show what each worker would hold, what is lost and whether it fits.",
+    "estimate": "Tell what a run of any size would take, without a graph: time, memory, disk, network, price.",
     "embed": "Embed a graph in parts and write all vectors in one space.",
     "decompose": "Write one folder a subgraph, to be embedded anywhere.",
     "embed-part": "Embed one such folder, on any machine.",

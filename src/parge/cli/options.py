@@ -1,7 +1,8 @@
 """Options that several commands share: which graph, and the PLAN."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from copy import copy
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
-from parge.planning.plan import PRESETS, Plan
+from parge.planning.plan import PLAN_FIELDS, PRESETS, Plan
 from parge.techniques.base import Technique
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,22 +155,39 @@ def reading_options() -> list[Callable[[F], F]]:
     ]
 
 
+class _Renamed(click.Option):
+    """An option that is taken by its former names, too, which help does not show."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of help, with the first name alone."""
+        alone = copy(self)
+        alone.opts = self.opts[:1]
+        return click.Option.get_help_record(alone, ctx)
+
+
+def technique_options() -> list[Callable[[F], F]]:
+    """Return the options that say which technique, and its settings."""
+    return [
+        click.option(
+            "--technique",
+            default="deepwalk",
+            show_default=True,
+            help="A name (deepwalk, node2vec, line, hope, spectral, netmf, prone, sgc, closedform, whitened, "
+            "graphsage), or your own as module:function.",
+        ),
+        click.option("--dim", type=DIM, help="Dimensions of the vectors.  [default: 128]"),
+        click.option(
+            "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
+        ),
+    ]
+
+
 def plan_options(function: F) -> F:
     """Add the options of PLAN."""
     return _apply(
         function,
         [
-            click.option(
-                "--technique",
-                default="deepwalk",
-                show_default=True,
-                help="A name (deepwalk, node2vec, line, hope, spectral, netmf, prone, sgc, closedform, whitened, "
-                "graphsage), or your own as module:function.",
-            ),
-            click.option("--dim", type=DIM, help="Dimensions of the vectors.  [default: 128]"),
-            click.option(
-                "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
-            ),
+            *technique_options(),
             click.option("--parts", type=COUNT, metavar="N", help="So many equal workers."),
             click.option(
                 "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Vertices that each worker can hold."
@@ -227,7 +245,15 @@ def plan_options(function: F) -> F:
                 metavar="HOST:PORT",
                 help="The cluster of --engine ray.  [default: RAY_ADDRESS, or the one of this machine, or a new one]",
             ),
-            click.option("--workers", type=COUNT, metavar="W", help="Subgraphs embedded at once."),
+            click.option(
+                "--jobs",
+                "--workers",
+                "jobs",
+                cls=_Renamed,
+                type=COUNT,
+                metavar="W",
+                help="Subgraphs embedded at once.  [default: one per core]",
+            ),
             click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same bits."),
         ],
     )
@@ -287,8 +313,7 @@ def make_technique(options: dict[str, Any]) -> Technique:
 def make_plan(options: dict[str, Any], *, resume: bool = False) -> Plan:
     """Take the options of PLAN out of `options` and make the plan."""
     technique = make_technique(options)
-    names = [field.name for field in fields(Plan) if field.name != "technique"]
-    plan = Plan(technique=technique, **{name: options.pop(name) for name in names if name in options})
+    plan = Plan(technique=technique, **{name: options.pop(name) for name in PLAN_FIELDS if name in options})
     # A name that nobody has is refused here, before a graph is read. What a run to resume was given by the nodes it had
     # then stands in its folder, so that these are not asked again.
     asked = replace(plan, memory=None, parts=2) if resume and plan.memory_is_auto else plan

@@ -16,9 +16,8 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
-from parge.planning.hints import hints
-from parge.planning.idle import idle
-from parge.planning.plan import decompose
+from parge.planning.decision import decide, decompose
+from parge.planning.notices import hints, idle
 
 
 @click.command("plan")
@@ -30,9 +29,7 @@ from parge.planning.plan import decompose
     "--estimate",
     "as_estimate",
     is_flag=True,
-    help="No graph but its size, as KEY=VALUE: vertices, edges, and if you like workers, memory, coordinator, disk, "
-    "disk_speed, network_speed, dim, technique, price_core_hour, price_gb. Prints time, memory, disk, network and "
-    "price of every stage.",
+    help="As `parge estimate`: no graph but its size, as KEY=VALUE.",
 )
 @json_option
 def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
@@ -43,24 +40,23 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
       parge plan edges.txt.gz --parts 8
       parge plan edges.txt.gz --capacities 4000,4000,6000 --dim 64
       parge plan edges.parquet --memory 2GB,2GB,8GB --technique hope
-      parge plan --estimate vertices=2e9 edges=1e12 memory=64GB price_core_hour=0.04
     """
     if as_estimate:
         show_estimate(options, as_json=as_json)
         return
     options["graph"] = only_graph(options["graph"])
-    plan = asked = make_plan(options)
+    plan = make_plan(options)
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as on_step:
         on_step("reading the graph")
         graph = read_graph(options, plan)
-        plan, decomposition, _ = decompose(graph, plan, on_step=on_step)
+        decided, decomposition, _ = decompose(graph, decide(graph, plan), on_step=on_step)
         from parge.planning.summary import summarise  # compiled code: not needed to refuse a plan
 
-        summary = summarise(decomposition, plan.resolved.technique, idle(asked))
+        summary = summarise(decomposition, decided.technique, idle(plan))
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json(summary.to_json())
     else:
         show.show_summary(summary)
     show.say(summary.warnings, style="yellow", label="warning")
-    show.say(hints(plan.resolved.technique, graph), style="dim", label="hint")
+    show.say(hints(decided.technique, graph), style="dim", label="hint")

@@ -138,14 +138,17 @@ def show_summary(summary: "Summary") -> None:
 
 def show_report(report: dict[str, Any], path: Path) -> None:
     """Print a finished run for people: what each subgraph held and took, then where the time went."""
+    from parge.engine.registry import runs_here  # loaded by who has embedded, not for --help
+    from parge.reconcile.registry import kind_of
+
     table = Table(header_style="bold")
-    shared = report["plan"].get("engine") == "serial"
+    shared = runs_here(str(report["plan"].get("engine")))
     memory = "process memory" if shared else "memory"
     for heading in ("subgraph", "vertices", "edges", "seconds", memory, "at most", "anchors off by"):
         table.add_column(heading, justify="right")
-    residuals = report["reconcile"]["residuals"]
+    residuals, reconciler = report["reconcile"]["residuals"], kind_of(report["reconcile"]["reconciler"])
     # Around a backbone the anchors' vectors are given to all workers: there is nothing that could be off.
-    meet = report["anchors"] and len(report["parts"]) > 1 and report["reconcile"]["reconciler"] != "backbone"
+    meet = report["anchors"] and len(report["parts"]) > 1 and not reconciler.needs_landmarks
     for i, part in enumerate(report["parts"]):
         off = residuals[i].get("after") if meet and i < len(residuals) else None
         table.add_row(
@@ -169,7 +172,7 @@ def show_report(report: dict[str, Any], path: Path) -> None:
         markup=True,
     )
     helped = report["reconcile"].get("helped")
-    if helped and report["reconcile"]["reconciler"] not in ("none", "backbone"):
+    if helped and not reconciler.is_identity:
         out.print(
             f"{report['reconcile']['reconciler']}: anchors off by {helped['before']:.0%} as computed, "
             f"{helped['after']:.0%} as mapped, {helped['held_out']:.0%} where the map had not seen them"

@@ -1,16 +1,45 @@
 """Engine: how independent tasks run, and the laws of it. Nothing here knows what a graph is."""
 
 import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from parge.errors import Extra, InputError
 
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
 """Called with a task and the share of it that is done."""
+
+
+C = TypeVar("C")
+
+
+def takes_workers(cls: type[C]) -> type[C]:
+    """Let a class that is made with `jobs` take it by its former name, `workers`, too, and answer to both.
+
+    >>> @takes_workers
+    ... @dataclass(frozen=True)
+    ... class Crew:
+    ...     jobs: int | None = None
+    >>> Crew(workers=3), Crew(jobs=2).workers
+    (Crew(jobs=3), 2)
+    """
+    made: Callable[..., None] = cls.__init__
+
+    @functools.wraps(made)
+    def init(self: Any, *args: Any, workers: Any = ..., **settings: Any) -> None:
+        if workers is not ...:
+            if settings.get("jobs") not in (None, workers):
+                raise InputError(f"jobs={settings['jobs']!r} and workers={workers!r} mean the same: give jobs alone")
+            settings["jobs"] = workers
+        made(self, *args, **settings)
+
+    cls.__init__ = init  # type: ignore[method-assign]
+    cls.workers = property(lambda self: self.jobs)  # type: ignore[attr-defined]
+    return cls
 
 
 def _nobody(_news: object) -> None:
@@ -70,6 +99,10 @@ class Engine(ABC):
     name: ClassVar[str] = ""
     needs_extra: ClassVar[Extra | None] = None
     """The optional package that it cannot work without; a plan is refused where that is missing."""
+    joins_cluster: ClassVar[bool] = True
+    """False where it works on this machine alone, and there is no address to give."""
+    in_this_process: ClassVar[bool] = False
+    """True where tasks run one by one in the process that asks: `jobs` does nothing, and memory is that of all."""
 
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:

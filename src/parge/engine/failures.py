@@ -91,7 +91,7 @@ class End:
         if -self.returncode in _FROM_OUTSIDE:
             return (
                 f"the worker of {task.label} was ended from outside {ATTEMPTS_KILLED} times, at last by {name}; "
-                f"{memory}. If the system ran out of memory, use fewer --workers, or smaller subgraphs"
+                f"{memory}. If the system ran out of memory, lower --jobs, or smaller subgraphs"
             )
         return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, at last by {name}; {memory}"
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import psutil
 
 from parge.blocks import machine_cores
-from parge.engine.base import Engine, Task, Watch, raise_first, settle
+from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
 from parge.engine.child import Child
 from parge.engine.failures import End, WorkerError
 from parge.tree import POLL_SECONDS
@@ -23,26 +23,28 @@ _FREE_SHARE = 0.9
 _ALONE_FROM = 3
 
 
+@takes_workers
 @dataclass(frozen=True)
 class Processes(Engine):
     """Runs each task in a process of its own, as many at once as cores and memory allow.
 
     Parameters
     ----------
-    workers : int, optional
+    jobs : int, optional
         The most tasks at once; by default one a core.
     threads : int
         Threads of the numerical libraries in each worker.
     """
 
     name: ClassVar[str] = "processes"
+    joins_cluster: ClassVar[bool] = False
 
-    workers: int | None = None
+    jobs: int | None = None
     threads: int = 1
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result as it finishes; failures are raised after the last task."""
-        pool = _Pool(self.workers or machine_cores(), self.threads, watch)
+        pool = _Pool(self.jobs or machine_cores(), self.threads, watch)
         failures: list[BaseException] = []
         try:
             for task, end in pool.run(tasks):

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import cloudpickle
 
 import parge
-from parge.engine.base import Engine, Task, Watch, raise_first, settle
+from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
 from parge.engine.child import Child
 from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
@@ -73,13 +73,14 @@ class Node:
         return f"{self.name} {format_bytes(self.memory)}"
 
 
+@takes_workers
 @dataclass(frozen=True)
 class Ray(Engine):
     """Runs each task on a node of a Ray cluster that has a core and the memory for it.
 
     Parameters
     ----------
-    workers : int, optional
+    jobs : int, optional
         The most tasks at once; by default as many as the cluster's cores and memory allow.
     address : str, optional
         ``HOST:PORT`` of a cluster; by default that of RAY_ADDRESS, or the one that runs on this machine. Where
@@ -91,7 +92,7 @@ class Ray(Engine):
     name: ClassVar[str] = "ray"
     needs_extra: ClassVar[Extra | None] = Extra("ray", "Ray", "ray")
 
-    workers: int | None = None
+    jobs: int | None = None
     address: str | None = None
     threads: int = 1
 
@@ -101,7 +102,7 @@ class Ray(Engine):
             return
         failures: list[BaseException] = []
         with _joined(self.address) as ray:
-            schedule = _Schedule(ray, self.workers, self.threads, watch)
+            schedule = _Schedule(ray, self.jobs, self.threads, watch)
             try:
                 for task, outcome in schedule.run(tasks):
                     if isinstance(outcome, BaseException):

@@ -1,6 +1,8 @@
 """Engines by name."""
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from parge.engine.base import Engine
 from parge.engine.processes import Processes
@@ -9,24 +11,41 @@ from parge.errors import Extra, InputError
 from parge.registry import Registry
 
 engines: Registry[Callable[..., Engine]] = Registry("engine")
-engines.register("serial", lambda **_settings: Serial())
+engines.register("serial", Serial)
 engines.register("processes", Processes)
 engines.register_at("ray", "parge.engine.ray:Ray")
 
-_HERE = ("processes", "serial")
+
+def runs_here(name: str) -> bool:
+    """Return whether the tasks of that engine share this process; False where nobody here has the engine.
+
+    >>> runs_here("serial"), runs_here("processes"), runs_here("a plug-in that is not installed")
+    (True, False, False)
+    """
+    return name in engines.names() and bool(_says(name, "in_this_process", default=False))
+
+
+def _says(name: str, attribute: str, *, default: Any) -> Any:
+    """Return an attribute of an engine; a plug-in's may be any callable, which says nothing."""
+    return getattr(engines.get(name), attribute, default)
 
 
 def check_engine(name: str, address: str | None = None) -> None:
     """Refuse an engine that nobody has or that lacks its extra, and an address where there is nothing to join."""
     engines.check(name)
-    if address is not None and name in _HERE:
+    if address is not None and not _says(name, "joins_cluster", default=True):
         raise InputError(f"an address is that of a cluster; the engine {name} works on this machine: use --engine ray")
-    extra: Extra | None = getattr(engines.get(name), "needs_extra", None)  # a plug-in's may be any callable
+    extra: Extra | None = _says(name, "needs_extra", default=None)
     if extra is not None:
         extra.check(f"the engine {name}")
 
 
-def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:
-    """Return the engine of that name; only engines of clusters are told of an address."""
+def make_engine(name: str, *, jobs: int | None = None, address: str | None = None) -> Engine:
+    """Return the engine of that name; only engines of clusters are told of an address.
+
+    Plug-ins from before `jobs` was called so take it as `workers`.
+    """
     check_engine(name, address)
-    return engines.get(name)(workers=workers, **({} if address is None else {"address": address}))
+    make = engines.get(name)
+    keyword = "jobs" if "jobs" in inspect.signature(make).parameters else "workers"
+    return make(**{keyword: jobs}, **({} if address is None else {"address": address}))

@@ -2,19 +2,30 @@
 
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, raise_first, settle
+from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
 from parge.engine.failures import as_failure, with_place
 
 
+@takes_workers
 @dataclass(frozen=True)
 class Serial(Engine):
-    """Runs every task here and now."""
+    """Runs every task here and now.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        Taken as every engine takes it; tasks run one by one.
+    """
 
     name: ClassVar[str] = "serial"
+    joins_cluster: ClassVar[bool] = False
+    in_this_process: ClassVar[bool] = True
+
+    jobs: int | None = field(default=None, repr=False)
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result; failures are raised after the last task."""

@@ -9,6 +9,7 @@ from parge.estimate.constants import constants
 from parge.estimate.question import Question
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import BUDGET, Workspace
+from parge.refine.registry import refiners
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import SkipGramWalks
 
@@ -269,7 +270,7 @@ def refining(sizes: Sizes) -> Stage | None:
     """
     asked = sizes.question
     name = sizes.technique.refine_for(_Imagined(asked.vertices, asked.edges))
-    if name == "none" or sizes.workers == 1:
+    if sizes.workers == 1 or refiners.get(name).is_identity:
         return None
     rounds = _ROUNDS.get(name, _ROUNDS["whiten"])
     work = sizes.known["refine"] * asked.edges * sizes.width * rounds / _ROUNDS["whiten"]

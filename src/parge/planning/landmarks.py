@@ -3,27 +3,14 @@
 from typing import TYPE_CHECKING
 
 from parge.decompose.limits import Limits, anchor_count, check_feasible
-from parge.errors import InfeasibleError, InputError
+from parge.errors import InfeasibleError
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes
-from parge.techniques.base import Technique
+from parge.planning.plan import AUTO, ResolvedPlan
 
 if TYPE_CHECKING:
     from parge.decompose.base import Decomposer
-    from parge.planning.plan import Plan
-
-
-def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
-    """Return the technique as one that embeds landmarks; refuse one that does not, and a single part."""
-    if not isinstance(technique, LandmarkTechnique):
-        raise InputError(
-            f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
-            "not: use consensus"
-        )
-    if n_parts == 1:
-        raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
-    return technique
 
 
 def least_landmarks(technique: LandmarkTechnique) -> int:
@@ -36,7 +23,7 @@ def least_landmarks(technique: LandmarkTechnique) -> int:
 
 
 def prepare_landmarks(
-    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None
+    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose into subgraphs with a context: a third of the landmarks are anchors, the rest groups.
 
@@ -74,7 +61,9 @@ def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_l
     return context_bytes(graph, n_parts) + technique.landmark_bytes(graph.n_vertices, n_landmarks + n_parts)
 
 
-def _within_coordinator(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_landmarks: int, least: int) -> int:
+def _within_coordinator(
+    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int, least: int
+) -> int:
     """Return the number of landmarks, halved until the coordinator has room to prepare the backbone.
 
     Halved, not as many as fit: what a process holds differs by a little from run to run, and landmarks should not.
@@ -98,12 +87,12 @@ def _within_coordinator(graph: Graph, plan: "Plan", technique: LandmarkTechnique
         n_landmarks //= 2
 
 
-def _counts(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
+def _counts(graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
     """Return how many super-vertices and anchors make that many landmarks; anchors count as asked."""
     n_parts, n_anchors = plan.n_parts, n_landmarks // 3
-    if plan.anchors not in (None, "auto"):
+    if plan.anchors != AUTO:
         n_anchors = anchor_count(
-            plan.anchors or 0, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
+            plan.anchors, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
         )
         if n_anchors > 2 * n_landmarks:  # the backbone is a dense matrix over anchors and groups
             raise InfeasibleError(
@@ -114,7 +103,7 @@ def _counts(graph: Graph, plan: "Plan", technique: LandmarkTechnique, n_landmark
 
 
 def _around(
-    graph: Graph, plan: "Plan", technique: LandmarkTechnique, limits: Limits | None, n_landmarks: int
+    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None, n_landmarks: int
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
@@ -129,8 +118,8 @@ def _around(
     from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
     from parge.decompose.supervertices import LandmarkDecomposer
 
-    fewer = plan.anchors in (None, "auto")
-    parts = AnchorDecomposer(n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=fewer)
+    fewer = plan.anchors == AUTO
+    parts = AnchorDecomposer(n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=fewer)
     decomposer = LandmarkDecomposer(parts, n_supervertices, footprint)
     check_feasible(decomposer.room(limits), graph, n_anchors)
     return decomposer, limits

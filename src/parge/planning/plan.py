@@ -1,28 +1,24 @@
-"""Plan: everything that decides a run, checked before any work."""
+"""Plan, the request; and ResolvedPlan, all of it that is decided before there is a graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from parge.decompose.limits import Limits, anchor_count, check_feasible, check_request
-from parge.engine.base import Engine
+from parge.decompose.limits import Limits, check_request
+from parge.engine.base import Engine, takes_workers
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
-from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole
-from parge.planning.landmarks import backbone_bytes, landmark_technique, least_landmarks, prepare_landmarks
+from parge.reconcile.base import Reconciler
 from parge.reconcile.registry import reconcilers
+from parge.refine.base import Refiner
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
-
-if TYPE_CHECKING:
-    from parge.decompose.base import Decomposer
-    from parge.decompose.decomposition import Decomposition
 
 # What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
 PRESETS: dict[str, dict[str, str]] = {
@@ -43,6 +39,14 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+# The word of a request for what is decided later, and what it comes to: reconcilers that a plan may mean, best first;
+# none where spaces agree by construction; no pass for a single part.
+AUTO = "auto"
+ALTERNATIVES = ("backbone", "consensus")
+NO_MAPS, NO_PASS = "none", "none"
+
+
+@takes_workers
 @dataclass(frozen=True)
 class Plan:
     """What to embed with, on which workers, and how to make one space of the parts.
@@ -81,8 +85,8 @@ class Plan:
         How the subgraphs are run: processes, serial (here, one by one), or ray (on a cluster).
     address : str, optional
         Which cluster, as ``HOST:PORT``; see `parge.engine.ray.Ray`.
-    workers : int, optional
-        How many subgraphs are embedded at once.
+    jobs : int, optional
+        How many subgraphs are embedded at once (its former name, workers, will do).
     seed : int
         Seeds everything: same seed, same bits.
     coordinator_memory : int or str, optional
@@ -108,7 +112,7 @@ class Plan:
     preset: str = "best"
     engine: str = "processes"
     address: str | None = None
-    workers: int | None = None
+    jobs: int | None = None
     seed: int = 0
     coordinator_memory: int | str | None = None
 
@@ -121,7 +125,7 @@ class Plan:
         if self.refine not in (None, "auto"):
             refiners.check(self.refine)
         check_whole("seed", self.seed)
-        for name in ("parts", "workers"):
+        for name in ("parts", "jobs"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), 1)
         if self.anchors is not None:
@@ -142,8 +146,12 @@ class Plan:
         """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
         if self.memory is None or self.memory_is_auto:
             return None
-        sizes = self.memory.split(",") if isinstance(self.memory, str) else self.memory
-        return [_bytes("memory", size) for size in sizes]
+        return read_sizes(self.memory)
+
+    def asked(self, name: str) -> Any:
+        """Return what a field asks for: itself, or what the preset says of it."""
+        given = getattr(self, name)
+        return PRESETS[self.preset][name] if given is None else given
 
     @property
     def memory_is_auto(self) -> bool:
@@ -157,44 +165,175 @@ class Plan:
         return int(self.parts or 1) if given is None else len(given)
 
     @cached_property
-    def resolved(self) -> "Plan":
-        """The same plan with every field decided and its names looked up."""
-        check_engine(self.engine, self.address)
-        if self.memory_is_auto:
-            sizes = self.make_engine().worker_memory()
-            _check_nodes(sizes, resolve(self.technique))
-            return replace(self, memory=sizes).resolved
-        decided = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
-        technique = resolve(self.technique)
-        if technique.aligned and self.reconcile in (None, "auto"):
-            decided["reconcile"] = "none"  # its spaces agree by construction; a rotation could only hurt
-        elif decided.get("reconcile", self.reconcile) == "auto" and (
-            self.n_parts == 1 or not isinstance(technique, LandmarkTechnique)
-        ):
-            decided["reconcile"] = "consensus"
-        if decided.get("refine", self.refine) == "auto":
-            decided["refine"] = technique.refine if self.n_parts > 1 else "none"
-        plan = replace(self, technique=technique, **decided)  # type: ignore[arg-type]  # every value is a str
-        if technique.needs_extra is not None:
-            technique.needs_extra.check(f"the technique {technique.name}")
-        refiners.get(str(plan.refine))().check(technique)
-        if plan.reconcile == "backbone":
-            landmark_technique(technique, plan.n_parts)
-        if plan.reconcile != "auto":
-            reconcilers.check(str(plan.reconcile))
-        return plan
-
-    def reconciled_by(self, reconciler: str) -> "Plan":
-        """The same plan with another reconciler, every field decided."""
-        return replace(self, reconcile=reconciler).resolved
+    def resolved(self) -> "ResolvedPlan":
+        """The plan with every name looked up and every field decided that needs no graph; raises where it cannot be."""
+        return _resolved(self)
 
     def make_engine(self) -> Engine:
         """Return the engine that runs the subgraphs."""
-        return make_engine(self.engine, workers=self.workers, address=self.address)
+        return make_engine(self.engine, jobs=self.jobs, address=self.address)
 
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "technique"}
+        return {_KEYS.get(name, name): getattr(self, name) for name in PLAN_FIELDS}
+
+
+PLAN_FIELDS = tuple(field.name for field in fields(Plan) if field.name != "technique")
+
+# Fields that reports and folders call otherwise.
+_KEYS = {"jobs": "workers"}
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedPlan:
+    """A plan with nothing left open but what only a graph can tell: which of several reconcilers has room.
+
+    Parameters
+    ----------
+    request : Plan
+        What was asked for. Who does the work, and where, is as it says: engine, address, jobs, seed.
+    technique : Technique
+        Embeds each subgraph.
+    memory : sequence of int or str, optional
+        Of each worker, as it was asked for; or as the nodes of a cluster answered.
+    anchors, anchor_strategy, partitioner : str
+        As in `Plan`.
+    reconcilers : tuple of str
+        Names, best first; one where it is decided (see `parge.planning.decision.decide`).
+    refine : str
+        Name of the pass after the merge.
+    """
+
+    request: Plan
+    technique: Technique
+    memory: Sequence[int | str] | str | None
+    anchors: str | int
+    anchor_strategy: str
+    partitioner: str
+    reconcilers: tuple[str, ...]
+    refine: str
+
+    @staticmethod
+    def recorded(plan: Plan, technique: Technique) -> "ResolvedPlan":
+        """Return the plan that a run folder tells of, all of which was decided when the run began; nothing is asked."""
+        asked = {name: str(plan.asked(name)) for name in ("anchor_strategy", "partitioner", "refine")}
+        chosen = (str(plan.asked("reconcile")),)
+        return ResolvedPlan(plan, technique, plan.memory, plan.asked("anchors"), reconcilers=chosen, **asked)
+
+    @property
+    def reconcile(self) -> str:
+        """Name of the reconciler; auto where only a graph can tell."""
+        return self.reconcilers[0] if len(self.reconcilers) == 1 else AUTO
+
+    @cached_property
+    def reconciler(self) -> Reconciler:
+        """The reconciler itself, where it is decided."""
+        return reconcilers.get(self.reconcile)()
+
+    @cached_property
+    def refiner(self) -> Refiner:
+        """The pass itself."""
+        return refiners.get(self.refine)()
+
+    @property
+    def n_parts(self) -> int:
+        """How many workers share the graph."""
+        return self.request.n_parts if self.memory is None else len(read_sizes(self.memory))
+
+    @property
+    def seed(self) -> int:
+        """What seeds everything."""
+        return self.request.seed
+
+    def coordinator_limit(self) -> int | None:
+        """Return the most bytes of the coordinator, if that is limited."""
+        return self.request.coordinator_limit()
+
+    def limits(self, graph: Graph) -> Limits | None:
+        """Return what each worker can hold of this graph; None where that is for the number of parts to decide."""
+        if self.request.capacities is not None:
+            return Limits.of_vertices(list(self.request.capacities))
+        if self.memory is None:
+            return None
+        return Limits.of_bytes(read_sizes(self.memory), self.technique.footprint_for(graph))
+
+    def refined_for(self, graph: Graph) -> "ResolvedPlan":
+        """Return the plan with ``refine="auto"`` as the technique means it for this graph."""
+        if self.request.asked("refine") != AUTO or self.n_parts == 1:
+            return self
+        found = self.technique.refine_for(graph)
+        return self if found == self.refine else _checked(replace(self, refine=found))
+
+    def reconciled_by(self, name: str) -> "ResolvedPlan":
+        """Return the plan with that reconciler."""
+        return replace(self, reconcilers=(name,))
+
+    def make_engine(self) -> Engine:
+        """Return the engine that runs the subgraphs."""
+        return self.request.make_engine()
+
+    def settings(self) -> dict[str, Any]:
+        """Return all fields of a plan as they were decided, as plain values, for people and files."""
+        decided = ("memory", "anchors", "anchor_strategy", "partitioner", "reconcile", "refine")
+        return self.request.settings() | {name: getattr(self, name) for name in decided}
+
+
+def _resolved(plan: Plan) -> ResolvedPlan:
+    """Decide what a plan leaves open, and look up its names."""
+    check_engine(plan.engine, plan.address)
+    technique, memory, n_parts = resolve(plan.technique), plan.memory, plan.n_parts
+    if plan.memory_is_auto:
+        memory = sizes = plan.make_engine().worker_memory()
+        _check_nodes(sizes, technique)
+        n_parts = len(sizes)
+    refine = str(plan.asked("refine"))
+    if refine == AUTO:
+        refine = technique.refine if n_parts > 1 else NO_PASS
+    return _checked(
+        ResolvedPlan(
+            request=plan,
+            technique=technique,
+            memory=memory,
+            anchors=plan.asked("anchors"),
+            anchor_strategy=str(plan.asked("anchor_strategy")),
+            partitioner=str(plan.asked("partitioner")),
+            reconcilers=_reconcilers(plan, technique, n_parts),
+            refine=refine,
+        )
+    )
+
+
+def _reconcilers(plan: Plan, technique: Technique, n_parts: int) -> tuple[str, ...]:
+    """Return what a plan's reconciler may be, best first."""
+    if technique.aligned and plan.reconcile in (None, AUTO):
+        return (NO_MAPS,)  # its spaces agree by construction; a rotation could only hurt
+    asked = str(plan.asked("reconcile"))
+    if asked != AUTO:
+        return (asked,)
+    return ALTERNATIVES if n_parts > 1 and isinstance(technique, LandmarkTechnique) else ALTERNATIVES[-1:]
+
+
+def _checked(plan: ResolvedPlan) -> ResolvedPlan:
+    """Return the plan, unless its components say that they do not go together, or lack a package."""
+    technique = plan.technique
+    if technique.needs_extra is not None:
+        technique.needs_extra.check(f"the technique {technique.name}")
+    plan.refiner.check(technique)
+    if plan.reconcile != AUTO and plan.reconciler.needs_landmarks:
+        landmark_technique(technique, plan.n_parts)
+    return plan
+
+
+def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
+    """Return the technique as one that embeds landmarks; refuse one that does not, and a single part."""
+    if not isinstance(technique, LandmarkTechnique):
+        raise InputError(
+            f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
+            "not: use consensus"
+        )
+    if n_parts == 1:
+        raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
+    return technique
 
 
 def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
@@ -210,145 +349,9 @@ def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
         )
 
 
-class Decomposed(NamedTuple):
-    """A plan with every field decided for a graph, the graph decomposed accordingly, and by whom."""
-
-    plan: Plan
-    decomposition: "Decomposition"
-    decomposer: "Decomposer"
-
-
-def decompose(graph: Graph, plan: Plan, *, on_step: OnStep = ignore_step) -> Decomposed:
-    """Decide what a plan leaves open, and decompose the graph; raise where no way keeps the limits."""
-    last: InfeasibleError | None = None
-    for candidate in candidates(graph, plan):
-        try:
-            decomposer, limits = prepare(graph, candidate)
-            found = decomposer.decompose(graph, limits, on_step=on_step)
-        except InfeasibleError as error:
-            last = error
-            continue
-        if last is not None:
-            found = replace(found, notices=(*found.notices, f"{candidate.reconcile} instead: {last}"))
-        return Decomposed(candidate, replace(found, notices=(*found.notices, *_unprojected(candidate))), decomposer)
-    raise last or InfeasibleError("no plan was tried")
-
-
-def _unprojected(plan: Plan) -> tuple[str, ...]:
-    """Return the notice that the coordinator's memory does not decide the partitioner, where that is so."""
-    if plan.coordinator_memory is None:
-        return ()
-    from parge.decompose.choice import unprojected  # compiled code: not needed to refuse a plan
-
-    return unprojected(str(plan.resolved.partitioner), plan.n_parts)
-
-
-def candidates(graph: Graph, plan: Plan) -> list[Plan]:
-    """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
-
-    A graph under three vertices a dimension has no landmarks: its backbone would be most of it.
-    """
-    plan = refined_for(graph, plan).resolved
-    if plan.reconcile != "auto":
-        return [plan]
-    has_room = plan.technique.landmark_count(graph) >= least_landmarks(plan.technique) and _fits_coordinator(
-        graph, plan
-    )
-    return [plan.reconciled_by(name) for name in (["backbone"] if has_room else []) + ["consensus"]]
-
-
-def refined_for(graph: Graph, plan: Plan) -> Plan:
-    """Return the plan with ``refine="auto"`` as the technique means it for this graph."""
-    if plan.memory_is_auto:  # how many parts there are, only the engine's answer tells
-        plan = replace(plan, memory=plan.resolved.memory)
-    asked = PRESETS[plan.preset]["refine"] if plan.refine is None else plan.refine
-    if asked != "auto" or plan.n_parts == 1:
-        return plan
-    return replace(plan, refine=plan.resolved.technique.refine_for(graph))
-
-
-def _fits_coordinator(graph: Graph, plan: Plan) -> bool:
-    """Return whether the graph can be decomposed in the coordinator's memory; out of core it has no landmarks."""
-    limit = plan.coordinator_limit()
-    if limit is None:
-        return True
-    from parge.decompose.choice import choose  # compiled code: not needed to refuse a plan
-
-    return choose(graph, limit).partitioner == "kaminpar"
-
-
-def check(graph: Graph, plan: Plan) -> None:
-    """Raise where a plan cannot be kept, as far as that can be told without work."""
-    *first, last = candidates(graph, plan)
-    for candidate in first:
-        try:
-            prepare(graph, candidate)
-        except InfeasibleError:
-            continue
-        return
-    prepare(graph, last)
-
-
-def prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
-    """Return how to decompose this graph under a plan that leaves nothing open, or refuse before any work is done."""
-    plan = plan.resolved
-    limit = plan.coordinator_limit()
-    if limit is None:
-        return _prepare(graph, plan)
-    from parge.decompose.choice import PROJECTED, Chosen, choose  # compiled code: not needed to refuse a plan
-    from parge.decompose.supervertices import LandmarkDecomposer
-
-    if plan.partitioner not in PROJECTED:
-        return _prepare(graph, plan)
-    choice = choose(graph, limit, str(plan.partitioner))
-    decomposer, limits = _prepare(graph, replace(plan, partitioner=choice.partitioner))
-    if isinstance(decomposer, LandmarkDecomposer):
-        size = backbone_bytes(graph, plan.technique, limits.n_parts, decomposer.n_landmarks)
-        choice = replace(choice, landmarks=decomposer.n_landmarks, backbone=size)
-    return Chosen(decomposer, choice), limits
-
-
-def _prepare(graph: Graph, plan: Plan) -> tuple["Decomposer", Limits]:
-    technique: Technique = plan.technique
-    if plan.parts is not None and plan.parts > max(1, graph.n_vertices):
-        raise InputError(
-            f"{plan.parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than "
-            "that"
-        )
-    if plan.reconcile == "backbone":
-        known = landmark_technique(technique, plan.n_parts)
-        return prepare_landmarks(graph, plan, known, _limits(plan, technique, graph))
-    limits = _limits(plan, technique, graph)
-    n_parts = limits.n_parts if limits is not None else int(plan.parts or 1)
-    if limits is None:
-        slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
-    else:
-        typical = limits.typical_capacities(graph)
-        slack, smallest = int(typical.sum()) - graph.n_vertices, int(typical.min())
-    n_anchors = anchor_count(
-        plan.anchors or 0,
-        n_vertices=graph.n_vertices,
-        n_parts=n_parts,
-        dim=technique.dim,
-        slack=slack,
-        smallest=smallest,
-    )
-    limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
-    needs_anchors = plan.anchors == "auto" and n_parts > 1 and not technique.aligned
-    check_feasible(limits, graph, n_anchors, useful=technique.dim if needs_anchors else 0)
-    from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
-
-    decomposer = AnchorDecomposer(
-        n_anchors, str(plan.anchor_strategy), str(plan.partitioner), plan.seed, at_most=plan.anchors == "auto"
-    )
-    return decomposer, limits
-
-
-def _limits(plan: Plan, technique: Technique, graph: Graph) -> Limits | None:
-    if plan.capacities is not None:
-        return Limits.of_vertices(list(plan.capacities))
-    budgets = plan.budgets()
-    return None if budgets is None else Limits.of_bytes(budgets, technique.footprint_for(graph))
+def read_sizes(memory: Sequence[int | str] | str) -> list[int]:
+    """Return sizes in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
+    return [_bytes("memory", size) for size in (memory.split(",") if isinstance(memory, str) else memory)]
 
 
 def _bytes(what: str, size: int | str) -> int:

@@ -40,6 +40,8 @@ class Reconciler(ABC):
     """True where spaces are left as they are: there are no maps to judge or to warn of."""
     falls_back: ClassVar[bool] = False
     """True where the spaces are left as they are if held-out anchors lie farther off as mapped than as computed."""
+    needs_landmarks: ClassVar[bool] = False
+    """True where the workers train around one backbone: the technique is a `parge.landmarks.base.LandmarkTechnique`."""
 
     @abstractmethod
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
@@ -130,3 +132,4 @@ class Backbone(Identity):
     """Leaves every space as it is, because the workers trained in one (see `parge.landmarks.backbone`)."""
 
     name: ClassVar[str] = "backbone"
+    needs_landmarks: ClassVar[bool] = True

@@ -13,6 +13,15 @@ reconcilers.register_at("backbone", "parge.reconcile.base:Backbone")
 reconcilers.register_at("none", "parge.reconcile.base:Identity")
 
 
+def kind_of(name: str) -> type[Reconciler]:
+    """Return the class that a report or a folder names; the interface itself where nobody here has that name.
+
+    >>> kind_of("backbone").needs_landmarks, kind_of("a plug-in that is not installed").is_identity
+    (True, False)
+    """
+    return reconcilers.get(name) if name in reconcilers.names() else Reconciler
+
+
 def resolve(reconciler: str | Reconciler) -> Reconciler:
     """Return the reconciler itself, or the one of that name with its own settings.
 

@@ -71,6 +71,8 @@ class Refiner(ABC):
     """
 
     name: ClassVar[str] = ""
+    is_identity: ClassVar[bool] = False
+    """True where the vectors stay as they are: there is no pass to make, to time or to tell of."""
 
     def check(self, technique: Technique) -> None:  # noqa: B027  most passes are for all techniques
         """Refuse, before any work, a technique that the pass is not for."""
@@ -89,6 +91,7 @@ class Nothing(Refiner):
     """No pass: the vectors stay as they are."""
 
     name: ClassVar[str] = "none"
+    is_identity: ClassVar[bool] = True
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
         """Leave the vectors alone."""

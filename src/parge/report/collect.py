@@ -10,11 +10,10 @@ from parge.decompose.decomposition import EdgeCounts
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
-from parge.events import ignore
-from parge.pipeline import one_blas_thread, reconcile_parts
-from parge.reconcile.base import Map
+from parge.linalg.threads import one_blas_thread
+from parge.reconcile.base import Identity, Map
 from parge.reconcile.reconciliation import Reconciliation
-from parge.reconcile.registry import resolve
+from parge.reconcile.registry import kind_of, resolve
 from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
@@ -93,7 +92,7 @@ class Findings:
     @property
     def rotates(self) -> bool:
         """Whether there are several spaces, which anchors have to tie together: around a backbone there is one."""
-        return len(self.parts) > 1 and self.report["reconcile"]["reconciler"] != "backbone"
+        return len(self.parts) > 1 and not kind_of(self.report["reconcile"]["reconciler"]).needs_landmarks
 
     @property
     def stay(self) -> float:
@@ -123,7 +122,7 @@ def collect(
         _check_same_run(run, embedding)
         report = report or (embedding.report if {"seconds", "reconcile"} <= set(embedding.report) else None)
     if report is None:
-        reconciliation = reconcile_parts(run, ignore)
+        reconciliation = run.reconcile()
         report, maps = _numbers(run, reconciliation), reconciliation.maps
     else:
         maps = _maps(run, report)
@@ -153,11 +152,9 @@ def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
 def _maps(run: Run, report: dict[str, Any]) -> tuple[Map, ...]:
     """Return the maps alone, as they were used: the residuals, which take as long again, are known already."""
     told = report["reconcile"]
-    name = "none" if told.get("gave_way") else str(told["reconciler"])
-    n_anchors = run.decomposition.anchors.size
+    used = Identity() if told.get("gave_way") else resolve(str(told["reconciler"]))
     with one_blas_thread():
-        anchors = [vectors[len(vectors) - n_anchors :] for vectors in run.local_vectors]
-        return resolve(name).maps(anchors)
+        return used.maps(run.anchor_vectors)
 
 
 def _technique(run: Run) -> dict[str, Any]:
@@ -199,7 +196,7 @@ def _shown(value: Any) -> str:
 
 def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
     ids = run.decomposition.graph.outside_ids
-    is_one = run.decomposition.n_parts > 1 and (run.plan.reconcile == "backbone" or run.technique.aligned)
+    is_one = run.decomposition.n_parts > 1 and run.in_one_space
     vectors = {"together": sample.after} if is_one else {"before": sample.before, "after": sample.after}
     if embedding is not None:
         written = embedding.rows(ids[sample.vertices])[sample.place]

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -21,11 +21,13 @@ from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
-from parge.planning.idle import idle
-from parge.planning.plan import Plan, candidates, check, decompose, refined_for
+from parge.planning.decision import Decision, candidates, decide, decompose
+from parge.planning.notices import idle
+from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.planning.summary import footprint_of, summarise
-from parge.reconcile.reconciliation import Reconciliation
+from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
@@ -45,7 +47,7 @@ class Run:
     """A run that is being worked on: its folder, what was planned, what has been measured so far."""
 
     folder: RunFolder
-    plan: Plan
+    plan: ResolvedPlan
     technique: Technique
     decomposition: Decomposition
     id: str
@@ -133,6 +135,22 @@ class Run:
         widths = [vectors.shape[1] for vectors in self.local_vectors if len(vectors)]
         return self.decomposition.graph.n_vertices, widths[0] if widths else self.local_vectors[0].shape[1]
 
+    @property
+    def in_one_space(self) -> bool:
+        """Whether the workers' spaces agree by construction, so that there is nothing to map."""
+        return self.technique.aligned or self.plan.reconciler.needs_landmarks
+
+    @property
+    def anchor_vectors(self) -> list[FloatArray]:
+        """What every subgraph answers for the anchors: its last rows."""
+        n_anchors = self.decomposition.anchors.size
+        return [vectors[len(vectors) - n_anchors :] for vectors in self.local_vectors]
+
+    def reconcile(self) -> Reconciliation:
+        """Compute the maps into one space, from the anchor rows of every result and nothing else."""
+        with one_blas_thread():
+            return reconcile(self.plan.reconciler, self.anchor_vectors)
+
     def report(self, reconciliation: Reconciliation, refinement: dict[str, Any]) -> dict[str, Any]:
         """Return the run in numbers, as `parge embed --json` prints them."""
         out = summarise(self.decomposition, self.technique).to_json()
@@ -191,7 +209,7 @@ def reproducible(report: dict[str, Any]) -> dict[str, Any]:
 _MEASURED = {"seconds", "peak_bytes"}
 
 # Fields of a plan that say where its work is done, which does not change the result.
-_WHERE = {"engine", "address", "workers", "coordinator_memory"}
+_WHERE = {"engine", "address", "workers", "jobs", "coordinator_memory"}
 
 
 @contextmanager
@@ -204,19 +222,20 @@ def open_run(
         if resume:
             raise InputError("a run can be resumed only where it was kept: say which folder")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
-            begun = _begin(graph, plan, RunFolder(Path(temporary)), listener)
+            begun = _begin(graph, decide(graph, plan), RunFolder(Path(temporary)), listener)
             yield replace(begun, kept=False, notices=idle(plan))
         return
     if os.fspath(run_dir) == "":
         raise InputError("the name of a run folder was expected; it is empty")
     folder = RunFolder(Path(run_dir))
     folder.check_open(resume=resume)
-    if not folder.exists:
-        check(graph, plan)  # a plan that cannot be kept leaves no folder behind
+    decision = None if folder.exists else decide(graph, plan)  # a plan that cannot be kept leaves no folder behind
     with folder.locked():
         folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
-        begin = _take_up if folder.exists else _begin
-        run = begin(graph, plan, folder, listener)
+        if folder.exists:
+            run = _take_up(graph, plan, folder, listener)
+        else:
+            run = _begin(graph, decision or decide(graph, plan), folder, listener)
         yield replace(run, notices=(*run.notices, *idle(plan)))
 
 
@@ -231,10 +250,10 @@ def _refuse_no_graph(graph: Any) -> None:
     )
 
 
-def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
+def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listener) -> Run:
     begun = time.perf_counter()
     listener(Step("decompose"))
-    plan, decomposition, decomposer = decompose(graph, plan, on_step=lambda step: listener(Step("decompose", step)))
+    plan, decomposition, decomposer = decompose(graph, decision, on_step=lambda step: listener(Step("decompose", step)))
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
@@ -253,7 +272,9 @@ def _begin(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> R
     return _run(folder, plan, plan.technique, decomposition, facts)
 
 
-def _run(folder: RunFolder, plan: Plan, technique: Technique, decomposition: Decomposition, facts: PlanFacts) -> Run:
+def _run(
+    folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, facts: PlanFacts
+) -> Run:
     """Return the run that a folder holds, with what it tells of the work so far."""
     told = recorded_seconds(folder.path, facts.run)
     seconds = {"decompose": facts.decompose_seconds} | {stage: told[stage] for stage in _TAKEN_UP if stage in told}
@@ -263,11 +284,11 @@ def _run(folder: RunFolder, plan: Plan, technique: Technique, decomposition: Dec
     )
 
 
-def _as_decided(graph: Graph, plan: Plan, kept: Mapping[str, Any]) -> Plan:
+def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> ResolvedPlan:
     """Return the plan with what it left open as the run that is taken up decided it, whatever would be now."""
-    plan, decided = refined_for(graph, plan).resolved, kept.get("reconcile")
-    if plan.reconcile == "auto" and decided in ("backbone", "consensus"):
-        return plan.reconciled_by(str(decided))
+    decided = kept.get("reconcile")
+    if decided in plan.reconcilers:
+        plan = plan.reconciled_by(str(decided))
     return candidates(graph, plan)[0]
 
 
@@ -276,12 +297,12 @@ def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) ->
     kept = folder.plan_facts().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
-    plan = _as_decided(graph, plan, kept)
-    check_same(kept, _settings(graph, plan), folder.path)
+    decided = _as_decided(graph, plan.resolved, kept)
+    check_same(kept, _settings(graph, decided), folder.path)
     decomposition, facts = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)
-    return _run(folder, plan, plan.technique, decomposition, facts)
+    return _run(folder, decided, decided.technique, decomposition, facts)
 
 
 @contextmanager
@@ -323,21 +344,20 @@ def _how_to_embed(run: Run, missing: list[int]) -> str:
     )
 
 
-def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> Plan:
+def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPlan:
     """Return the plan that a folder tells of, with the technique as a name alone."""
     # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
-    names = [field.name for field in fields(Plan) if field.name not in _WHERE]
-    kept = {name: facts.settings[name] for name in names if name in facts.settings}
+    kept = {name: facts.settings[name] for name in PLAN_FIELDS if name in facts.settings and name not in _WHERE}
     kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
     if not isinstance(kept["reconcile"], str):
         raise DamagedError(f"{path} does not say how its spaces are reconciled")
     try:
-        return Plan(**kept)
+        return ResolvedPlan.recorded(Plan(**kept), facts.technique)
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{path} holds a plan that parge cannot have made: {printable(error, 200)}") from None
 
 
-def _settings(graph: Graph, plan: Plan) -> dict[str, Any]:
+def _settings(graph: Graph, plan: ResolvedPlan) -> dict[str, Any]:
     """Return all that decides the result of a run, as it comes back from a file; where it is done does not."""
     settings = {key: value for key, value in plan.settings().items() if key not in _WHERE}
     # Where an object lies in memory is another one in every process.

@@ -1,0 +1,176 @@
+"""Decision: all that a plan means for one graph, found once per run and passed down."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from parge.decompose.limits import Limits, anchor_count, check_feasible
+from parge.errors import InfeasibleError, InputError
+from parge.events import OnStep, ignore_step
+from parge.graph.graph import Graph
+from parge.landmarks.base import LandmarkTechnique
+from parge.planning.landmarks import backbone_bytes, least_landmarks, prepare_landmarks
+from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
+from parge.reconcile.registry import reconcilers
+
+if TYPE_CHECKING:
+    from parge.decompose.base import Decomposer
+    from parge.decompose.decomposition import Decomposition
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A plan that a graph leaves nothing open of, and how the graph is decomposed under it.
+
+    Parameters
+    ----------
+    plan : ResolvedPlan
+        With one reconciler.
+    decomposer : Decomposer
+        Decomposes the graph.
+    limits : Limits
+        What each worker can hold.
+    others : sequence of ResolvedPlan
+        What else the plan may mean, best first: tried where a partitioner cannot pack the parts within the limits.
+    instead_of : InfeasibleError, optional
+        Why the last better one is not possible.
+    """
+
+    plan: ResolvedPlan
+    decomposer: "Decomposer"
+    limits: Limits
+    others: Sequence[ResolvedPlan] = ()
+    instead_of: InfeasibleError | None = None
+
+
+def decide(graph: Graph, plan: Plan) -> Decision:
+    """Return what a plan means for a graph; raise where it cannot be kept, as far as that shows without work.
+
+    Examples
+    --------
+    >>> from parge.graph.generate import ring_of_cliques
+    >>> decision = decide(ring_of_cliques(40, 5), Plan(parts=2, reconcile="orthogonal"))
+    >>> decision.plan.refine, decision.limits.capacities.tolist()
+    ('whiten', [119, 119])
+    """
+    return _first_feasible(graph, candidates(graph, plan.resolved), None)
+
+
+def _first_feasible(graph: Graph, plans: Sequence[ResolvedPlan], failure: InfeasibleError | None) -> Decision:
+    for i, plan in enumerate(plans):
+        try:
+            return Decision(plan, *_prepare(graph, plan), plans[i + 1 :], failure)
+        except InfeasibleError as error:
+            failure = error
+    raise failure or InfeasibleError("no plan was tried")
+
+
+def candidates(graph: Graph, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
+    """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
+
+    A graph under three vertices a dimension has no landmarks: its backbone would be most of it.
+    """
+    plan = plan.refined_for(graph)
+    if plan.reconcile != AUTO:
+        return [plan]
+    technique = plan.technique
+    has_room = (
+        isinstance(technique, LandmarkTechnique)
+        and technique.landmark_count(graph) >= least_landmarks(technique)
+        and _fits_coordinator(graph, plan)
+    )
+    possible = [name for name in plan.reconcilers if has_room or not reconcilers.get(name).needs_landmarks]
+    return [plan.reconciled_by(name) for name in possible]
+
+
+def _fits_coordinator(graph: Graph, plan: ResolvedPlan) -> bool:
+    """Return whether the graph can be decomposed in the coordinator's memory; out of core it has no landmarks."""
+    limit = plan.coordinator_limit()
+    if limit is None:
+        return True
+    from parge.decompose.choice import PROJECTED, choose  # compiled code: not needed to refuse a plan
+
+    return choose(graph, limit).partitioner == PROJECTED[0]
+
+
+class Decomposed(NamedTuple):
+    """A plan with every field decided for a graph, the graph decomposed accordingly, and by whom."""
+
+    plan: ResolvedPlan
+    decomposition: "Decomposition"
+    decomposer: "Decomposer"
+
+
+def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step) -> Decomposed:
+    """Decompose the graph as decided; where that proves impossible, as the next best plan has it, or raise."""
+    while True:
+        plan, decomposer, failure = decision.plan, decision.decomposer, decision.instead_of
+        try:
+            found = decomposer.decompose(graph, decision.limits, on_step=on_step)
+        except InfeasibleError as error:
+            if not decision.others:
+                raise
+            decision = _first_feasible(graph, decision.others, error)
+            continue
+        instead = () if failure is None else (f"{plan.reconcile} instead: {failure}",)
+        return Decomposed(plan, replace(found, notices=(*found.notices, *instead, *_unprojected(plan))), decomposer)
+
+
+def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
+    """Return the notice that the coordinator's memory does not decide the partitioner, where that is so."""
+    if plan.coordinator_limit() is None:
+        return ()
+    from parge.decompose.choice import unprojected  # compiled code: not needed to refuse a plan
+
+    return unprojected(plan.partitioner, plan.n_parts)
+
+
+def _prepare(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
+    """Return how to decompose this graph under a plan that leaves nothing open, or refuse before any work is done."""
+    limit = plan.coordinator_limit()
+    if limit is None:
+        return _within_limits(graph, plan)
+    from parge.decompose.choice import PROJECTED, Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.supervertices import LandmarkDecomposer
+
+    if plan.partitioner not in PROJECTED:
+        return _within_limits(graph, plan)
+    choice = choose(graph, limit, plan.partitioner)
+    decomposer, limits = _within_limits(graph, replace(plan, partitioner=choice.partitioner))
+    if isinstance(decomposer, LandmarkDecomposer):
+        technique = landmark_technique(plan.technique, plan.n_parts)
+        size = backbone_bytes(graph, technique, limits.n_parts, decomposer.n_landmarks)
+        choice = replace(choice, landmarks=decomposer.n_landmarks, backbone=size)
+    return Chosen(decomposer, choice), limits
+
+
+def _within_limits(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
+    technique, limits, n_parts = plan.technique, plan.limits(graph), plan.n_parts
+    if plan.request.parts is not None and n_parts > max(1, graph.n_vertices):
+        raise InputError(
+            f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than that"
+        )
+    if plan.reconciler.needs_landmarks:
+        return prepare_landmarks(graph, plan, landmark_technique(technique, n_parts), limits)
+    if limits is None:
+        slack, smallest = (n_parts - 1) * graph.n_vertices, graph.n_vertices
+    else:
+        typical = limits.typical_capacities(graph)
+        slack, smallest = int(typical.sum()) - graph.n_vertices, int(typical.min())
+    n_anchors = anchor_count(
+        plan.anchors,
+        n_vertices=graph.n_vertices,
+        n_parts=n_parts,
+        dim=technique.dim,
+        slack=slack,
+        smallest=smallest,
+    )
+    limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
+    needs_anchors = plan.anchors == AUTO and n_parts > 1 and not technique.aligned
+    check_feasible(limits, graph, n_anchors, useful=technique.dim if needs_anchors else 0)
+    from parge.decompose.base import AnchorDecomposer  # compiled code: not needed to refuse a plan
+
+    decomposer = AnchorDecomposer(
+        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=plan.anchors == AUTO
+    )
+    return decomposer, limits
