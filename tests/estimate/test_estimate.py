@@ -225,9 +225,12 @@ def test_workers_without_room_are_refused() -> None:
 
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "--estimate", "vertices=2e9", "edges=1e12", "dim=64", "price-core-hour=0.04"]
+    question = ["vertices=2e9", "edges=1e12", "dim=64", "price-core-hour=0.04"]
+    words = ["estimate", *question]
     assert run([*words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert run(["plan", "--estimate", *question, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == told
     assert told["price"] > 0
     assert [stage["name"] for stage in told["stages"]][:2] == ["read", "decompose"]
     assert run(words) == 0
@@ -236,7 +239,7 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "estimate.md").read_text()
-    [words] = re.findall(r"^    parge (plan --estimate vertices=2e9 .*)$", page, re.MULTILINE)
+    [words] = re.findall(r"^    parge (estimate vertices=2e9 .*)$", page, re.MULTILINE)
     assert run(words.split()) == 0
     printed = capsys.readouterr()
     for line in (printed.out + printed.err).splitlines():
@@ -264,6 +267,13 @@ SIZE = ["vertices=2e6", "edges=1e7"]
 def test_the_command_line_refuses(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
     assert run(["plan", "--estimate", *words]) == 2
     assert said in capsys.readouterr().err.replace("\n", " ")
+    assert run(["estimate", *words]) == 2
+
+
+def test_the_command_takes_no_other_option_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", *SIZE, "--parts", "8"]) == 2
+    assert "No such option" in capsys.readouterr().err
+    assert run(["estimate"]) == 2
 
 
 def test_the_command_line_warns_and_takes_options_of_the_technique(capsys: pytest.CaptureFixture[str]) -> None:

@@ -292,7 +292,7 @@ def _estimate(rng: random.Random) -> list[str]:
     if rng.random() < 0.7:
         pairs = [pair for pair in pairs if not pair.startswith(("vertices", "edges"))]
         pairs += [f"vertices={rng.choice(['2e9', '1000', '1', '1e29'])}", f"edges={rng.choice(['1e12', '9', '1e29'])}"]
-    return ["plan", "--estimate", *pairs]
+    return [*rng.choice((["estimate"], ["plan", "--estimate"])), *pairs]
 
 
 def _place(rng: random.Random, *, is_program: bool) -> Place:
