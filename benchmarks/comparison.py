@@ -227,7 +227,7 @@ def ours(technique: str, parts: int, **settings: Any) -> Run:
 
     def run(graph: parge.Graph, seed: int) -> tuple[Vectors, Cell]:
         what = resolve(technique, {"dim": DIM})
-        plan = parge.Plan(technique=what, parts=parts, seed=seed, engine="processes", workers=1, **settings)
+        plan = parge.Plan(technique=what, parts=parts, seed=seed, engine="processes", jobs=1, **settings)
         before = biggraph.cpu()
         embedding = parge.embed(graph, plan)
         spent = biggraph.cpu() - before

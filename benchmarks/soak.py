@@ -163,7 +163,7 @@ class Soak:
     def line(self, out: str) -> list[str]:
         """Return the command of a run."""
         plan = ["--technique", "soaked:embed", "--parts", str(self.parts), "--anchors", "32", "--refine", "whiten"]
-        return ["embed", "g.txt", "-o", out, *plan, "--workers", str(WORKERS), "--seed", "5"]
+        return ["embed", "g.txt", "-o", out, *plan, "--jobs", str(WORKERS), "--seed", "5"]
 
     def goes_on(self, *, on_ray: bool) -> bool:
         """Return whether more kills are wanted."""

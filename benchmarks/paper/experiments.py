@@ -182,7 +182,7 @@ def parallelism(
 
 
 def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
-    plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine, workers=1)
+    plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine, jobs=1)
     embedding = parge.embed(data.graph, plan)
     cell = Lab(data.graph, "deepwalk", settings, seed).measured(method, embedding)
     stages, largest = cell["seconds"], max(part["vertices"] for part in embedding.report["parts"])

@@ -90,7 +90,7 @@ def plan(
     n_parts: int,
     seed: int,
     engine: str | None = None,
-    workers: int | None = None,
+    jobs: int | None = None,
 ) -> parge.Plan:
     """Return how a row of a technique is computed.
 
@@ -106,4 +106,4 @@ def plan(
     }
     what = technique(name, settings)
     engine = engine or settings.quality_engine
-    return parge.Plan(technique=what, seed=seed, engine=engine, workers=workers, **rows[method])
+    return parge.Plan(technique=what, seed=seed, engine=engine, jobs=jobs, **rows[method])

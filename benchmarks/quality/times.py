@@ -45,7 +45,7 @@ def measure(
 
 def _memory(graph: parge.Graph, method: str, technique: str, n_parts: int, settings: Settings) -> Cell:
     embedding = parge.embed(
-        graph, plan(method, technique, graph.n_vertices, n_parts, SEED, settings, engine="processes", workers=1)
+        graph, plan(method, technique, graph.n_vertices, n_parts, SEED, settings, engine="processes", jobs=1)
     )
     return {"peak_bytes": measured(embedding.report)["peak_bytes"]}
 

@@ -17,18 +17,18 @@ from parge.linalg.eigen import (
     components,
     largest,
     magnitude,
-    one_thread,
     orthonormalise,
     principal_vectors,
     randomised_svd,
     top_eigenpairs,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.testing.graphs import graphs
 
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    with one_thread():
+    with one_blas_thread():
         yield
 
 

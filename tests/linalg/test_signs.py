@@ -12,9 +12,10 @@ import parge
 from parge.evaluate.signals import signal_of
 from parge.graph.generate import path, planted
 from parge.graph.graph import Graph
-from parge.linalg.eigen import magnitude, one_thread, principal_vectors, top_eigenpairs
+from parge.linalg.eigen import magnitude, principal_vectors, top_eigenpairs
 from parge.linalg.signs import best_first, fix_signs, signs, weighed_sums
 from parge.linalg.tall import rows_of
+from parge.linalg.threads import one_blas_thread
 from parge.refine.base import Refiner, Workspace
 from parge.refine.propagate import Propagate
 from parge.refine.subspace import Subspace
@@ -69,7 +70,7 @@ def test_the_rule_is_the_same_in_blocks_and_for_any_precision() -> None:
 def test_pairs_of_opposite_eigenvalues_come_in_one_order(n: int) -> None:
     """A path has no odd cycle: every eigenvalue has its negative, and rounding would choose the first."""
     A = path(n).to_scipy().astype(np.float64)
-    with one_thread():
+    with one_blas_thread():
         values, _ = top_eigenpairs(A.__matmul__, n, 6, np.random.default_rng(0), rank=magnitude)
     assert (values[0::2] > 0).all()
     assert np.allclose(values[0::2], -values[1::2], atol=1e-6)

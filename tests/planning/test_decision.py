@@ -60,6 +60,14 @@ def test_a_run_is_planned_resolved_and_searched_once(
     assert counted == {"__post_init__": 1, "_resolved": 1, "_prepare": 1}
 
 
+def test_a_run_that_is_taken_up_is_not_searched_again(counted: Counter[str], tmp_path: Path) -> None:
+    plan = parge.Plan(WALKS, parts=3, engine="serial")
+    first = parge.embed(GRAPH, plan, run_dir=tmp_path / "run")
+    again = parge.embed(GRAPH, parge.Plan(WALKS, parts=3, engine="serial"), run_dir=tmp_path / "run", resume=True)
+    assert again.vectors.tobytes() == first.vectors.tobytes()
+    assert counted == {"__post_init__": 2, "_resolved": 2, "_prepare": 1}
+
+
 def test_the_next_best_is_searched_only_where_the_best_has_no_room(counted: Counter[str]) -> None:
     roomy, narrow = decide(GRAPH, parge.Plan(WALKS, parts=3)), decide(GRAPH, parge.Plan(WALKS, capacities=[105] * 3))
     assert counted["_prepare"] == 3
@@ -184,6 +192,16 @@ def test_engines_are_told_of_jobs_by_the_name_that_they_know(
     line = ["embed", "g.txt", "-o", "v.npy", "--parts", "2", "--technique", "sgc", "--dim", "4", "--engine", "mine"]
     assert run([*line, option, "3"]) == 0
     assert told == [3]
+
+
+def test_an_engine_of_this_process_is_told_of_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Alone(Serial):
+        """Another engine that shares this process."""
+
+    monkeypatch.setitem(engines._known, "alone", Alone)
+    assert idle(parge.Plan(parts=2, engine="alone", jobs=2)) == ("--jobs has no effect with --engine alone",)
+    with pytest.raises(InputError, match="alone works on this machine"):
+        _ = parge.Plan(parts=2, engine="alone", address="10.0.0.1:6379").resolved
 
 
 def test_help_names_jobs_alone(capsys: pytest.CaptureFixture[str]) -> None:

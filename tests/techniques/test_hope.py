@@ -11,7 +11,7 @@ from parge.errors import InputError
 from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.linalg.eigen import one_thread
+from parge.linalg.threads import one_blas_thread
 from parge.techniques.hope import HOPE
 
 PLANTED = planted(300, 1800, communities=4, seed=5).graph
@@ -46,7 +46,7 @@ def test_cora_is_the_dense_decomposition(shared: Callable[[str], Path]) -> None:
     graph = parge.read(shared("cora.edges.gz"), vertices=2708)
     A = graph.to_scipy().toarray().astype(np.float64)
     E = embed(graph, dim=128)
-    with one_thread():
+    with one_blas_thread():
         values, vectors = np.linalg.eigh(A)
     best = np.argsort(-np.abs(values))[:128]
     expected = (vectors[:, best] * values[best] ** 2) @ vectors[:, best].T

@@ -142,7 +142,8 @@ def show_report(report: dict[str, Any], path: Path) -> None:
     from parge.reconcile.registry import kind_of
 
     table = Table(header_style="bold")
-    shared = runs_here(str(report["plan"].get("engine")))
+    engine = str(report["plan"].get("engine"))
+    shared = runs_here(engine)
     memory = "process memory" if shared else "memory"
     for heading in ("subgraph", "vertices", "edges", "seconds", memory, "at most", "anchors off by"):
         table.add_column(heading, justify="right")
@@ -162,7 +163,9 @@ def show_report(report: dict[str, Any], path: Path) -> None:
         )
     out.print(table)
     if shared:
-        out.print("process memory: all that parge held in the one process of --engine serial; at most: a worker alone")
+        out.print(
+            f"process memory: all that parge held in the one process of --engine {engine}; at most: a worker alone"
+        )
     seconds = report["seconds"]
     stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in seconds.items() if took and stage != "total")
     out.print(

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.linalg.eigen import one_thread, top_eigenpairs
+from parge.linalg.eigen import top_eigenpairs
 from parge.linalg.signs import best_first, fix_signs
+from parge.linalg.threads import one_blas_thread
 from parge.seeds import stream
 
 Matrix = NDArray[np.float64]
@@ -82,7 +83,7 @@ class Signal:
     def spectrum(self, k: int, seed: int = 0) -> Spectrum:
         """Return k singular values and vectors; of a small graph, all of them."""
         n = self.n_vertices
-        with one_thread():
+        with one_blas_thread():
             if n <= DENSE_UP_TO:
                 values, vectors = np.linalg.eigh(self.root.toarray())
                 best = best_first(values, np.abs)

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from parge.events import Progress
 from parge.graph.coarse import coarse_matrix
@@ -30,6 +29,7 @@ from parge.kernels.skipgram import Tables
 from parge.landmarks.base import DECOMPOSED_EXTRA
 from parge.landmarks.extension import logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums
+from parge.linalg.threads import one_blas_thread
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
@@ -52,7 +52,7 @@ def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmark
     )
     mass = np.bincount(landmark, strength**NOISE_POWER, minlength=n_landmarks)
     P, degree = _transitions(graph, landmark, n_landmarks)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         beyond, reach, Q = _reach(P, settings.window)
         del P
         logs = logarithms(Q, settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
@@ -114,7 +114,7 @@ def train(
     """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
     context, rows = opened(subgraph)
     seed = rng.integers(2**64, dtype=np.uint64)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         tables = start(settings, subgraph, context, rows, seed)
     walkable = walks.WalkCSR(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
     strength = rows.strength

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from parge.blocks import release_pages
 from parge.errors import TechniqueError
@@ -25,6 +24,7 @@ from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS
+from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
 from parge.typing import FloatArray, IntArray, NeighbourArray
@@ -191,6 +191,6 @@ def _borrow(rows: CSR, single: IntArray, tables: Tables) -> None:
 def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:
     """Return the vectors of own vertices and anchors as training would start from them."""
     context, rows = opened(subgraph)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         tables = start(settings, subgraph, context, rows, rng.integers(2**64, dtype=np.uint64))
     return np.ascontiguousarray(tables.In[: subgraph.n_embedded, : settings.dim])

@@ -1,13 +1,11 @@
 """Leading eigenvectors and singular vectors, matrix-free, with a bounded memory and the same bits everywhere."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
@@ -36,13 +34,6 @@ MATRIX_BYTES_PER_VERTEX = GRAPH_BYTES_PER_VERTEX + 4
 # What is left of a product after removing what the basis knows, over the size of the product: below the first, it
 # is orthogonal to the basis only after another removal; below the second, it is rounding error altogether.
 _WEAK, _SPENT, _TINY = 1e-6, 1e-13, 1e-300
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, so that the order of its sums does not depend on the number of cores."""
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
 
 
 def magnitude(values: Matrix) -> Matrix:

@@ -49,9 +49,9 @@ def decide(graph: Graph, plan: Plan) -> Decision:
     Examples
     --------
     >>> from parge.graph.generate import ring_of_cliques
-    >>> decision = decide(ring_of_cliques(40, 5), Plan(parts=2, reconcile="orthogonal"))
-    >>> decision.plan.refine, decision.limits.capacities.tolist()
-    ('whiten', [119, 119])
+    >>> decision = decide(ring_of_cliques(40, 5), Plan("hope", parts=2, anchors=20))
+    >>> decision.plan.reconcile, decision.plan.refine, decision.limits.capacities.tolist()
+    ('consensus', 'subspace', [120, 120])
     """
     return _first_feasible(graph, candidates(graph, plan.resolved), None)
 

@@ -38,7 +38,7 @@ IDLE: tuple[Idle, ...] = (
     *(Idle(field, _is_alone, _ALONE) for field in ("anchors", "anchor_strategy", "partitioner", "reconcile", "preset")),
     Idle("anchor_strategy", _has_no_anchors, _NO_ANCHORS),
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
-    Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine serial"),
+    Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
     Idle("jobs", _is_alone, _ALONE),
     Idle("preset", lambda plan: not _left_to_preset(plan), "where all that it decides is given"),
 )
@@ -69,7 +69,7 @@ def idle(plan: Plan) -> tuple[str, ...]:
     for field, when, words in IDLE:
         given = getattr(plan, field) not in _UNSAID.get(field, (None,))
         if given and field not in said and when(plan):
-            said[field] = f"--{field.replace('_', '-')} has no effect {words}"
+            said[field] = f"--{field.replace('_', '-')} has no effect {words.format(engine=plan.engine)}"
     return tuple(said.values())
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from parge.errors import InputError, MissingExtraError
 from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
-from parge.linalg.eigen import one_thread
+from parge.linalg.threads import one_blas_thread
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_choice, check_counts
@@ -135,7 +135,7 @@ class Adapted(Technique):
         if subgraph.n_vertices == 0:
             return np.zeros((0, self.dim), np.float32)
         matrix = sp.csr_matrix(subgraph.graph.to_scipy(), copy=True)
-        with one_thread(), _seeded(rng):
+        with one_blas_thread(), _seeded(rng):
             answer = self._fit(matrix, rng) if self._fits else self._call(matrix, rng)
         progress(1.0)
         return self._filled(answer, subgraph.n_vertices)

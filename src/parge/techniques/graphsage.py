@@ -16,8 +16,8 @@ from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
-    one_thread,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import MOST_RATE, check_counts, check_range
@@ -93,7 +93,7 @@ class GraphSAGE(Technique):
         """Return one vector of length 1 per vertex; an isolated one has that of its own features."""
         torch = _torch()
         graph = subgraph.graph
-        with one_thread(), _one_torch_thread(torch):
+        with one_blas_thread(), _one_torch_thread(torch):
             inputs = with_averages(graph, vertex_features(subgraph, self.dim, self.seed))
             layers = _first_layers(torch, self.dim, rng)
             if graph.n_edges:

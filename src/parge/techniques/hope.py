@@ -17,10 +17,10 @@ from parge.linalg.eigen import (
     adjacency_matrix,
     eigen_footprint,
     magnitude,
-    one_thread,
     padded_vectors,
     top_eigenpairs,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_choice, check_counts, check_range
@@ -94,7 +94,7 @@ class HOPE(Technique):
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex is near nobody and lies at the origin."""
         graph = subgraph.graph
-        with one_thread():
+        with one_blas_thread():
             product, proximity = self.products(graph, adjacency_matrix(graph).__matmul__, rng)
             values, vectors = top_eigenpairs(
                 product,

@@ -19,10 +19,10 @@ from parge.linalg.eigen import (
     eigen_footprint,
     largest,
     low_rank_eigenpairs,
-    one_thread,
     padded_vectors,
     top_eigenpairs,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts
@@ -95,7 +95,7 @@ class NetMF(Technique):
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex lies at the origin."""
         graph = subgraph.graph
-        with one_thread():
+        with one_blas_thread():
             if graph.n_vertices <= self.exact_up_to:
                 exact = self.exact_logarithm(graph)
                 values, vectors = top_eigenpairs(exact.__matmul__, graph.n_vertices, self.dim, rng, progress=progress)

@@ -15,12 +15,12 @@ from parge.linalg.eigen import (
     ROWS,
     Matrix,
     adjacency_matrix,
-    one_thread,
     principal_vectors,
     randomised_svd,
     unit_rows,
     with_values,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
@@ -71,7 +71,7 @@ class ProNE(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex lies at the origin."""
-        with one_thread():
+        with one_blas_thread():
             A = adjacency_matrix(subgraph.graph)
             vectors = factorise(A, self.dim, rng, progress=lambda share: progress(0.5 * share))
             if self.step > 1:

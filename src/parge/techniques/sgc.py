@@ -13,8 +13,8 @@ from parge.linalg.eigen import (
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
     adjacency_matrix,
-    one_thread,
 )
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts
@@ -72,7 +72,7 @@ class SGC(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has its own features. The generator is not used."""
-        with one_thread():
+        with one_blas_thread():
             vectors = vertex_features(subgraph, self.dim, self.seed)
             A = adjacency_matrix(subgraph.graph)
             root = 1.0 / np.sqrt(1.0 + np.asarray(A.sum(axis=1)).reshape(-1, 1))

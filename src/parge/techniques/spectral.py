@@ -15,11 +15,11 @@ from parge.linalg.eigen import (
     adjacency_matrix,
     eigen_footprint,
     largest,
-    one_thread,
     padded_vectors,
     top_eigenpairs,
 )
 from parge.linalg.tall import mean_length, overwrite, rows_of, unit
+from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique
 from parge.techniques.settings import check_counts, check_range
@@ -80,7 +80,7 @@ class Spectral(Technique):
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; at the origin where isolated, or where no leading eigenvector reaches."""
         graph = subgraph.graph
-        with one_thread():
+        with one_blas_thread():
             multiply = self._normalised(graph, adjacency_matrix(graph).__matmul__)
             values, vectors = top_eigenpairs(
                 multiply, graph.n_vertices, self.n_pairs, rng, rank=largest, progress=progress

@@ -11,8 +11,8 @@ from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
-from parge.linalg.eigen import one_thread
 from parge.linalg.tall import overwrite, rows_of, unit
+from parge.linalg.threads import one_blas_thread
 from parge.linalg.whitening import whitened_rounds
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.techniques.base import Technique
@@ -66,7 +66,7 @@ class Whitened(Technique):
         """Return one vector per vertex, of length 1. The generator is not used."""
         vectors = vertex_features(subgraph, self.dim, self.seed)
         if subgraph.n_edges:
-            with one_thread():
+            with one_blas_thread():
                 A, room = Adjacency(subgraph.graph), np.empty_like(vectors)
                 every = [slice(first, first + _COLUMNS) for first in range(0, self.dim, _COLUMNS)]
                 whitened_rounds(
