@@ -9,8 +9,10 @@ SEEDS  ?= 5
 QUICK  ?=
 ONLY   ?=
 COUNT  ?= 10000
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
+.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,10 +28,19 @@ lint: $(BIN)/.installed
 	$(BIN)/ruff format --check src tests benchmarks docs/examples
 	$(BIN)/mypy
 
+# What a contributor runs: linters, types, and one test of each behaviour; at most 5 minutes on two cores.
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(PYTEST) -m '$(FAST)' --hypothesis-profile fast
 
-# After `make test`: the numerical tests under other core types and vector units, all tests under two; half an hour.
+# What `make test` leaves out: measured memory, kills, fuzzers, Ray, a browser; property tests again, with more examples.
+test-slow: $(BIN)/.installed
+	$(PYTEST) -m 'slow or ray or browser or hypothesis'
+
+# Everything once.
+test-all: lint
+	$(PYTEST)
+
+# After the above: the numerical tests under other core types and vector units, all fast tests under two.
 test-processors: $(BIN)/.installed
 	$(BIN)/python .ci/processors
 

@@ -4,6 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from tests.examples import FAST, MOST
+
+settings.register_profile(FAST, max_examples=MOST, deadline=None)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -32,6 +32,7 @@ def test_one_part_returns_the_technique_s_own_vectors() -> None:
     assert found.report["lost_edges"] == 0
 
 
+@pytest.mark.slow
 def test_same_seed_same_bits_whatever_the_engine_and_workers() -> None:
     serial = parge.embed(GRAPH, plan())
     for workers in (1, 2, 3):

@@ -38,6 +38,7 @@ def run_all(out: Path) -> list[str]:
     return told
 
 
+@pytest.mark.slow
 def test_every_cell_is_computed_once(results: Path) -> None:
     files = {path: path.read_bytes() for path in results.glob("*.json")}
     assert len(files) == 3
@@ -45,6 +46,7 @@ def test_every_cell_is_computed_once(results: Path) -> None:
     assert files == {path: path.read_bytes() for path in results.glob("*.json")}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_stopped(results: Path, tmp_path: Path) -> None:
     for path in results.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -59,6 +61,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results: Path, tmp_path: Pa
     assert again["pip_per_vertex"] == pytest.approx(before["pip_per_vertex"])
 
 
+@pytest.mark.slow
 def test_cells_of_other_settings_are_not_mixed(results: Path) -> None:
     source = next(results.glob("links-*.json"))
     facts = json.loads(source.read_text())
@@ -66,6 +69,7 @@ def test_cells_of_other_settings_are_not_mixed(results: Path) -> None:
         Cells(source, {"settings": {**facts["settings"], "dim": 99}})
 
 
+@pytest.mark.slow
 def test_cells_hold_what_the_tables_need(results: Path) -> None:
     (found,) = read_results(results, "vertices")
     floor = found.over_seeds("deepwalk", "centralised", 1)[0]["pip_per_vertex"]
@@ -81,6 +85,7 @@ def test_cells_hold_what_the_tables_need(results: Path) -> None:
     assert cell["end_to_end_seconds"] > cell["paper_seconds"] > cell["slowest_worker"]
 
 
+@pytest.mark.slow
 def test_tables_stand_between_their_markers(results: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("top\n" + "\n".join(f"<!-- begin {name} -->old<!-- end {name} -->" for name in TABLES) + "\nend\n")
@@ -118,6 +123,7 @@ def test_the_page_has_a_place_for_every_table() -> None:
         assert f"<!-- end {name} -->" in page
 
 
+@pytest.mark.slow
 def test_plots_are_small_and_know_dark_screens(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need the extra 'plot'")
     from benchmarks.paper.plots import write_figures

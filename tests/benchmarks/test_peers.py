@@ -90,6 +90,7 @@ def test_epochs_end_where_held_out_edges_gain_nothing() -> None:
     assert biggraph.best_epochs([0.1, 0.1999, 0.2, 0.19]) == 2
 
 
+@pytest.mark.slow
 def test_scikit_network_runs_in_a_process_of_its_own() -> None:
     pytest.importorskip("sknetwork")
     graph = planted_case(300, 1_500, "labels").graph

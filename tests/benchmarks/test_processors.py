@@ -47,6 +47,7 @@ def same_vectors(own: dict[str, Any], there: dict[str, Any], names: list[str]) -
         assert found.products < MOST[name.split()[0]], (name, found)
 
 
+@pytest.mark.slow
 def test_another_blas_changes_rounding_alone(own: dict[str, Any]) -> None:
     there = vectors_under(other_kernels(), GRAPH, DETERMINED + TRAINED)
     same_vectors(own, there, DETERMINED + TRAINED)
@@ -54,6 +55,7 @@ def test_another_blas_changes_rounding_alone(own: dict[str, Any]) -> None:
     assert not np.array_equal(own["closedform whole"], there["closedform whole"])
 
 
+@pytest.mark.slow
 def test_another_numpy_changes_rounding_alone(own: dict[str, Any]) -> None:
     setting = plain_numpy()
     if tried(setting).reason:
@@ -61,6 +63,7 @@ def test_another_numpy_changes_rounding_alone(own: dict[str, Any]) -> None:
     same_vectors(own, vectors_under(setting, GRAPH, DETERMINED), DETERMINED)
 
 
+@pytest.mark.slow
 def test_other_compiled_kernels_change_rounding_alone(own: dict[str, Any]) -> None:
     assert tried(PLAIN_NUMBA).numba == "generic"
     there = vectors_under(PLAIN_NUMBA, GRAPH, ["whitened", *TRAINED])

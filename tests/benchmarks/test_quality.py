@@ -29,6 +29,7 @@ def fill(out: Path, data: Data) -> list[str]:
 
 
 @pytest.mark.parametrize("labels", [LABELS, None], ids=["labels", "links"])
+@pytest.mark.slow
 def test_cells_are_kept_and_scored_both_ways(tmp_path: Path, labels: Labels | None) -> None:
     data = Data("planted", MADE.graph, labels)
     assert len(fill(tmp_path, data)) == 3
@@ -45,6 +46,7 @@ def test_cells_are_kept_and_scored_both_ways(tmp_path: Path, labels: Labels | No
     assert "¹" in kept_table([results])
 
 
+@pytest.mark.slow
 def test_the_page_is_written_between_its_markers(tmp_path: Path) -> None:
     data = Data("planted", MADE.graph, LABELS)
     fill(tmp_path, data)

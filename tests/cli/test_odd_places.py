@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import slow
 
 import parge
 from parge.cli.main import run
@@ -41,7 +42,7 @@ def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     return done
 
 
-@pytest.mark.parametrize("end", ["", " --json"])
+@pytest.mark.parametrize("end", ["", *slow(" --json")])
 @pytest.mark.parametrize(
     ("where", "words"), [(">&-", b"closed"), (">/dev/full", b"No space left"), (">&- <&-", b"closed")]
 )
@@ -54,7 +55,7 @@ def test_a_result_that_cannot_be_printed_is_a_failure(end: str, where: str, word
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2>&- <&-", "<&-"])
+@pytest.mark.parametrize("where", ["2>&-", *slow("2>/dev/full", "2>&- <&-", "<&-")])
 def test_messages_that_cannot_be_printed_stop_nothing(where: str, world: Path, tmp_path: Path) -> None:
     line = f"$PARGE embed g.txt -o {tmp_path}/v.npy --technique sgc --dim 4 --engine serial --json {where}"
     done = shell(line, world)
@@ -63,14 +64,15 @@ def test_messages_that_cannot_be_printed_stop_nothing(where: str, world: Path, t
     assert np.load(tmp_path / "v.npy").shape == (40, 4)
 
 
+@pytest.mark.slow
 def test_with_everything_closed_files_hold_what_they_should(world: Path, tmp_path: Path) -> None:
     line = f"$PARGE embed g.txt -o {tmp_path}/v.npy --technique sgc --dim 4 --engine serial >&- 2>&- <&-"
     assert shell(line, world).returncode == 1  # its table found no output
     assert np.load(tmp_path / "v.npy").shape == (40, 4)
 
 
-@pytest.mark.parametrize("end", ["", " --json"])
-@pytest.mark.parametrize("reader", ["head -1", "head -c 20", "true"])
+@pytest.mark.parametrize("end", ["", *slow(" --json")])
+@pytest.mark.parametrize("reader", ["head -1", *slow("head -c 20", "true")])
 def test_a_reader_that_leaves_early_is_no_news(end: str, reader: str, world: Path) -> None:
     done = shell(f"($PARGE neighbors many.npz 'vertex 3' -k 2999{end}; echo $? >&2) | {reader}", world)
     assert done.stderr.split() in ([b"0"], [b"1"])
@@ -80,9 +82,11 @@ def test_a_reader_that_leaves_early_is_no_news(end: str, reader: str, world: Pat
     "environment",
     [
         {"PYTHONIOENCODING": "ascii"},
-        {"LANG": "C"},
-        {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"PYTHONIOENCODING": "latin-1"},
+        *slow(
+            {"LANG": "C"},
+            {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+            {"PYTHONIOENCODING": "latin-1"},
+        ),
     ],
     ids=str,
 )

@@ -510,6 +510,7 @@ def quick_demo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_demo")
+@pytest.mark.slow
 def test_the_demo_runs_again_and_keeps_what_others_put_into_its_folder(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -527,6 +528,7 @@ def test_the_demo_runs_again_and_keeps_what_others_put_into_its_folder(
 
 
 @pytest.mark.usefixtures("quick_demo")
+@pytest.mark.slow
 def test_the_demo_runs_again_where_vertices_are_isolated(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parge.cli.demo._EDGES", 40)
     for _ in range(2):

@@ -50,6 +50,7 @@ def test_report_of_a_run_with_everything(place: Path, tmp_path: Path, capsys: py
     assert 'data-by="label"' in page
 
 
+@pytest.mark.slow
 def test_demo_ends_with_a_page(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["demo", "--graph", str(place / "graph.txt"), "--labels", str(place / "labels.txt")]
     assert run([*words, "--parts", "2", "--dim", "8", "-o", str(tmp_path / "demo")]) == 0

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
+from tests.examples import examples
 
 import parge
 from parge.cli import show
@@ -202,7 +203,7 @@ odd_word = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(odd_word, min_size=1, max_size=30))
 def test_a_shell_reads_what_is_to_be_pasted_as_the_very_words(words: list[str]) -> None:
     line = pasteable(*words)

@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.decompose.anchors import strategies
 from parge.decompose.base import AnchorDecomposer
@@ -65,10 +66,11 @@ def feasible(draw: st.DrawFn) -> tuple[Graph, Limits, int]:
 class TestAnchorDecomposer(DecomposerContract):
     decomposer = AnchorDecomposer
 
+    @pytest.mark.hypothesis
     @pytest.mark.parametrize("strategy", STRATEGIES)
     @pytest.mark.parametrize("partitioner", PARTITIONERS)
     def test_feasible_plans_are_kept_exactly(self, strategy: str, partitioner: str) -> None:
-        @settings(max_examples=60, deadline=None, derandomize=True)
+        @examples(60, derandomize=True)
         @given(feasible(), st.integers(0, 3))
         def law(case: tuple[Graph, Limits, int], seed: int) -> None:
             graph, limits, n_anchors = case
@@ -82,7 +84,7 @@ class TestAnchorDecomposer(DecomposerContract):
 
         law()
 
-    @settings(max_examples=150, deadline=None, derandomize=True)
+    @examples(150, derandomize=True)
     @given(small_graphs(), st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(0, 40))
     def test_feasible_if_and_only_if_accepted(self, graph: Graph, capacities: list[int], n_anchors: int) -> None:
         n_anchors = min(n_anchors, graph.n_vertices) if len(capacities) > 1 else 0
@@ -98,7 +100,7 @@ class TestAnchorDecomposer(DecomposerContract):
             check_decomposition(graph, limits, found)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100, derandomize=True)
 @given(small_graphs(), st.lists(st.integers(1, 4), min_size=1, max_size=4), st.floats(1.1, 4), st.integers(0, 10))
 def test_byte_budgets_are_kept_hubs_included(graph: Graph, shares: list[int], slack: float, n_anchors: int) -> None:
     footprint = Footprint(fixed=1000, per_vertex=10, per_edge=7)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.decompose.test_decompose import feasible
+from tests.examples import examples
 
 from parge.decompose import choice
 from parge.decompose.base import AnchorDecomposer
@@ -66,7 +67,7 @@ def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
         work[best] += work_of[v]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(feasible())
 def test_the_kernel_is_its_plain_twin_and_keeps_limits(case: tuple[Graph, Limits, int]) -> None:
     graph, limits, n_anchors = case
@@ -178,6 +179,7 @@ np.savez(path.with_suffix(".npz"), part=found.part, anchors=found.anchors, edges
 
 
 @pytest.mark.parametrize("names", ["integers", "strings, weighted"])
+@pytest.mark.slow
 def test_the_coordinator_keeps_under_a_quarter_of_the_graph(tmp_path: Path, names: str) -> None:
     n, m = 40_000, 4_000_000
     source, target = np.random.default_rng(4).integers(0, n, (2, m), dtype=np.int32)

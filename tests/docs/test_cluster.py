@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyarrow.parquet import read_table
 
 import parge
@@ -28,6 +29,7 @@ def _tool(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
+@pytest.mark.slow
 def test_the_array_job_gives_the_vectors_of_one_machine(tmp_path: Path) -> None:
     section = (ROOT / "docs" / "cluster.md").read_text().split("\n## Slurm\n")[1].split("\n## ")[0]
     (commands,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)

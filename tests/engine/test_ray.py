@@ -33,7 +33,12 @@ from parge.testing.engine import EngineContract, leave_pid_and_sleep
 from parge.typing import FloatArray
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'parge[ray]'")
+
+
+def needs_ray(test: Any) -> Any:
+    """Mark a test that starts Ray, and skip it where that is not installed."""
+    return pytest.mark.ray(pytest.mark.skipif(not HAS_RAY, reason="Ray is absent: pip install 'parge[ray]'")(test))
+
 
 MEMORY = {"head": 2_000_000_000, "small": 1_000_000_000}
 

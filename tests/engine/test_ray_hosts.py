@@ -22,9 +22,12 @@ import parge
 from parge.engine.ray import ATTENDANT_BYTES
 from parge.graph.generate import planted
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'parge[ray]'"
-)
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'parge[ray]'"
+    ),
+]
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 PARGE = [sys.executable, "-m", "parge"]

@@ -72,6 +72,7 @@ def setting(seed: int) -> dict:
     return {"signal": whole, "F": F, "sizes": sizes, "k": k, "alpha": alpha, "n": n}
 
 
+@pytest.mark.slow
 def test_no_bound_is_broken_in_hundreds_of_settings() -> None:
     computable = printed_tighter = 0
     for seed in range(N_SETTINGS):
@@ -288,6 +289,7 @@ def test_the_command_prints_every_bound(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_the_computable_bound_is_near_the_truth_on_a_real_graph(shared: Callable[[str], Path]) -> None:
     graph = parge.read(shared("blogcatalog.edges.gz"), vertices=10_312)
     plan = parge.Plan(technique=parge.HOPE(dim=128), parts=8, preset="paper", engine="serial")

@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.decompose.decomposition import Decomposition
 from parge.embedding import Embedding
@@ -38,7 +39,7 @@ def communities(seed: int = 0, n: int = 240, n_communities: int = 6) -> tuple[Gr
     return Graph.from_edges(u[keep], v[keep], vertices=n), np.eye(n_communities)[home]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10**6),
     n_vertices=st.integers(4, 30),
@@ -64,7 +65,7 @@ def test_nothing_held_out_is_left_in(seed: int, n_vertices: int, n_edges: int, s
     assert all(after[u, v] == after[v, u] == before[u, v] for u, v in kept)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 10**6), n_parts=st.integers(1, 4))
 def test_no_held_out_edge_reaches_a_subgraph(seed: int, n_parts: int) -> None:
     train, positives, _ = hold_out(random_graph(seed, 40, 120), 0.5, seed)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import parge.evaluate
 from parge.embedding import Embedding
@@ -26,7 +27,7 @@ def draw(seed: int, n: int, d1: int, d2: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((n, d1)), rng.standard_normal((n, d2)) * 3
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 60),
@@ -60,7 +61,7 @@ def test_a_rotation_costs_nothing() -> None:
     assert pip(Z @ random_rotation(np.random.default_rng(1), 6), Z).relative < 1e-12
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40), block_rows=st.integers(1, 50))
 def test_core_distances_are_the_papers(seed: int, n: int, block_rows: int) -> None:
     Z1, Z2 = draw(seed, n, 4, 3)

@@ -25,6 +25,10 @@ GROUPS: dict[str, tuple[int, list[str]]] = {
 FOLDERS = 400
 LINES = 250
 
+# How many of each a fast run tries.
+FEW = 8
+ANSWERS = r"^(.+): (\d+) read, (\d+) refused$"
+
 
 def _fuzz(module: str, folder: Path, *arguments: str) -> str:
     """Run a fuzzing program, which must come to its end; return what it printed."""
@@ -42,19 +46,28 @@ def _fuzz(module: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_reader_answers_damaged_files_with_a_refusal_or_a_value(group: str, tmp_path: Path) -> None:
     count, names = GROUPS[group]
     said = _fuzz("readers", tmp_path, str(count), *names)
-    for name in names:
-        found = re.search(rf"^{name}: (\d+) read, (\d+) refused$", said, re.MULTILINE)
-        assert found is not None
-        read, refused = int(found[1]), int(found[2])
+    answers = {name: (int(read), int(refused)) for name, read, refused in re.findall(ANSWERS, said, re.MULTILINE)}
+    assert set(answers) == set(names)
+    for read, refused in answers.values():
         assert read > 0
         assert refused > 0
         assert read + refused >= count  # hypothesis may ask a little more
 
 
+def test_readers_answer_a_few_damaged_files(tmp_path: Path) -> None:
+    names = [name for name in CASES if name != "mat"]  # a process for each file
+    said = _fuzz("readers", tmp_path, str(FEW), *names)
+    counts = {name: int(read) + int(refused) for name, read, refused in re.findall(ANSWERS, said, re.MULTILINE)}
+    assert set(counts) == set(names)
+    assert min(counts.values()) >= FEW
+
+
+@pytest.mark.slow
 def test_a_damaged_run_folder_is_refused_or_gives_the_bits_of_the_undisturbed_run(tmp_path: Path) -> None:
     said = _fuzz("run_folder", tmp_path, str(FOLDERS))
     for command in ("status", "reconcile", "embed-part", "embed"):
@@ -62,11 +75,18 @@ def test_a_damaged_run_folder_is_refused_or_gives_the_bits_of_the_undisturbed_ru
             assert re.search(rf"\d+ x {command} {code}\b", said), said
 
 
-def test_command_lines_end_in_order_and_change_nothing_wherever_they_run() -> None:
-    line = [sys.executable, "-m", "tests.fuzz.command_lines", "--count", str(LINES)]
+def test_a_few_damaged_run_folders_end_without_a_traceback(tmp_path: Path) -> None:
+    assert re.match(rf"{FEW} folders: \d+ x ", _fuzz("run_folder", tmp_path, str(FEW)))
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(LINES, marks=pytest.mark.slow)])
+def test_command_lines_end_in_order_and_change_nothing_wherever_they_run(count: int) -> None:
+    line = [sys.executable, "-m", "tests.fuzz.command_lines", "--count", str(count)]
     done = subprocess.run(line, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
-    assert re.search(rf"^{LINES} command lines, 0 tracebacks, 0 files changed, .*; 0 wrong$", done.stdout, re.MULTILINE)
+    assert re.search(rf"^{count} command lines, 0 tracebacks, 0 files changed, .*; 0 wrong$", done.stdout, re.MULTILINE)
+    if count == FEW:
+        return
     codes = {int(code): int(n) for n, code in re.findall(r"(\d+) x (\d+)", done.stdout)}
     assert codes[0] > LINES // 10
     assert codes[2] > LINES // 10
@@ -78,6 +98,7 @@ def test_every_reader_is_fuzzed_and_the_inputs_are_thousands() -> None:
 
 
 @pytest.mark.parametrize("which", ["CASES", "FITTING"])
+@pytest.mark.slow
 def test_what_expands_is_counted_before_and_takes_less_than_twice_the_budget(which: str, tmp_path: Path) -> None:
     """A file of kilobytes, or a number on the command line, may stand for terabytes: refused, with both numbers."""
     cases = list(getattr(expanding, which))

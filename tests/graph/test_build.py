@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError
@@ -36,7 +37,7 @@ def weights_of(graph: Graph) -> dict[tuple[int, int], float]:
 
 
 @given(EDGES, st.booleans(), st.sampled_from([0, 10**9]))
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_rows_are_those_of_the_naive_twin(
     given_edges: tuple[int, list[tuple[int, int, int]]], weighted: bool, small: int
 ) -> None:
@@ -132,7 +133,7 @@ def test_bad_edges_are_refused(arguments: tuple[object, ...], fragment: str) -> 
     st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1)), max_size=30),
     st.sampled_from([1, 10**9]),
 )
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_sparse_integer_ids_come_back(pairs: list[tuple[int, int]], many: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numbering, "_MANY", many)
@@ -153,7 +154,7 @@ def test_many_sparse_ids_grow_the_table() -> None:
 
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), max_size=20))
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_string_ids_come_back_by_code_point(pairs: list[tuple[str, str]]) -> None:
     source, target = (np.array([pair[end] for pair in pairs], STRING) for end in (0, 1))
     graph = Graph.from_edges(source, target)
@@ -194,7 +195,7 @@ def test_string_vertices_beside_integer_edges() -> None:
 
 
 @given(graphs(), st.integers(0, 5))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_count_that_is_reached_changes_nothing(graph: Graph, more: int) -> None:
     if graph.ids is None:
         from parge.graph.vertices import add_vertices

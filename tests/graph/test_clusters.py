@@ -1,8 +1,9 @@
 """Groups of neighbouring vertices: as many as asked, of similar size, never across what edges keep apart."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.graph.clusters import group_vertices
 from parge.graph.generate import ring_of_cliques, star
@@ -11,7 +12,7 @@ from parge.testing.graphs import graphs
 
 
 @given(graph=graphs(), count=st.integers(1, 12))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_vertex_has_a_group_and_there_are_as_many_as_asked(graph: Graph, count: int) -> None:
     group = group_vertices(graph, np.arange(graph.n_vertices), count)
     assert group.size == graph.n_vertices

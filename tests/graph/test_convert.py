@@ -14,8 +14,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from pyarrow import parquet
+from tests.examples import examples
 from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError
@@ -27,7 +28,7 @@ PATH = {(0, 1), (1, 2)}
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_round_trips(graph: Graph) -> None:
     assert_same(Graph.from_scipy(graph.to_scipy(), ids=graph.outside_ids), graph)
     assert_same(Graph.from_networkx(graph.to_networkx()), graph)

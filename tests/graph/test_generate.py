@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 import scipy.sparse.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from tests.examples import examples
 
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
@@ -44,7 +45,7 @@ def equal(a: Graph, b: Graph) -> bool:
     st.floats(1, 3),
     st.integers(0, 9),
 )
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_planted_has_exactly_the_edges_asked_for(
     n_vertices: int, density: float, communities: int, mixing: float, exponent: float, per_vertex: float, seed: int
 ) -> None:
@@ -143,7 +144,7 @@ def test_tree_classes_can_be_found() -> None:
 
 
 @given(st.integers(0, 300), st.floats(1, 8), st.floats(0, 1.5), st.integers(0, 5), st.floats(0, 1), st.integers(0, 9))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_tree_is_connected_with_few_cycles(
     n_vertices: int, branching: float, extra: float, depth: int, noise: float, seed: int
 ) -> None:
@@ -226,7 +227,7 @@ def test_smallest_shapes_have_no_edge(graph: Graph) -> None:
 
 
 @given(st.integers(0, 400), st.floats(0, 1), st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_disconnected_keeps_its_size(n_vertices: int, isolated: float, seed: int) -> None:
     graph = disconnected(n_vertices, isolated=isolated, seed=seed)
     assert_graph_laws(graph)

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.kernels import naive
 
 from parge.kernels import alias
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda mass: sum(mass) > 1e-3))
 def test_table_holds_the_distribution(mass: list[float]) -> None:
     table = alias.alias_table(np.array(mass))

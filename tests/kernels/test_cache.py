@@ -55,6 +55,7 @@ def sum_of(dtype: str, _progress: Progress) -> tuple[float, int, int]:
 
 
 @pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.slow
 def test_three_workers_on_an_empty_cache_compile_once_and_agree(place: Path, attempt: int) -> None:
     dtypes = ["int64", "int64", "float64", "float32"] if attempt else ["float32"] * 3
     tasks = [Task(i, sum_of, dtype) for i, dtype in enumerate(dtypes)]
@@ -75,6 +76,7 @@ def spoil(data: bytes, how: str) -> bytes:
 
 
 @pytest.mark.parametrize(("suffix", "how"), [(".nbc", "flip"), (".nbi", "cut")])
+@pytest.mark.slow
 def test_a_damaged_cache_is_compiled_again(place: Path, how: str, suffix: str) -> None:
     assert call() == "36"
     files = [file for file in (place / "cache").rglob("*") if file.suffix == suffix]
@@ -193,6 +195,7 @@ def vectors_of(**environment: str) -> dict[str, np.ndarray]:
     return {name: np.array(rows) for name, rows in json.loads(done.stdout).items()}
 
 
+@pytest.mark.slow
 def test_everything_works_where_nothing_may_be_compiled() -> None:
     """The plain kernels, run by Python, give what they give compiled, but for the order of sums."""
     compiled, interpreted = vectors_of(PARGE_PLAIN_KERNEL="1"), vectors_of(NUMBA_DISABLE_JIT="1")

@@ -1,7 +1,8 @@
 import numpy as np
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.graph.graph import Graph
 from parge.kernels import csr, products, walks
@@ -19,7 +20,7 @@ def _with_loops(graph: Graph, seed: int) -> tuple[sp.csr_array, tuple[np.ndarray
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_loops_stand_in_their_sorted_rows(graph: Graph, seed: int) -> None:
     expected, (indptr, indices, weights) = _with_loops(graph, seed)
     np.testing.assert_array_equal(indptr, expected.indptr)
@@ -28,7 +29,7 @@ def test_loops_stand_in_their_sorted_rows(graph: Graph, seed: int) -> None:
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_some_rows_move_toward_the_mean_of_their_neighbours(graph: Graph, seed: int) -> None:
     matrix, rows = _with_loops(graph, seed)
     n, rng = graph.n_vertices, stream(seed, "rows")
@@ -42,7 +43,7 @@ def test_some_rows_move_toward_the_mean_of_their_neighbours(graph: Graph, seed: 
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_mean_of_neighbours_looks_rows_up(graph: Graph, seed: int) -> None:
     matrix, rows = _with_loops(graph, seed)
     n, rng = graph.n_vertices, stream(seed, "rows")

@@ -123,6 +123,7 @@ print(hashlib.sha256(vectors.data).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_on_an_empty_cache_agree(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", EMBED]

@@ -3,8 +3,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.kernels import naive
 
 from parge.graph.graph import Graph
@@ -28,7 +29,7 @@ def _close(counts: dict[int, int], expected: dict[int, float]) -> bool:
     return square < free + 6 * np.sqrt(2 * free) + 12
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(graphs(min_vertices=2, ids="numbers"), st.integers(0, 2**64 - 1))
 def test_walks_equal_their_twin(graph: Graph, key: int) -> None:
     starts = connected_vertices(graph)
@@ -38,7 +39,7 @@ def test_walks_equal_their_twin(graph: Graph, key: int) -> None:
     assert found.tolist() == [naive.walk(graph, v, int(k), 9) for v, k in zip(starts.tolist(), keys, strict=True)]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(graphs(min_vertices=2, ids="numbers"), st.sampled_from([0.01, 0.5, 3.0, 1e6]), st.sampled_from([0.01, 2.0, 1e6]))
 def test_biased_walks_follow_edges(graph: Graph, p: float, q: float) -> None:
     starts = connected_vertices(graph)
@@ -47,7 +48,7 @@ def test_biased_walks_follow_edges(graph: Graph, p: float, q: float) -> None:
     assert all(v in naive.neighbours(graph, u) for row in found.tolist() for u, v in pairwise(row))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     graphs(min_vertices=2, ids="numbers"),
     st.integers(0, 2**64 - 1),

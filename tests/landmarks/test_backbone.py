@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import parge
 from parge.cli.main import run as parge_command
@@ -37,7 +38,7 @@ def plan(**fields: object) -> parge.Plan:
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, seed: int) -> None:
     rng, n = stream(seed, "lumps"), graph.n_vertices
     part = rng.integers(0, 3, n)
@@ -66,7 +67,7 @@ def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, se
 
 
 @given(graph=graphs(), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_weights_between_landmarks_are_the_quotient(graph: Graph, seed: int) -> None:
     n, n_landmarks = graph.n_vertices, 5
     landmark = stream(seed, "lumps").integers(0, n_landmarks, n)
@@ -210,6 +211,7 @@ def test_too_little_room_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("technique", [TECHNIQUE, parge.Node2Vec(dim=16, walks=4, walk_length=20, p=0.5, q=2.0)])
+@pytest.mark.slow
 def test_same_bits_on_every_way(technique: parge.DeepWalk, tmp_path: Path) -> None:
     expected = parge.embed(GRAPH, plan(technique=technique))
     assert np.isfinite(expected.vectors).all()
@@ -259,7 +261,7 @@ def test_the_spaces_are_one_and_good(tmp_path: Path) -> None:
 
 
 @given(graph=graphs())
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_any_graph_has_an_answer(graph: Graph) -> None:
     technique = parge.DeepWalk(dim=2, walks=1, walk_length=4)
     try:

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph
 import scipy.special
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.graph.graph import Graph
 from parge.linalg.chebyshev import modified_bessel, propagate
@@ -50,7 +51,7 @@ def test_eigenpairs_are_the_dense_ones(k: int, rank: object) -> None:
     assert np.abs(M @ vectors - vectors * found).max() <= 1e-6
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     copies=st.lists(st.integers(1, 30), min_size=1, max_size=6),
     k=st.integers(1, 40),
@@ -109,7 +110,7 @@ def test_columns_beyond_the_rank_become_zero() -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(graphs(min_vertices=1, max_vertices=40))
 def test_components_are_those_of_scipy(graph: Graph) -> None:
     count, number = components(graph)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.decompose.decomposition import Decomposition
 from parge.graph.graph import Graph
@@ -19,7 +20,7 @@ def decomposition(n_vertices: int, n_edges: int, n_parts: int, n_anchors: int, s
     return Decomposition(graph, part, anchors, np.full(n_parts, n_vertices))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 10**6), n_parts=st.integers(1, 4), n_anchors=st.integers(0, 10), n_edges=st.integers(0, 60))
 def test_evidence_is_the_degree_in_each_subgraph(seed: int, n_parts: int, n_anchors: int, n_edges: int) -> None:
     parts = decomposition(20, n_edges, n_parts, n_anchors, seed)
@@ -32,7 +33,7 @@ def test_evidence_is_the_degree_in_each_subgraph(seed: int, n_parts: int, n_anch
         assert (found[i][isolated] == 1).all()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 10**6), n_parts=st.integers(1, 4), n_anchors=st.integers(0, 10), block=st.integers(1, 30))
 def test_every_vertex_comes_once(seed: int, n_parts: int, n_anchors: int, block: int) -> None:
     parts = decomposition(25, 80, n_parts, n_anchors, seed)

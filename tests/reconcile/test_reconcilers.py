@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.errors import InputError
 from parge.linalg.procrustes import rotation
@@ -61,7 +62,7 @@ def noisy(n: int, n_anchors: int, dim: int, *, noise: float, seed: int = 0) -> l
     return [(common + noise * rng.standard_normal(common.shape)) @ random_rotation(rng, dim) for _ in range(n)]
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 10**6), dim=st.integers(1, 8), rank=st.integers(0, 8))
 def test_rotations_are_orthogonal_and_best(seed: int, dim: int, rank: int) -> None:
     rng = np.random.default_rng(seed)
@@ -201,7 +202,7 @@ def recovered(reconciler: Orthogonal | Consensus, rank: int, dim: int, n_anchors
     return float(np.linalg.norm(found - M) / np.linalg.norm(M))
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     reconciler=st.sampled_from([Orthogonal(), Consensus()]),
     rank=st.integers(2, 10),

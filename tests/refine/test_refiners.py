@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.linalg import subspace_angles
+from tests.examples import examples
 
 import parge
 from parge.errors import InputError
@@ -26,7 +27,7 @@ from parge.techniques.hope import HOPE
 from parge.testing.graphs import graphs
 from parge.testing.refiner import RefinerContract
 
-PASSES = ["none", "whiten", "settle", "propagate", "subspace"]
+PASSES = refiners.names()
 
 
 def refined(name: str, graph: Graph, vectors: Any, work: Workspace | None = None) -> Any:
@@ -124,7 +125,7 @@ def test_the_contract_catches_a_pass_that(spoilt: str, law: str) -> None:
 
 @pytest.mark.parametrize("name", PASSES)
 @given(graph=graphs())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_all_vectors_stay_finite(name: str, graph: Graph) -> None:
     assert np.isfinite(refined(name, graph, some_vectors(graph, 5))).all()
     assert np.isfinite(refined(name, graph, np.zeros((graph.n_vertices, 5), np.float32))).all()

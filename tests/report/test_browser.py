@@ -10,6 +10,8 @@ from tests.report.conftest import HOSTILE, keep_run, named_graph
 
 from parge.report.page import write_report
 
+pytestmark = pytest.mark.browser
+
 Visit = Callable[..., Any]
 
 SECTIONS = ["glance", "map", "decomposition", "workers", "reconciling", "scores", "plan"]

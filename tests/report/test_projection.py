@@ -4,9 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
+from tests.examples import examples
 
 from parge.errors import InputError, MissingExtraError
 from parge.report.projection import SIDE, pca, project, same_part_share
@@ -48,7 +49,7 @@ def test_views_are_turned_toward_the_last_one() -> None:
     assert len(found.explained) == 2
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 3), st.integers(0, 100))
 def test_every_row_stands_on_the_grid(n: int, dim: int, kind: int, seed: int) -> None:
     X = rows(n, dim, seed)

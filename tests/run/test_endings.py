@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.examples import slow
 from tests.run.commands import alive, finish, marked, start, wait_for, workers
 from tests.run.odd_techniques import SOURCE
 
@@ -57,7 +58,7 @@ def states(place: Path) -> list[str]:
     return [part.state for part in parts(place)]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, *slow(signal.SIGTERM)])
 def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     place: Path, reference: bytes, how: signal.Signals
 ) -> None:
@@ -81,7 +82,7 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
 
 
 @pytest.mark.skipif(not LINUX, reason="only Linux hands orphans to an ancestor of theirs")
-@pytest.mark.parametrize("how", ["end", "fail", signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGKILL, *slow("end", "fail", signal.SIGINT)])
 def test_nothing_that_a_technique_started_is_left_however_the_run_ends(place: Path, how: str | signal.Signals) -> None:
     mark = secrets.token_hex(8)
     then = how if isinstance(how, str) else "sleep"
@@ -97,6 +98,7 @@ def test_nothing_that_a_technique_started_is_left_however_the_run_ends(place: Pa
 
 @pytest.mark.skipif(not LINUX, reason="elsewhere shared pages cannot be told from own ones")
 @pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.slow
 def test_children_of_a_technique_count_in_every_peak_and_under_every_cap(place: Path, engine: str) -> None:
     finish(place, "decompose", "g.txt", "--run-dir", "run", "--technique", "odd:forks", *PLAN)
     line = ["embed-part", "run/parts/001", "--technique", "odd:forks", "--json"]
@@ -124,6 +126,7 @@ def test_a_run_interrupted_before_it_is_kept_says_so(tmp_path: Path) -> None:
     assert not hasattr(refused.value, "__notes__")
 
 
+@pytest.mark.slow
 def test_a_failed_subgraph_is_named_kept_apart_and_can_be_run_alone(place: Path, reference: bytes) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:fails", *PLAN]
     failed = finish(place, *line, code=1, FAIL="0")
@@ -144,7 +147,8 @@ def test_a_failed_subgraph_is_named_kept_apart_and_can_be_run_alone(place: Path,
     assert not list(place.glob("v.npy.run/parts/*/failure.json"))
 
 
-@pytest.mark.parametrize(("engine", "code"), [("serial", "0"), ("serial", "3"), ("processes", "0"), ("processes", "3")])
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.parametrize("code", ["0", *slow("3")])
 def test_a_technique_that_ends_the_process_has_failed(place: Path, engine: str, code: str) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:leaves", *PLAN, "--engine", engine]
     failed = finish(place, *line, code=1, CODE=code)
@@ -171,6 +175,7 @@ def test_no_worker_of_a_run_within_budgets_is_over_its_cap(place: Path) -> None:
         assert part["peak_bytes"] <= part["projected_bytes"] <= part["budget_bytes"]
 
 
+@pytest.mark.slow
 def test_a_second_run_in_the_folder_is_refused_while_the_first_is_stopped(place: Path, reference: bytes) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", *PLAN]
     running = start(place, *line, NAP="2")
@@ -205,6 +210,7 @@ def test_a_part_embedded_alone_keeps_its_limit_too(place: Path) -> None:
     assert done.stdout.startswith("subgraph 2: ")
 
 
+@pytest.mark.slow
 def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(place: Path) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", "--parts", 2, "--anchors", 10, "--workers", 1]
     line += ["--coordinator-memory", "4GB", "--run-dir", "run", "--json"]

@@ -68,6 +68,7 @@ def run(start: list[str], place: Path, *arguments: str) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 def test_no_command_loads_anything_of_the_folder_one_stands_in(place: Path) -> None:
     script = (
         "import sys; from parge.cli.main import run; lines = eval(sys.argv[1]); print([run(line) for line in lines])"

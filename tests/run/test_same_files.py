@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.examples import slow
 from tests.run.commands import finish
 
 from parge.cli.main import run as command
@@ -14,7 +15,7 @@ PLAN = ["--technique", "deepwalk", "--dim", "8", "--param", "walks=1", "--param"
 PLAN += ["--parts", "3", "--anchors", "20"]
 
 
-@pytest.mark.parametrize("suffix", ["npy", "parquet", "npz", "vec"])
+@pytest.mark.parametrize("suffix", slow("npy", "npz", "parquet", "vec"))
 def test_the_same_file_whoever_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     monkeypatch.chdir(tmp_path)
     write(planted(150, 700, communities=3, seed=4).graph, Path("g.txt"))

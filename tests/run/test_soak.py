@@ -1,6 +1,9 @@
 """Random kills of real processes, a few of them; `make soak` does a thousand."""
 
+import pytest
 from benchmarks.soak import soak
+
+pytestmark = pytest.mark.slow
 
 
 def test_runs_that_are_killed_at_random_come_to_the_same_bits() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.examples import slow
 from tests.techniques.cases import communities, separation
 
 from parge.errors import InputError
@@ -101,7 +102,7 @@ def test_an_error_on_any_thread_ends_the_run(place: str, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda technique: technique.name)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 def test_deterministic_has_the_same_bits_for_any_number_of_threads(technique: Technique, weighted: bool) -> None:
     subgraph, _ = communities(weighted=weighted)
     alone = _embed(technique, subgraph)
@@ -144,6 +145,7 @@ def test_hogwild_trains_every_walk_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.slow
 def test_memory_of_threads_is_projected(mode: Mode) -> None:
     rng = np.random.default_rng(1)
     graph = Graph.from_edges(rng.integers(0, 60_000, 300_000), rng.integers(0, 60_000, 300_000), vertices=60_000)

@@ -1,9 +1,10 @@
 """Every registered technique keeps the contract, and none goes without."""
 
+from tests.techniques.contract import TechniqueContract
+
 import parge
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
-from parge.testing.technique import TechniqueContract
 
 
 class TestDeepWalk(TechniqueContract):

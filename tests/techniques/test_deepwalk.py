@@ -2,8 +2,10 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.examples import examples
 from tests.techniques.cases import communities, separation, shapes
+from tests.techniques.contract import TechniqueContract
 
 import parge
 from parge.errors import InputError, TechniqueError
@@ -13,7 +15,6 @@ from parge.graph.subgraph import Subgraph
 from parge.skipgram import train
 from parge.techniques.deepwalk import DeepWalk
 from parge.testing.graphs import graphs
-from parge.testing.technique import TechniqueContract
 from parge.typing import FloatArray
 
 SMALL = DeepWalk(dim=16, walks=4, walk_length=20)
@@ -34,7 +35,7 @@ def test_every_shape_has_finite_vectors(shape: str, dim: int) -> None:
     assert np.isfinite(vectors).all()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(graphs(ids="numbers"))
 def test_any_graph_has_finite_vectors_of_moderate_length(graph: Graph) -> None:
     vectors = _embed(DeepWalk(dim=8), Subgraph.whole(graph))
@@ -113,6 +114,7 @@ def test_rates_fall_to_one_percent() -> None:
     assert rates[-1] == pytest.approx(0.0005)
 
 
+@pytest.mark.slow
 class TestDeepWalkContract(TechniqueContract):
     def technique(self) -> DeepWalk:
         return DeepWalk(walks=1, walk_length=10)

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.errors import InfeasibleError
 from parge.graph.features import with_features
@@ -28,7 +29,7 @@ def dense() -> Graph:
     return PLAIN.with_features(np.random.default_rng(1).random((1500, 8000), np.float32))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([0.2, 2.0, 20.0]))
 def test_the_bound_holds_for_any_vertices(n_vertices: int, seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)

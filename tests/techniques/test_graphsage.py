@@ -5,13 +5,14 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from tests.techniques.contract import TechniqueContract
 
 from parge.errors import InputError, MissingExtraError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.techniques.base import Technique
 from parge.techniques.graphsage import GraphSAGE, Neighbourhood, with_averages
-from parge.testing.technique import TechniqueContract, communities, separation
+from parge.testing.technique import communities, separation
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is absent: pip install 'parge[torch]'")
 

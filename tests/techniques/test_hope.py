@@ -42,6 +42,7 @@ def difference(found: np.ndarray, expected: np.ndarray) -> float:  # type: ignor
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_cora_is_the_dense_decomposition(shared: Callable[[str], Path]) -> None:
     graph = parge.read(shared("cora.edges.gz"), vertices=2708)
     A = graph.to_scipy().toarray().astype(np.float64)

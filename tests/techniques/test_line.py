@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from tests.kernels import naive
 from tests.techniques.cases import communities, separation, shapes
+from tests.techniques.contract import TechniqueContract
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
@@ -9,7 +10,6 @@ from parge.graph.subgraph import Subgraph
 from parge.skipgram.train import NOISE_POWER, falling_rates, vertex_table, walk_rows
 from parge.techniques import line
 from parge.techniques.line import LINE
-from parge.testing.technique import TechniqueContract
 
 ORDERS = ("first", "second", "both")
 
@@ -103,6 +103,7 @@ def test_settings_that_cannot_work_are_named(settings: dict[str, object], messag
         LINE(**settings)
 
 
+@pytest.mark.slow
 class TestLINEContract(TechniqueContract):
     def technique(self) -> LINE:
         return LINE(samples=5)
@@ -111,6 +112,7 @@ class TestLINEContract(TechniqueContract):
         return LINE(dim=32)
 
 
+@pytest.mark.slow
 class TestLINEOfFirstOrderContract(TechniqueContract):
     def technique(self) -> LINE:
         return LINE(order="first", samples=5)

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from tests.techniques.cases import communities, separation, shapes
+from tests.techniques.contract import TechniqueContract
 
 from parge.errors import InputError
 from parge.graph.subgraph import Subgraph
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.node2vec import Node2Vec
-from parge.testing.technique import TechniqueContract
 
 
 @pytest.mark.parametrize("shape", shapes())
@@ -52,6 +52,7 @@ def test_settings_that_cannot_work_are_named(field: str, value: float) -> None:
         Node2Vec(**{field: value})
 
 
+@pytest.mark.slow
 class TestNode2VecContract(TechniqueContract):
     def technique(self) -> Node2Vec:
         return Node2Vec(walks=1, walk_length=10, p=0.5, q=2.0)

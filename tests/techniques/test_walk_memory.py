@@ -42,6 +42,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.slow
 def test_peak_stays_under_the_projection(shape: str) -> None:
     script = SCRIPT.replace("CASE", SHAPES[shape])
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import parge.testing
 from parge.errors import InputError, MissingExtraError
@@ -16,7 +17,7 @@ from parge.graph.generate import path
 from parge.graph.graph import Graph
 from parge.testing.graphs import assert_graph_laws, capacity_vectors, graphs
 
-unhurried = settings(deadline=None, max_examples=100)
+unhurried = examples(100)
 searching = settings(deadline=None, max_examples=2000, phases=[Phase.generate], derandomize=True)
 
 
@@ -29,7 +30,7 @@ def test_drawn_graphs_keep_the_laws(graph: Graph) -> None:
 
 
 @given(st.data(), st.integers(0, 5), st.integers(0, 5))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_sizes_are_within_what_was_asked(data: st.DataObject, least: int, more: int) -> None:
     graph = data.draw(graphs(least, least + more))
     assert least <= graph.n_vertices <= least + more
@@ -65,7 +66,7 @@ def test_every_shape_can_be_drawn(shape: str) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_options_are_kept(data: st.DataObject) -> None:
     weighted = data.draw(graphs(2, weighted=True))
     assert (weighted.weights is not None) == (weighted.n_edges > 0)

@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
+from tests.examples import examples
 
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
-from parge.io.embeddings.files import check_output
+from parge.io.embeddings.files import _FORMATS, check_output
 from parge.io.graphs.read import read
 
-SUFFIXES = [".npy", ".npz", ".parquet", ".vec", ".emb", ".txt"]
+SUFFIXES = sorted(_FORMATS)
 NAMED = ["ann", "bob ", "zoë", "007", "<b>&\"'", "x" * 200]
 
 
@@ -101,7 +102,7 @@ def test_the_report_is_saved(tmp_path: Path, suffix: str) -> None:
     assert Embedding.load(tmp_path / f"x{suffix}").report == {"seconds": {"total": 1.5}}
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     ids=st.lists(st.text(st.characters(codec="utf-8")), unique=True, max_size=8),
     suffix=st.sampled_from([".npz", ".parquet"]),
@@ -113,7 +114,7 @@ def test_any_name_survives(tmp_path_factory: pytest.TempPathFactory, ids: list[s
     assert Embedding.load(path).ids.tolist() == ids
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_text_gives_every_float32_back(tmp_path_factory: pytest.TempPathFactory, numbers: list[float]) -> None:
     path = tmp_path_factory.mktemp("text") / "x.vec"

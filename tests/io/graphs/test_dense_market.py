@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.errors import InputError
 from parge.io.graphs.dense_market import parse_array
@@ -23,7 +24,7 @@ def parse(text: str, n: int, symmetry: str = "general") -> list[list[float]]:
     return parse_array(Path("m.mtx"), text.encode()[head.size :], n, symmetry).tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(1, 6), st.integers(0, 2**32), st.sampled_from(["general", "symmetric"]))
 def test_equals_scipy(n: int, seed: int, symmetry: str) -> None:
     matrix = np.random.default_rng(seed).random((n, n))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.graph.sameness import assert_same, edges, parts
 
 from parge.errors import InputError
@@ -184,7 +185,7 @@ NUMBER = st.sampled_from(
 
 
 @given(st.lists(st.tuples(NUMBER, st.sampled_from(" \t\n,")), min_size=1, max_size=30), st.integers(1, 8))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_odd_integers_are_seen_wherever_they_stand(words: list[tuple[str, str]], size: int) -> None:
     text = "".join(word + mark for word, mark in words)[:-1]
     odd = any(re.fullmatch(r"0[0-9x].*|-0.*", word) for word, _ in words)
@@ -250,7 +251,7 @@ JUNK = st.lists(st.sampled_from(["", "# x y", "  % 1 2 3", "   "]), max_size=2)
 
 
 @given(st.lists(ROW, min_size=1, max_size=40), st.sampled_from(["", "x"]), st.data())
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_any_mess_reads_like_the_clean_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]], prefix: str, data: st.DataObject
 ) -> None:

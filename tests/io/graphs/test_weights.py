@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from parge.cli.main import run
 from parge.errors import InputError
@@ -55,7 +56,7 @@ def _everywhere(table: Table, folder: Path) -> dict[str, tuple[Any, ...]]:
     return files | {name: _answer(lambda frame=frame: Graph.from_frame(frame)) for name, frame in frames.items()}
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.sampled_from(HEADERS), st.integers(1, 6), st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_the_same_columns_mean_the_same_in_every_format(
     tmp_path_factory: pytest.TempPathFactory, header: list[str], n_rows: int, seed: int, names: bool, words: bool

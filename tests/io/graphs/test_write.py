@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError, PargeError
@@ -74,7 +75,7 @@ def test_fractions_in_matrix_market(tmp_path: Path) -> None:
 
 
 @given(graphs(min_vertices=2), st.sampled_from(["g.txt", "g.tsv", "g.csv", "g.csv.zst", *EVERYTHING]))
-@settings(deadline=None, max_examples=120)
+@examples(120)
 def test_any_graph_comes_back(tmp_path_factory: pytest.TempPathFactory, graph: Graph, name: str) -> None:
     assume(graph.n_edges)
     folder = tmp_path_factory.mktemp("written")
@@ -88,7 +89,7 @@ def test_any_graph_comes_back(tmp_path_factory: pytest.TempPathFactory, graph: G
 
 
 @given(graphs(min_vertices=2, ids="numbers", weighted=False), st.sampled_from(NUMBERED))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_any_numbered_graph_comes_back(tmp_path_factory: pytest.TempPathFactory, graph: Graph, name: str) -> None:
     path = tmp_path_factory.mktemp("written") / name
     write(graph, path)
