@@ -17,7 +17,7 @@ def mix(z):
 
 
 def stream(key, purpose) -> Iterator[int]:
-    state = mix((key + purpose * 0xBF58476D1CE4E5B9) & MASK)
+    state = opened(key, purpose)
     while True:
         state = (state + GOLDEN) & MASK
         yield mix(state)
@@ -78,7 +78,7 @@ def walk(graph, start, key, length):
 
 def second_order(graph, before, v, p, q):
     """Return node2vec's transition probabilities from v, by neighbour, after a step from `before`."""
-    factor = [1 / p if x == before else 1.0 if x in neighbours(graph, before) else 1 / q for x in neighbours(graph, v)]
+    factor = [bias(graph, before, x, p, q) for x in neighbours(graph, v)]
     mass = shares(graph, v) * factor
     return dict(zip(neighbours(graph, v), mass / mass.sum(), strict=True))
 
@@ -104,8 +104,7 @@ def biased_walk(graph, start, key, length, p, q):
 
 def biased_step(graph, before, v, p, q, draws, trials=64):
     """Keep a candidate under its bias; a strip beside all of them goes back; weigh the row after many trials."""
-    near = neighbours(graph, before)
-    bias = [1 / p if x == before else 1.0 if x in near else 1 / q for x in neighbours(graph, v)]
+    factors = [bias(graph, before, x, p, q) for x in neighbours(graph, v)]
     ceiling = max(1.0, 1 / q)
     back = neighbours(graph, v).index(before)
     excess = share(graph, v, back) * (1 / p - ceiling) if 1 / p > ceiling else 0.0
@@ -115,9 +114,9 @@ def biased_step(graph, before, v, p, q, draws, trials=64):
         if height >= ceiling:
             return before
         candidate = pick(graph, v, draw >> 32)
-        if height < bias[neighbours(graph, v).index(candidate)]:
+        if height < factors[neighbours(graph, v).index(candidate)]:
             return candidate
-    mass = [share(graph, v, j) * factor for j, factor in enumerate(bias)]
+    mass = [share(graph, v, j) * factor for j, factor in enumerate(factors)]
     height = sum_in_order(mass) * ((next(draws) >> 32) / 2**32)
     for x, one in zip(neighbours(graph, v), mass, strict=True):
         height -= one
@@ -170,3 +169,193 @@ def update(In, Out, contexts, targets, rate):
         In[c] = In[c] + g[i] @ old
     for k, t in enumerate(targets):
         Out[t] = Out[t] + sums[k]
+
+
+def opened(key, purpose):
+    """Return the state at which a stream opens."""
+    return mix((key + purpose * 0xBF58476D1CE4E5B9) & MASK)
+
+
+def halves(draw):
+    return divmod(draw, 2**32)
+
+
+def below(bits, bound):
+    return bits * bound // 2**32
+
+
+def row(graph, v):
+    """Return the weight of every neighbour of v, in order."""
+    where = slice(graph.indptr[v], graph.indptr[v + 1])
+    weights = [1.0] * len(neighbours(graph, v)) if graph.weights is None else graph.weights[where].tolist()
+    return dict(zip(neighbours(graph, v), weights, strict=True))
+
+
+def row_shares(graph):
+    out = []
+    for v in range(graph.n_vertices):
+        weights = list(row(graph, v).values())
+        total = sum_in_order(weights)
+        out += [min(int(sum_in_order(weights[: j + 1]) / total * 2**32), 2**32 - 1) for j in range(len(weights))]
+    return out
+
+
+def strengths(graph):
+    return [sum(row(graph, v).values()) for v in range(graph.n_vertices)]
+
+
+def find(graph, v, wanted):
+    return graph.indptr[v] + neighbours(graph, v).index(wanted) if wanted in neighbours(graph, v) else -1
+
+
+def bias(graph, before, candidate, p, q):
+    return 1 / p if candidate == before else 1.0 if candidate in neighbours(graph, before) else 1 / q
+
+
+def encode(ids):
+    """Return the code of every id, counted from 0 as ids appear, and the ids by code."""
+    names = list(dict.fromkeys(ids))
+    return [names.index(one) for one in ids], names
+
+
+def component_roots(graph):
+    """Spread the smallest number over edges until nothing changes."""
+    root = list(range(graph.n_vertices))
+    while True:
+        spread = [min([root[v], *(root[u] for u in neighbours(graph, v))]) for v in range(graph.n_vertices)]
+        if spread == root:
+            return root
+        root = spread
+
+
+def bucketed_arcs(edges, weights, n_vertices, shift, bits):
+    """Return (arc, weight) by bucket of 2^shift vertices, both directions of every edge, loops left out."""
+    buckets = [[] for _ in range(((n_vertices - 1) >> shift) + 1)]
+    for e, (u, v) in enumerate(edges):
+        weight = weights[e] if weights else None
+        for a, b, backward in ((u, v, 0), (v, u, 1)):
+            if u != v:
+                buckets[a >> shift].append((((a % 2**shift) * 2**bits + b) * 2 + backward, weight))
+    return buckets
+
+
+def sorted_arcs(arcs, first_bit, last_bit):
+    return sorted(arcs, key=lambda arc: (arc[0] >> first_bit) % 2 ** (last_bit - first_bit))
+
+
+def rows_of_arcs(arcs, bits, n_rows):
+    """Return rows of neighbours with their weights: the larger of the sums of both directions."""
+    sums = [{} for _ in range(n_rows)]
+    for arc, weight in arcs:
+        a, b = divmod(arc // 2, 2**bits)
+        both = sums[a].setdefault(b, [0.0, 0.0])
+        both[arc % 2] += weight or 0.0
+    return [{b: max(both) for b, both in sorted(row.items())} for row in sums]
+
+
+def induced_rows(graph, vertices):
+    """Return the rows among some vertices, numbered by their places and sorted by them."""
+    place = {v: i for i, v in enumerate(vertices)}
+    rows = [{place[u]: weight for u, weight in row(graph, v).items() if u in place} for v in vertices]
+    return [dict(sorted(one.items())) for one in rows]
+
+
+def with_loops(graph, loops):
+    rows = [row(graph, v) | ({v: loop} if loop > 0 else {}) for v, loop in enumerate(loops)]
+    return [dict(sorted(one.items())) for one in rows]
+
+
+def edges_of(graph):
+    return [(u, v) for u in range(graph.n_vertices) for v in neighbours(graph, u) if u < v]
+
+
+def count_edges(graph, part, is_anchor, n_parts):
+    """Return edges by the parts of their ends, to anchors by part, and among anchors."""
+    matrix, to_anchors, among = [[0] * n_parts for _ in range(n_parts)], [0] * n_parts, 0
+    for u, v in edges_of(graph):
+        if is_anchor[u] and is_anchor[v]:
+            among += 1
+        elif is_anchor[u] or is_anchor[v]:
+            to_anchors[part[v] if is_anchor[u] else part[u]] += 1
+        else:
+            for a, b in {(part[u], part[v]), (part[v], part[u])}:
+                matrix[a][b] += 1
+    return matrix, to_anchors, among
+
+
+def part_votes(graph, v, part, n_parts):
+    return [sum(part[u] == p for u in neighbours(graph, v)) for p in range(n_parts)]
+
+
+def majority_part(graph, v, part, n_parts):
+    votes = part_votes(graph, v, part, n_parts)
+    return votes.index(max(votes)) if max(votes) else max(part[v], 0)
+
+
+def marked_neighbours(graph, marked):
+    return [sum(marked[u] for u in neighbours(graph, v)) for v in range(graph.n_vertices)]
+
+
+def greedy_cover(graph, part, chosen):
+    """Return for each vertex the cut edges that none of the chosen touches; -1 for the chosen."""
+    lost = [(u, v) for u, v in edges_of(graph) if part[u] != part[v] and not {u, v} & set(chosen)]
+    return [-1 if v in chosen else sum(v in edge for edge in lost) for v in range(graph.n_vertices)]
+
+
+class Stream:
+    """A pass over the rows, and where it stands."""
+
+    def __init__(self, graph, left_out, weights, cost, room, shares, mean_degree):
+        self.graph, self.left_out, self.weights, self.cost = graph, left_out, weights, cost
+        self.room, self.shares, self.mean = room, shares, mean_degree
+        self.part, self.loads, self.work = [-1] * graph.n_vertices, [0] * len(room), [0.0] * len(room)
+
+
+def stream_rows(at, first, last):
+    """Put vertices into parts by Fennel's score, one after the other; return how many fit nowhere."""
+    homeless = 0
+    for v in range(first, last):
+        if at.left_out[v]:
+            at.part[v] = -1
+            continue
+        near = neighbours(at.graph, v)
+        anchors = sum(at.left_out[u] for u in near)
+        weight = at.weights[v] if at.weights else math.ceil(at.cost[0] + at.cost[1] * (anchors + len(near)) / 2)
+        scores = {}
+        for p, room in enumerate(at.room):
+            if at.loads[p] + weight <= room:
+                votes = sum(at.part[u] == p and not at.left_out[u] for u in near)
+                full = max(at.work[p] / at.shares[p], at.loads[p] / max(1, room))
+                scores[p] = votes - 0.75 * at.mean * math.sqrt(full) - (1e12 if full > 1.1 else 0)
+        left = [room - load for room, load in zip(at.room, at.loads, strict=True)]
+        best = max(scores, key=scores.__getitem__) if scores else left.index(max(left))
+        homeless += not scores
+        at.part[v] = best
+        at.loads[best] += weight
+        at.work[best] += 1 + len(near) / at.mean
+    return homeless
+
+
+def sum_neighbours(graph, columns):
+    out = np.zeros(columns.shape)
+    for v in range(graph.n_vertices):
+        for u, weight in row(graph, v).items():
+            out[v] += weight * columns[u].astype(float)
+    return out
+
+
+def mean_neighbours(graph, columns):
+    total = np.array([sum(row(graph, v).values()) for v in range(graph.n_vertices)])
+    return sum_neighbours(graph, columns) / np.where(total > 0, total, 1)[:, None]
+
+
+def quotient(graph, label, n_groups):
+    """Return the weights between each group and the others, and inside of each, where edges count twice."""
+    between, inside = [{} for _ in range(n_groups)], [0.0] * n_groups
+    for v in range(graph.n_vertices):
+        for u, weight in row(graph, v).items():
+            if label[u] == label[v]:
+                inside[label[v]] += weight
+            else:
+                between[label[v]][label[u]] = between[label[v]].get(label[u], 0.0) + weight
+    return between, inside

@@ -71,6 +71,17 @@ def test_training_in_batches_is_training_at_once() -> None:
     assert np.array_equal(whole.Out, parts.Out)
 
 
+@pytest.mark.parametrize("targets", [[1], [1, 2, 2, 5], [0, 0, 7, 3, 9]])
+def test_a_window_update_equals_its_twin(targets: list[int]) -> None:
+    tables, contexts = _tables(10, 16), [3, 4, 3, 8]
+    In, Out = tables.In.astype(np.float64), tables.Out.astype(np.float64)
+    g, sums = np.empty((4, len(targets)), np.float32), np.empty((len(targets) + 1, 16), np.float32)
+    skipgram.update_window(tables, np.array(contexts), 4, np.array(targets), np.float32(0.1), g, sums)
+    naive.update(In, Out, contexts, targets, 0.1)
+    np.testing.assert_allclose(tables.In, In, atol=1e-5)
+    np.testing.assert_allclose(tables.Out, Out, atol=1e-5)
+
+
 def test_a_window_update_is_a_step_down_the_loss() -> None:
     tables = _tables(20, 16)
     contexts, targets = np.array([3, 4, 5]), np.array([0, 7, 8, 9])

@@ -1,0 +1,391 @@
+"""Every compiled function has a slow, obvious twin in `naive.py`, or shares that of what calls it."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.examples import examples
+from tests.kernels import naive
+
+import parge.kernels
+from parge.graph.graph import Graph
+from parge.kernels import codes, csr, cut, fennel, products, quotient, splitmix, walks
+from parge.skipgram.train import walk_rows
+from parge.testing.graphs import graphs
+
+FOLDER, HERE = Path(parge.kernels.__file__).parent, Path(__file__).parent
+
+# Each compiled function: its twin in naive.py; a plainer kernel that has one; or the caller whose twin is its, too.
+TWINS: dict[str, str] = {
+    "alias.draw_item": "shared with alias.draw_items",
+    "alias.draw_items": "naive.draw_item",
+    "alias._fill": "naive.alias_probabilities",
+    "codes._slot": "shared with codes.encode",
+    "codes._grown": "shared with codes.encode",
+    "codes.encode": "naive.encode",
+    "codes.decode": "naive.encode",
+    "components.component_roots": "naive.component_roots",
+    "csr.bucket_sizes": "naive.bucketed_arcs",
+    "csr.bucket_arcs": "naive.bucketed_arcs",
+    "csr.sort_arcs": "naive.sorted_arcs",
+    "csr.rows_of_arcs": "naive.rows_of_arcs",
+    "csr.induced_offsets": "naive.induced_rows",
+    "csr.induced_rows": "naive.induced_rows",
+    "csr.with_loops": "naive.with_loops",
+    "cut.count_edges": "naive.count_edges",
+    "cut.cut_degrees": "naive.part_votes",
+    "cut.greedy_cover": "naive.greedy_cover",
+    "cut.majority_part": "naive.majority_part",
+    "cut.part_votes": "naive.part_votes",
+    "cut.marked_neighbours": "naive.marked_neighbours",
+    "fennel._best_part": "shared with fennel.stream_rows",
+    "fennel.stream_rows": "naive.stream_rows",
+    "fennel.edges_among": "naive.marked_neighbours",
+    "products.sum_neighbours": "naive.sum_neighbours",
+    "products.mix_neighbours": "naive.mean_neighbours",
+    "products.mean_neighbours": "naive.mean_neighbours",
+    "quotient.merged_size": "naive.quotient",
+    "quotient.quotient_size": "naive.quotient",
+    "quotient.quotient_rows": "naive.quotient",
+    "quotient.quotient_matrix": "naive.quotient",
+    "skipgram.update_window": "naive.update",
+    "skipgram.draw_targets": "shared with skipgram.train_walks",
+    "skipgram.window_around": "shared with skipgram.train_walks",
+    "skipgram.train_walks": "naive.train",
+    "skipgram_ir.draw_walk": "shared with skipgram_ir.train_walks",
+    "skipgram_ir.train_walks": "skipgram.train_walks",
+    "splitmix.mix": "naive.mix",
+    "splitmix.open_stream": "naive.stream",
+    "splitmix.item_keys": "naive.item_key",
+    "splitmix.high": "naive.halves",
+    "splitmix.low": "naive.halves",
+    "splitmix.below": "naive.below",
+    "splitmix.fill_uniform": "naive.uniform_rows",
+    "walks.row_shares": "naive.row_shares",
+    "walks.strengths": "naive.strengths",
+    "walks.pick": "naive.pick",
+    "walks.find": "naive.find",
+    "walks.share_of": "naive.share",
+    "walks.fill_walks": "naive.walk",
+    "walks.bias": "naive.bias",
+    "walks.weigh_row": "naive.second_order",
+    "walks.second_order_step": "naive.biased_step",
+    "walks.fill_biased_walks": "naive.biased_walk",
+}
+
+# Kernels that tests reach through a plain function.
+CALLED_THROUGH = {"alias._fill": "alias.alias_table", "skipgram_ir.train_walks": "skipgram_ir.train"}
+
+
+def compiled_functions() -> dict[str, ast.FunctionDef]:
+    """Return the functions under one of the decorators of `kernels/jit.py`, by module and name."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        for item in ast.walk(ast.parse(path.read_text())):
+            if isinstance(item, ast.FunctionDef) and {"kernel", "fast_kernel"} & {
+                ast.unparse(decorator) for decorator in item.decorator_list
+            }:
+                found[f"{path.stem}.{item.name}"] = item
+    return found
+
+
+def names_used(text: str) -> set[str]:
+    """Return all names in a source, and all attributes of names, as "name.attribute"."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def test_every_compiled_function_is_listed_with_its_twin() -> None:
+    assert set(TWINS) == set(compiled_functions())
+
+
+def test_every_twin_is_there_and_meets_its_kernel_in_a_test() -> None:
+    tests = {path: names_used(path.read_text()) for path in HERE.glob("test_*.py")}
+    for kernel, twin in TWINS.items():
+        if twin.startswith("shared with "):
+            continue
+        assert twin in TWINS or inspect.isfunction(getattr(naive, twin.removeprefix("naive."), None)), twin
+        called = CALLED_THROUGH.get(kernel, kernel)
+        known_as = {called, called.partition(".")[2]}  # its module imported, or the function itself
+        meets = [path for path, names in tests.items() if twin in names and known_as & names]
+        assert meets, f"no test of tests/kernels uses both {kernel} and {twin}"
+
+
+def test_a_shared_twin_is_that_of_a_caller() -> None:
+    functions = compiled_functions()
+    for kernel, twin in TWINS.items():
+        if twin.startswith("shared with "):
+            caller = twin.removeprefix("shared with ")
+            assert not TWINS[caller].startswith("shared with "), kernel
+            assert kernel.partition(".")[2] in names_used(ast.unparse(functions[caller])), f"{caller} calls no {kernel}"
+
+
+def some(graph: Graph, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, graph.n_vertices])
+
+
+def weights_of(graph: Graph) -> np.ndarray:
+    return np.empty(0, np.float32) if graph.weights is None else graph.weights
+
+
+drawn = given(graph=graphs(max_vertices=30), seed=st.integers(0, 999))
+shortly = examples(40)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 20), max_size=60), st.integers(0, 60))
+@shortly
+def test_codes_are_given_in_order_of_first_appearance(ids: list[int], first: int) -> None:
+    table, known = np.full((2, 2), -1, np.int64), 0
+    found = []
+    for some_ids in (ids[:first], ids[first:]):  # a second call goes on where the first ended
+        numbers = np.empty(len(some_ids), np.int64)
+        table, known = codes.encode(np.array(some_ids, np.int64), numbers, table, known)
+        found += numbers.tolist()
+    expected, names = naive.encode(ids)
+    assert (found, known) == (expected, len(names))
+    assert codes.decode(table, known).tolist() == names
+
+
+edge_lists = st.integers(1, 40).flatmap(
+    lambda n: st.tuples(
+        st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=80), st.booleans()
+    )
+)
+
+
+@given(edge_lists, st.integers(0, 6))
+@shortly
+def test_arcs_of_edges(case: tuple[int, list[tuple[int, int]], bool], shift: int) -> None:
+    n, edges, weighted = case
+    source, target = np.array(edges, np.int32).reshape(-1, 2).T.copy()
+    weights = np.arange(1, len(edges) + 1).astype(np.float32) if weighted else np.empty(0, np.float32)
+    bits, n_buckets = max(1, n.bit_length()), ((n - 1) >> shift) + 1
+    buckets = naive.bucketed_arcs(edges, weights.tolist(), n, shift, bits)
+
+    sizes = np.zeros(n_buckets, np.int64)
+    csr.bucket_sizes(source, target, shift, sizes)
+    assert sizes.tolist() == [len(bucket) for bucket in buckets]
+
+    ends = np.cumsum(sizes)
+    arcs, arc_weights = np.empty(ends[-1], np.int64), np.empty(ends[-1] if weighted else 0, np.float32)
+    csr.bucket_arcs(source, target, weights, shift, bits, ends - sizes, arcs, arc_weights)
+    assert arcs.tolist() == [arc for bucket in buckets for arc, _ in bucket]
+    if weighted:
+        assert arc_weights.tolist() == [weight for bucket in buckets for _, weight in bucket]
+
+    for i, bucket in enumerate(buckets):
+        where = slice(ends[i] - sizes[i], ends[i])
+        mine, theirs = arcs[where].copy(), arc_weights[where].copy()
+        csr.sort_arcs(mine, theirs, 0, 1 + bits + shift)
+        ordered = naive.sorted_arcs(bucket, 0, 1 + bits + shift)
+        assert mine.tolist() == [arc for arc, _ in ordered]
+        assert not weighted or theirs.tolist() == [weight for _, weight in ordered]
+        degrees, indices = np.zeros(1 << shift, np.int64), np.empty(mine.size, np.int32)
+        summed = np.empty(theirs.size, np.float32)
+        count = csr.rows_of_arcs(mine, theirs, bits, degrees, indices, summed)
+        rows = naive.rows_of_arcs(ordered, bits, 1 << shift)
+        assert degrees.tolist() == [len(row) for row in rows]
+        assert indices[:count].tolist() == [neighbour for row in rows for neighbour in row]
+        assert not weighted or summed[:count].tolist() == [weight for row in rows for weight in row.values()]
+
+
+@given(st.lists(st.integers(0, 2**45), max_size=50), st.integers(0, 20), st.integers(0, 26))
+@shortly
+def test_arcs_are_sorted_by_some_of_their_bits(arcs: list[int], first: int, n_bits: int) -> None:
+    keys, values = np.array(arcs, np.int64), np.arange(len(arcs), dtype=np.float32)
+    csr.sort_arcs(keys, values, first, first + n_bits)
+    expected = naive.sorted_arcs(list(zip(arcs, range(len(arcs)), strict=True)), first, first + n_bits)
+    assert list(zip(keys.tolist(), values.tolist(), strict=True)) == expected
+
+
+@drawn
+@shortly
+def test_induced_rows(graph: Graph, seed: int) -> None:
+    n = graph.n_vertices
+    order = some(graph, seed).permutation(n)[: seed % (n + 1)]
+    n_first = order.size // 2
+    vertices = np.concatenate([np.sort(order[:n_first]), np.sort(order[n_first:])])
+    position = np.full(n, -1, np.int32)
+    position[vertices] = np.arange(vertices.size)
+    offsets = csr.induced_offsets(graph.indptr, graph.indices, vertices, position)
+    indices, weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1] if graph.weights is not None else 0, "f4")
+    csr.induced_rows(graph.indptr, graph.indices, weights_of(graph), vertices, position, n_first, indices, weights)
+    rows = naive.induced_rows(graph, vertices.tolist())
+    assert np.diff(offsets).tolist() == [len(row) for row in rows]
+    assert indices.tolist() == [neighbour for row in rows for neighbour in row]
+    if graph.weights is not None:
+        assert weights.tolist() == [weight for row in rows for weight in row.values()]
+
+
+@drawn
+@shortly
+def test_rows_with_loops(graph: Graph, seed: int) -> None:
+    rng = some(graph, seed)
+    loops = (rng.random(graph.n_vertices) * (rng.random(graph.n_vertices) < 0.5)).astype(np.float32)
+    weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
+    indptr, indices, found = csr.with_loops(graph.indptr, graph.indices, weights, loops)
+    rows = naive.with_loops(graph, loops.tolist())
+    assert np.diff(indptr).tolist() == [len(row) for row in rows]
+    assert indices.tolist() == [neighbour for row in rows for neighbour in row]
+    assert found.tolist() == [weight for row in rows for weight in row.values()]
+
+
+@given(graph=graphs(max_vertices=30), seed=st.integers(0, 999), n_parts=st.integers(1, 5))
+@shortly
+def test_edges_and_votes_by_part(graph: Graph, seed: int, n_parts: int) -> None:
+    rng, n = some(graph, seed), graph.n_vertices
+    part, is_anchor = rng.integers(0, n_parts, n).astype(np.int32), rng.random(n) < 0.2
+    found = cut.count_edges(graph.indptr, graph.indices, part, is_anchor, n_parts)
+    matrix, to_anchors, among = naive.count_edges(graph, part.tolist(), is_anchor.tolist(), n_parts)
+    assert (found[0].tolist(), found[1].tolist(), found[2]) == (matrix, to_anchors, among)
+
+    votes = [naive.part_votes(graph, v, part.tolist(), n_parts) for v in range(n)]
+    every, few = np.arange(n), rng.permutation(n)[: n // 2]
+    assert cut.part_votes(graph.indptr, graph.indices, part, few, n_parts).tolist() == [votes[v] for v in few]
+    degrees = cut.cut_degrees(graph.indptr, graph.indices, part)
+    assert degrees.tolist() == [sum(votes[v]) - votes[v][part[v]] for v in range(n)]
+
+    homes = np.where(rng.random(n) < 0.4, -1, part).astype(np.int32)
+    majority = cut.majority_part(graph.indptr, graph.indices, homes, every, n_parts)
+    assert majority.tolist() == [naive.majority_part(graph, v, homes.tolist(), n_parts) for v in range(n)]
+
+    for count in (0, n // 3, n, n + 2):
+        chosen = cut.greedy_cover(graph.indptr, graph.indices, part, degrees.copy(), count)
+        assert chosen.size == min(count, n)
+        for i, v in enumerate(chosen.tolist()):
+            saved = naive.greedy_cover(graph, part.tolist(), chosen[:i].tolist())
+            assert saved[v] == max(saved)
+
+
+@drawn
+@shortly
+def test_marked_neighbours_and_edges_among_them(graph: Graph, seed: int) -> None:
+    marked = some(graph, seed).random(graph.n_vertices) < 0.4
+    expected = naive.marked_neighbours(graph, marked.tolist())
+    assert cut.marked_neighbours(graph.indptr, graph.indices, marked).tolist() == expected
+    among = fennel.edges_among(graph.indptr, graph.indices, marked, np.flatnonzero(marked))
+    assert 2 * among == sum(expected[v] for v in np.flatnonzero(marked))
+
+
+@given(graph=graphs(max_vertices=30), seed=st.integers(0, 999), n_parts=st.integers(1, 4), by_cost=st.booleans())
+@shortly
+def test_one_pass_over_the_rows(graph: Graph, seed: int, n_parts: int, by_cost: bool) -> None:
+    rng, n = some(graph, seed), graph.n_vertices
+    left_out = rng.random(n) < 0.2
+    weights = np.empty(0, np.int64) if by_cost else rng.integers(1, 4, n)
+    cost = (1.5, 0.75)
+    room = rng.integers(0, 2 * n // n_parts + 4, n_parts)
+    shares = np.full(n_parts, 2.0 * max(n, 1) / n_parts)
+    mean = max(1.0, float(graph.degrees.mean()) if n else 1.0)
+    part, loads, work = np.full(n, -1, np.int32), np.zeros(n_parts, np.int64), np.zeros(n_parts)
+    twin = naive.Stream(graph, left_out.tolist(), weights.tolist(), cost, room.tolist(), shares.tolist(), mean)
+    for rows in ((0, n // 2), (n // 2, n), (0, n)):  # in two calls, and met again
+        homeless = fennel.stream_rows(
+            graph.indptr, graph.indices, left_out, part, rows, weights, cost, room, loads, shares, work, mean
+        )
+        assert homeless == naive.stream_rows(twin, *rows)
+        assert part.tolist() == twin.part
+        assert loads.tolist() == twin.loads
+        np.testing.assert_allclose(work, twin.work)
+
+
+@drawn
+@shortly
+def test_sums_of_neighbours(graph: Graph, seed: int) -> None:
+    rng = some(graph, seed)
+    for dtype, tolerance in ((np.float32, 1e-3), (np.float64, 1e-9)):
+        columns = rng.standard_normal((graph.n_vertices, 3)).astype(dtype)
+        first = seed % (graph.n_vertices + 1)
+        out = np.full((graph.n_vertices - first, 3), np.nan, dtype)
+        products.sum_neighbours(graph.indptr, graph.indices, weights_of(graph), columns, first, out)
+        expected = naive.sum_neighbours(graph, columns)[first:]
+        np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance * 1024)
+
+
+@drawn
+@shortly
+def test_means_of_neighbours(graph: Graph, seed: int) -> None:
+    rng, n = some(graph, seed), graph.n_vertices
+    weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
+    rows = graph.indptr, graph.indices, weights, walks.strengths(graph.indptr, weights)
+    few, row_of = np.flatnonzero(rng.random(n) < 0.6), rng.integers(0, 4, n)
+    source, found = rng.standard_normal((4, 5), np.float32), np.full((few.size, 5), np.nan, np.float32)
+    products.mean_neighbours(*rows, few, row_of, source, found)
+    np.testing.assert_allclose(found, naive.mean_neighbours(graph, source[row_of])[few], atol=1e-5)
+
+    table, share = rng.standard_normal((n, 5), np.float32), rng.random(few.size, np.float32)
+    moved = table.copy()
+    products.mix_neighbours(*rows, few, share, table, moved)
+    expected = table.copy()
+    expected[few] += share[:, None] * (naive.mean_neighbours(graph, table)[few] - table[few])
+    np.testing.assert_allclose(moved, expected, atol=1e-5)
+
+
+@given(graph=graphs(min_vertices=1, max_vertices=30), seed=st.integers(0, 999), n_groups=st.integers(1, 6))
+@shortly
+def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None:
+    label = some(graph, seed).integers(0, n_groups, graph.n_vertices).astype(np.int32)
+    between, inside = naive.quotient(graph, label.tolist(), n_groups)
+    members, offsets = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(n_groups + 1))
+    size = sum(len(row) for row in between)
+    assert quotient.quotient_size(graph.indptr, graph.indices, members, offsets, label) == size
+    assert size <= quotient.merged_size(graph.indptr, members, offsets, n_groups)
+    assert quotient.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
+    indptr, indices = np.zeros(n_groups + 1, np.int64), np.empty(graph.indices.size, np.int32)
+    weights, loops = np.empty(indices.size), np.empty(n_groups)
+    quotient.quotient_rows(
+        graph.indptr, graph.indices, weights_of(graph), members, offsets, label, indptr, indices, weights, loops
+    )
+    assert np.diff(indptr).tolist() == [len(row) for row in between]
+    assert indices[:size].tolist() == [group for row in between for group in sorted(row)]
+    np.testing.assert_allclose(weights[:size], [row[group] for row in between for group in sorted(row)])
+    np.testing.assert_allclose(loops, inside)
+
+    matrix = np.zeros((n_groups, n_groups))
+    quotient.quotient_matrix(graph.indptr, graph.indices, weights_of(graph), label.astype(np.int64), matrix)
+    np.testing.assert_allclose(
+        matrix, [[inside[g] if g == h else between[g].get(h, 0) for h in range(n_groups)] for g in range(n_groups)]
+    )
+
+
+@given(graph=graphs(min_vertices=2, max_vertices=20), bits=st.integers(0, 2**32 - 1), seed=st.integers(0, 999))
+@shortly
+def test_places_in_rows(graph: Graph, bits: int, seed: int) -> None:
+    rows = walk_rows(graph)
+    if graph.weights is not None:
+        assert walks.row_shares(graph.indptr, graph.weights).tolist() == naive.row_shares(graph)
+        np.testing.assert_allclose(walks.strengths(graph.indptr, graph.weights), naive.strengths(graph))
+    for v in range(graph.n_vertices):
+        for wanted in range(graph.n_vertices):
+            assert walks.find(rows, v, wanted) == naive.find(graph, v, wanted)
+            assert walks.bias(rows, v, wanted, 0.5, 4.0) == naive.bias(graph, v, wanted, 0.5, 4.0)
+        near = naive.neighbours(graph, v)
+        if near:
+            assert graph.indices[walks.pick(rows, v, np.uint64(bits))] == naive.pick(graph, v, bits)
+        for j in range(len(near)):
+            assert walks.share_of(rows, v, graph.indptr[v] + j) == pytest.approx(naive.share(graph, v, j), abs=1e-12)
+        for before in near:
+            key = seed + v
+            state = np.uint64(naive.opened(key, naive.WALK))
+            step, state = walks.second_order_step(rows, before, v, 0.3, 2.0, state)
+            draws = naive.stream(key, naive.WALK)
+            assert step == naive.biased_step(graph, before, v, 0.3, 2.0, draws)
+            assert naive.mix(int(state) + naive.GOLDEN & naive.MASK) == next(draws), "as many draws"
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 4), st.integers(1, 2**32))
+@shortly
+def test_draws_and_their_halves(key: int, purpose: int, bound: int) -> None:
+    state = splitmix.open_stream(np.uint64(key), np.uint64(purpose))
+    draw = int(splitmix.mix(np.uint64(naive.opened(key, purpose) + naive.GOLDEN & naive.MASK)))
+    assert int(state) == naive.opened(key, purpose)
+    assert draw == naive.mix(naive.opened(key, purpose) + naive.GOLDEN & naive.MASK)
+    assert draw == next(naive.stream(key, purpose))
+    upper, lower = naive.halves(draw)
+    assert (int(splitmix.high(np.uint64(draw))), int(splitmix.low(np.uint64(draw)))) == (upper, lower)
+    assert splitmix.below(np.uint64(upper), bound) == naive.below(upper, bound)
