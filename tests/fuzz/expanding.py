@@ -96,6 +96,10 @@ CASES: dict[str, tuple[Make, Read]] = {
     "labels.txt.gz": (lambda p: p.write_bytes(_gzipped(b"0 1\n")), read_labels),
     "labels.csv.gz": (lambda p: p.write_bytes(_gzipped(b"ann,red\n")), read_labels),
     "labels.parquet": (lambda p: _parquet(p, id=_zeros(8_000_000), label=_zeros(8_000_000)), read_labels),
+    "row.labels.parquet": (
+        lambda p: _parquet(p, id=[1], label=pa.array([np.zeros(60_000_000, np.int64)])),
+        read_labels,
+    ),
     "long.labels.parquet": (lambda p: _parquet(p, i=_zeros(9000), l=_repeated("x" * 100_000, 9000)), read_labels),
     "many.labels.parquet": (
         lambda p: _parquet(p, id=_repeated("x" * 1000, 150_000), label=_repeated("a", 150_000)),

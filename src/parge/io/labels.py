@@ -18,7 +18,7 @@ from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions
 from parge.io.files import check_file, foreign_errors, format_suffix
 from parge.io.graphs.lines import line_number, read_head, read_segments
 from parge.io.graphs.write import write_lines
-from parge.io.tables import batches, n_values, text_options
+from parge.io.tables import open_table
 from parge.typing import IdArray, IntArray
 
 # Names of columns in use: of vertices, and of labels.
@@ -304,24 +304,16 @@ def _numbers(strings: IdArray) -> IdArray:
 
 
 def _parquet(path: Path, choice: Choice) -> Pairs:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path, page_checksum_verification=True) as plain:
-        names, n_rows = plain.schema_arrow.names, plain.metadata.num_rows
-        options = text_options(plain)
-    refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(f"{path}: two columns or more were expected, a vertex and its label; found {', '.join(names)}")
-    place = _id_place(path, names, len(names), choice)
-    labels, notices = _label_places(path, names, len(names), place, choice)
-    used = [names[place], *(names[label] for label in labels)]
     vertices: list[IdArray] = []
     carried: list[IdArray] = []
     n_text = 0
-    with pq.ParquetFile(path, **options) as file:
-        n_rows = max(n_rows, n_values(file, used[1:]))
+    with open_table(path) as table:
+        names, n_rows = table.names, table.n_rows
+        refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
+        used, notices = _used(path, names, choice)
+        n_rows = max(n_rows, table.n_values(used[1:]))
         refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} labels")
-        for batch in batches(path, file, used, _ROWS):
+        for batch in table.batches(used, _ROWS):
             columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
             if columns[0].null_count:
                 raise InputError(
@@ -337,6 +329,15 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
     if not sum(values.size for values in carried):
         raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
     return Pairs(_joined(vertices), _joined(carried), notices)
+
+
+def _used(path: Path, names: list[str], choice: Choice) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns that are read, that of the vertices first, and what is not."""
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(f"{path}: two columns or more were expected, a vertex and its label; found {', '.join(names)}")
+    place = _id_place(path, names, len(names), choice)
+    labels, notices = _label_places(path, names, len(names), place, choice)
+    return [names[place], *(names[label] for label in labels)], notices
 
 
 def _labelled(column: Any) -> tuple[IntArray, Any]:

@@ -13,7 +13,7 @@ from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
 from parge.io.embeddings.common import read_report, report_bytes
 from parge.io.outputs import replacing
-from parge.io.tables import batches, text_options
+from parge.io.tables import Table, open_table
 from parge.typing import IdArray
 
 _ROWS = 65_536
@@ -57,37 +57,26 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path) -> Embedding:
     """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as plain:
-        options = text_options(plain)
-    with parquet.ParquetFile(path, **options) as file:
-        names = file.schema_arrow.names
+    with open_table(path) as table:
+        names = table.names
         if "id" not in names or "vector" not in names:
             raise InputError(f"columns 'id' and 'vector' were expected; found: {', '.join(names) or 'none'}")
-        _refuse_over_budget(path, file)
-        vectors, ids = _read_batches(path, file)
-        metadata = file.schema_arrow.metadata or {}
+        n_rows, n_numbers = table.n_rows, table.n_values(["vector"])  # equal numbers take next to nothing in a file
+        refuse_over_budget(
+            2 * 8 * n_numbers + _ID_BYTES * n_rows, f"{path} has {n_rows:,} rows and {n_numbers:,} numbers in vectors"
+        )
+        vectors, ids = _read_batches(table)
+        metadata = table.schema.metadata or {}
     return Embedding(vectors, ids, read_report(metadata.get(b"parge")))
 
 
-def _refuse_over_budget(path: Path, file: Any) -> None:
-    """Count rows and numbers by the file's own account: runs of equal numbers take next to nothing in a file."""
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    n_numbers = sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] == "vector")
-    n_rows = file.metadata.num_rows
-    refuse_over_budget(
-        2 * 8 * n_numbers + _ID_BYTES * n_rows, f"{path} has {n_rows:,} rows and {n_numbers:,} numbers in vectors"
-    )
-
-
-def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
-    n_rows, vectors, ids, done, n_text = file.metadata.num_rows, None, [], 0, 0
-    dim = getattr(file.schema_arrow.field("vector").type, "list_size", 0)
+def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
+    path, n_rows, vectors, ids, done, n_text = table.path, table.n_rows, None, [], 0, 0
+    kind = table.schema.field("vector").type
+    dim = getattr(kind, "list_size", 0)
     refuse_over_budget(8 * n_rows * dim, f"{path} has {n_rows:,} vectors of {dim:,} numbers")
     size = max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim))))
-    for batch in batches(path, file, ("id", "vector"), size):
+    for batch in table.batches(("id", "vector"), size):
         block = _vectors_of(batch.column("vector"))
         if vectors is None:
             refuse_over_budget(n_rows * block.shape[1] * block.itemsize, f"{path} has {n_rows:,} vectors")
@@ -102,7 +91,6 @@ def _read_batches(path: Path, file: Any) -> tuple[NDArray[Any], IdArray]:
         ids.append(_ids_of(batch.column("id")))
         done += len(block)
     if vectors is None:
-        kind = file.schema_arrow.field("vector").type
         return np.empty((0, max(1, getattr(kind, "list_size", 1))), np.float32), np.zeros(0, np.int64)
     return vectors, np.concatenate(ids)
 

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 from parge.io.files import format_suffix, is_compressed
+from parge.io.footers import read_footer
 from parge.io.graphs.lines import read_head
 from parge.memory import parse_bytes, private_bytes
 from parge.storage import MEMORY, Files, Storage
@@ -41,10 +42,7 @@ def storage_for(path: Path, limit: int | str | None, folder: Path | None = None)
 def projected_edges(path: Path) -> int:
     """Return about how many edges a file holds: by its own count if it is Parquet, else by the length of its lines."""
     if format_suffix(path) == ".parquet":
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path) as file:
-            return int(file.metadata.num_rows)
+        return read_footer(path).n_rows
     head = read_head(path)
     size = path.stat().st_size * (_UNPACKED if is_compressed(path) else 1)
     return int(size * head.count(b"\n") / max(1, len(head)))

@@ -19,6 +19,7 @@ from parge.ids import STRING
 from parge.io.files import COMPRESSIONS, format_suffix
 from parge.io.marks import GENERATED, is_marked, is_marked_archive, mark_archive, mark_line, shown, sum_of
 from parge.io.outputs import Output, check_place, nobody_s, replacing
+from parge.io.tables import open_table
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}
@@ -86,16 +87,14 @@ def is_marked_lines(path: Path) -> bool:
 
 
 def _is_marked_parquet(path: Path) -> bool:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        told = (file.schema_arrow.metadata or {}).get(_KEY.encode(), b"").decode()
+    with open_table(path) as table:
+        told = (table.schema.metadata or {}).get(_KEY.encode(), b"").decode()
         if not told.startswith(GENERATED):
             return False
-        sums = [0] * len(file.schema_arrow.names)
-        for batch in file.iter_batches(_WRITTEN_AT_ONCE):
+        sums = [0] * len(table.names)
+        for batch in table.batches(table.names, _WRITTEN_AT_ONCE):
             sums = [_column_sum(column, before) for column, before in zip(batch.columns, sums, strict=True)]
-        return bool(told == _parquet_mark(file.schema_arrow.names, sums))
+        return bool(told == _parquet_mark(table.names, sums))
 
 
 def _parquet_mark(names: list[str], sums: list[int]) -> str:
