@@ -141,7 +141,7 @@ def main() -> None:
 
     size = 8 * n + 8 * m
     print(f"\n{n:,} vertices, {m:,} edges: {gigabytes(size)} of rows\n")
-    kernels = ("parge.graph.arcs", "pyarrow.csv")
+    kernels = ("parge.graph.build", "pyarrow.csv")
     rows = [
         ["into memory", measured("into memory", "read_file", kernels, n_vertices=n, in_files=False)],
         ["into files", measured("into files", "read_file", kernels, n_vertices=n, in_files=True)],

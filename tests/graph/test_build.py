@@ -8,7 +8,7 @@ from tests.examples import examples
 from tests.graph.sameness import assert_same, edges
 
 from parge.errors import InputError
-from parge.graph import arcs, build, numbering
+from parge.graph import build
 from parge.graph.graph import Graph
 from parge.ids import STRING
 from parge.testing.graphs import assert_graph_laws, graphs
@@ -25,9 +25,9 @@ def naive(n_vertices: int, found: list[tuple[int, int, int]], *, weighted: bool)
     arcs: dict[tuple[int, int], float] = {}
     for u, v, weight in found:
         if u != v and (weight or not weighted):
-            arcs[u, v] = arcs.get((u, v), 0) + weight
+            arcs[u, v] = build.get((u, v), 0) + weight
     pairs = {(min(arc), max(arc)) for arc in arcs}
-    return {(u, v): max(arcs.get((u, v), 0), arcs.get((v, u), 0)) if weighted else 1 for u, v in pairs}
+    return {(u, v): max(build.get((u, v), 0), build.get((v, u), 0)) if weighted else 1 for u, v in pairs}
 
 
 def weights_of(graph: Graph) -> dict[tuple[int, int], float]:
@@ -62,9 +62,9 @@ def test_compiled_rows_equal_those_of_scipy(
     slow = build.assemble(source, target, weights, n_vertices=n_vertices)
     monkeypatch.setattr(build, "_SMALL", 0)
     for n_threads, bucket in ((1, 2**16), (3, 2**16), (2, 64)):
-        monkeypatch.setattr(arcs, "_MAX_THREADS", n_threads)
-        monkeypatch.setattr(arcs, "usable_cores", lambda: 3)
-        monkeypatch.setattr(arcs, "_BUCKET_ARCS", bucket)
+        monkeypatch.setattr(build, "_MAX_THREADS", n_threads)
+        monkeypatch.setattr(build, "usable_cores", lambda: 3)
+        monkeypatch.setattr(build, "_BUCKET_ARCS", bucket)
         fast = build.assemble(source, target, weights, n_vertices=n_vertices)
         assert fast.notices == slow.notices
         assert_same(fast, slow) if dtype == np.int32 else None
@@ -136,7 +136,7 @@ def test_bad_edges_are_refused(arguments: tuple[object, ...], fragment: str) -> 
 @examples(80)
 def test_sparse_integer_ids_come_back(pairs: list[tuple[int, int]], many: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbering, "_MANY", many)
+        patch.setattr(build, "_MANY", many)
         graph = Graph.from_edges(np.array(pairs, np.int64).reshape(-1, 2))
     assert_graph_laws(graph)
     assert graph.outside_ids.tolist() == sorted({end for pair in pairs for end in pair})

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parge.budget import refuse_over_budget
-from parge.graph.build import assemble
+from parge.graph.build import Numbered, assemble, number_integers, number_names
 from parge.graph.graph import Graph
-from parge.graph.numbering import Numbered, number_integers, number_names
 from parge.typing import FloatArray, IdArray
 
 EDGE_BYTES = 50

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.build import check_weights, useful_weights
+from parge.graph.build import check_weights, number_dtype, useful_weights
 from parge.graph.graph import Graph
-from parge.graph.numbering import number_dtype
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
 from parge.typing import IdArray

@@ -8,9 +8,8 @@ import numpy as np
 from parge.blocks import row_blocks
 from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
-from parge.graph.build import assemble
+from parge.graph.build import assemble, number_dtype
 from parge.graph.graph import Graph
-from parge.graph.numbering import number_dtype
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, unique_ids
 from parge.numbers import check_whole

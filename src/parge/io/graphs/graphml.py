@@ -9,10 +9,9 @@ import numpy as np
 
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
-from parge.graph.build import assemble
+from parge.graph.build import assemble, number_integers, number_strings
 from parge.graph.columns import missing_notice, unread_notice
 from parge.graph.graph import Graph
-from parge.graph.numbering import number_integers, number_strings
 from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
 from parge.io.files import foreign_errors, open_bytes

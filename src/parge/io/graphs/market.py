@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from parge.budget import refuse_over_budget
 from parge.errors import InputError
+from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
-from parge.graph.numbering import number_dtype
 from parge.io.files import is_compressed
 from parge.io.graphs.dense_market import parse_array
 from parge.io.graphs.lines import line_number, narrow, read_head, read_segments, single_blanks

@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parge.blocks import release_pages, row_blocks
-from parge.graph.build import useful_weights
+from parge.graph.build import is_dense, number_dtype, useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
-from parge.graph.numbering import is_dense, number_dtype
 from parge.ids import STRING
 from parge.storage import Files, Storage
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
@@ -75,7 +74,7 @@ class _Edges:
 class FileGatherer(Gatherer):
     """Collects edges as `Gatherer` does, but into files, and builds a graph whose rows are in files.
 
-    The sort is that of graphs in memory (`parge.graph.arcs`) with its arrays in files (docs/scale.md has its time and
+    The sort is that of graphs in memory (`parge.graph.build`) with its arrays in files (docs/scale.md has its time and
     memory beside those of databases).
     """
 
@@ -110,7 +109,7 @@ class FileGatherer(Gatherer):
 
     def graph(self, notices: tuple[str, ...] = ()) -> Graph:
         """Build the graph, and forget the edges."""
-        from parge.graph.arcs import sorted_rows
+        from parge.graph.build import sorted_rows
 
         number, ids, n_vertices = self._numbering()
         source, target, weights = self._joined(number, number_dtype(n_vertices))
