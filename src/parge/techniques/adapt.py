@@ -16,8 +16,7 @@ from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_choice, check_counts
+from parge.techniques.base import Technique, check_choice, check_counts
 
 GraphAs = Literal["auto", "csr", "networkx"]
 

@@ -2,18 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from math import inf
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import Extra
+from parge.errors import Extra, InputError
 from parge.events import Progress, silent
 from parge.graph.features import with_features
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
+from parge.skipgram.batches import Mode
 from parge.typing import FloatArray, Shape
 
 
@@ -78,3 +81,70 @@ class Technique(ABC):
     def projected_bytes(self, n_vertices: int, n_edges: int) -> int:
         """Return the most memory that a worker needs for a subgraph of that size, in bytes."""
         return self.footprint().bytes(n_vertices, n_edges)
+
+
+# Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
+# is not listed counts what a kernel counts.
+_MOST = {
+    "dim": MOST_DIM,
+    "seed": MOST,
+    "threads": 1024,
+    "walks": 100_000,
+    "walk_length": 1_000_000,
+    "window": 10_000,
+    "negatives": 10_000,
+    "samples": 10_000_000,
+    "batch": 10_000_000,
+    "hops": 100_000,
+    "rounds": 100_000,
+    "step": 100_000,
+    "rank": MOST_DIM,
+    "exact_up_to": MOST_DIM,
+}
+
+MOST_RATE = 1e6
+"""Learning rates far below this one diverge already, which is said; over it float32 itself ends."""
+
+# Whole numbers that are no amount of work.
+_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
+
+
+def check_counts(technique: Technique, least: int, *settings: str) -> None:
+    """Refuse settings that are not whole numbers of at least `least`."""
+    for setting in settings:
+        most = _MOST.get(setting, MOST_SETTING)
+        check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
+
+
+def work(technique: Technique) -> float:
+    """Return about how many times the work of its default settings a technique takes, at least 1.
+
+    The product of what its counts are of their defaults: walks, their length, windows and so on are loops in loops.
+
+    >>> from parge.techniques.deepwalk import DeepWalk
+    >>> work(DeepWalk(walks=80, window=10, negatives=1))
+    16.0
+    """
+    times = 1.0
+    for field in fields(technique):
+        if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
+            times *= max(1.0, getattr(technique, field.name) / field.default)
+    return times
+
+
+def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
+    """Refuse a setting that is not a finite number from `low` to `high`, both included; `above` leaves `low` out."""
+    check_number(f"{setting} of {technique.name}", getattr(technique, setting), low, high, above=above)
+
+
+def check_choice(technique: Technique, setting: str, choices: tuple[str, ...]) -> None:
+    """Refuse a setting that is none of the choices."""
+    value = getattr(technique, setting)
+    if value not in choices:
+        raise InputError(f"{setting} of {technique.name} must be one of {', '.join(choices)}; got {shown(value)}")
+
+
+def check_threads(technique: Technique) -> None:
+    """Raise unless `threads` and `mode` say how to run."""
+    check_counts(technique, 1, "threads")
+    check_choice(technique, "mode", get_args(Mode))

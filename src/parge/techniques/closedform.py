@@ -16,9 +16,8 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels.padding import padded
 from parge.landmarks.base import BACKBONE_SHAPES, PLACING_BYTES, PLACING_LANDMARKS, LandmarkTechnique, backbone_bytes
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.techniques.base import Technique
+from parge.techniques.base import Technique, check_counts
 from parge.techniques.deepwalk import DeepWalk
-from parge.techniques.settings import check_counts
 from parge.typing import FloatArray, IntArray, Shape
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.

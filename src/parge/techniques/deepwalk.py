@@ -21,8 +21,7 @@ from parge.landmarks.base import (
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray, IntArray, Shape
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With

@@ -22,8 +22,7 @@ from parge.linalg.eigen import (
 )
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_choice, check_counts, check_range
+from parge.techniques.base import Technique, check_choice, check_counts, check_range
 from parge.typing import FloatArray
 
 Signal = Literal["common-neighbours", "katz", "adamic-adar"]

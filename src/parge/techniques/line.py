@@ -26,8 +26,7 @@ from parge.skipgram.train import (
     vertex_table,
     walk_rows,
 )
-from parge.techniques.base import Technique
-from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 

@@ -21,8 +21,7 @@ from parge.linalg.eigen import (
 from parge.linalg.tall import mean_length, overwrite, rows_of, unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
 
 # A row this much shorter than rows are on average is of a component that no leading eigenvector reaches: what it holds

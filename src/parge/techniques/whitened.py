@@ -15,8 +15,7 @@ from parge.linalg.tall import overwrite, rows_of, unit
 from parge.linalg.threads import one_blas_thread
 from parge.linalg.whitening import whitened_rounds
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
 
 # Columns that are propagated at once: 16 of float32 fill a cache line.
