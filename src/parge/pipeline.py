@@ -23,9 +23,9 @@ from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
 from parge.run import parts
-from parge.run.entries import SCRATCH
 from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run, reproducible
+from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part
 from parge.techniques.checked import prepare_checked
 from parge.techniques.resolve import describe

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError, PargeError, plain_reason
-from parge.run.entries import TEMPORARY_FILE, TEMPORARY_FOLDER
-from parge.run.schema import LAYOUT, MANIFEST, is_array_file, kind_of
+from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
 from parge.run.words import printable
 
 FORMAT = 1

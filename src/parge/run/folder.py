@@ -15,7 +15,7 @@ from parge.decompose.context import Contexts
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
-from parge.run import arrays, entries, parts
+from parge.run import arrays, parts, schema
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
@@ -60,9 +60,9 @@ class RunFolder:
         if not self.path.is_dir():
             raise InputError(f"{self.path} cannot be a run folder: it is not a folder. Give another name.")
         if not self.exists:
-            entries.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
+            schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
             return
-        entries.check_run(self.path)
+        schema.check_run(self.path)
         self.plan_facts()
 
     def check_open(self, *, resume: bool) -> None:
@@ -84,7 +84,7 @@ class RunFolder:
 
     def notices(self) -> tuple[str, ...]:
         """Return what is to be said of a run folder: files that are not of the run, and records that are damaged."""
-        found = entries.strays(self.path)
+        found = schema.strays(self.path)
         if not found:
             return note_faults(self.path, self.plan_facts().run)
         names = ", ".join(on_one_line(name, 200) for name in found[:3])

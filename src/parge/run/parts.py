@@ -12,7 +12,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.subgraph import Context, Subgraph
-from parge.run import arrays, entries
+from parge.run import arrays, schema
 from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
 from parge.run.notes import FAILURE, read_note, write_note
@@ -125,7 +125,7 @@ def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
 
 def whole_result(folder: Path) -> dict[str, Any] | None:
     """Return how the local vectors came about, where they are whole and of this very subgraph; None otherwise."""
-    entries.check_part(folder)
+    schema.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_facts(folder)
         facts = load_result(folder)[1] if arrays.exists(folder / RESULT) else {}
@@ -159,7 +159,7 @@ def at_work(folder: Path) -> Iterator[Held]:
     """Keep every other worker out of a part folder; what a killed one left there is removed."""
     if not arrays.exists(folder / SUBGRAPH):
         raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{MANIFEST}")
-    entries.check_part(folder)
+    schema.check_part(folder)
     with hold(folder) as lock:
         arrays.sweep(folder)
         yield lock
