@@ -24,7 +24,7 @@ from parge.graph.generate import planted
 from parge.pipeline import embed_parts
 from parge.run.notes import record_retries
 from parge.run.open_run import open_run
-from parge.run.words import on_one_line, pasteable, printable
+from parge.text import on_one_line, pasteable, printable
 
 # Colour, clearing, title, link (OSC 8), clipboard (OSC 52), overwriting, bell, C1, right-to-left, separators, markup.
 EVIL = {

@@ -15,7 +15,7 @@ from parge.pipeline import write_subgraphs
 from parge.planning.summary import summarise
 from parge.run.folder import RunFolder
 from parge.run.open_run import embed_part_command, open_run
-from parge.run.words import pasteable
+from parge.text import pasteable
 
 
 @click.command("decompose")

@@ -26,7 +26,7 @@ from parge.memory import (
     private_bytes,
     return_freed_memory,
 )
-from parge.run.words import pasteable
+from parge.text import pasteable
 
 # As `parge.techniques.checked` notes it, which is not imported here: --help is to be fast.
 BY_TECHNIQUE = "raised by the technique"

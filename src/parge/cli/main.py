@@ -15,8 +15,8 @@ from parge.cli.ending import interrupted_by_signals, spare_memory
 from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming
-from parge.run.words import escaped, on_one_line
 from parge.storage import current_folder
+from parge.text import escaped, on_one_line
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
 # --help and refusals are fast.

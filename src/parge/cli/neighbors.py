@@ -9,7 +9,7 @@ from parge.cli import show
 from parge.cli.options import COUNT, PathName, json_option
 from parge.embedding import Embedding
 from parge.neighbors import neighbors
-from parge.run.words import on_one_line, pasteable
+from parge.text import on_one_line, pasteable
 
 
 class _TakesIds(click.Command):

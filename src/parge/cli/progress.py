@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from parge.cli.show import err
 from parge.events import Event, Listener, Step
-from parge.run.words import on_one_line
+from parge.text import on_one_line
 
 _STAGES = {
     "read": "reading",

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from parge.events import OnStep
 from parge.memory import format_bytes
-from parge.run.words import escaped
+from parge.text import escaped
 
 if TYPE_CHECKING:
     from parge.planning.summary import Summary

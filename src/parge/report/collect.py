@@ -20,7 +20,7 @@ from parge.report.sample import Sample, draw_sample
 from parge.run import parts
 from parge.run.notes import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
-from parge.run.words import printable
+from parge.text import printable
 from parge.typing import IntArray
 
 

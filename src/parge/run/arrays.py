@@ -15,7 +15,7 @@ import numpy as np
 
 from parge.errors import InputError, PargeError, plain_reason
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
-from parge.run.words import printable
+from parge.text import printable
 
 FORMAT = 1
 

@@ -22,8 +22,8 @@ from parge.run.lock import hold, holder
 from parge.run.metadata import PlanFacts
 from parge.run.notes import PART_NOTES, RUN_NOTES, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
-from parge.run.words import on_one_line, printable
 from parge.storage import create_new, take_room
+from parge.text import on_one_line, printable
 
 _NO_PLAN = "without its plan a run cannot be taken up: begin it anew in another folder"
 

@@ -12,8 +12,8 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
-from parge.run.words import printable
 from parge.techniques.base import Technique
+from parge.text import printable
 
 
 @dataclass(frozen=True)

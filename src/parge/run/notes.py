@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from parge.run.words import on_one_line, printable
 from parge.storage import create_new
+from parge.text import on_one_line, printable
 
 FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"
 RUN_NOTES, PART_NOTES = (RETRIES, SECONDS), (FAILURE,)

@@ -34,11 +34,11 @@ from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.metadata import PlanFacts, RecordedTechnique, run_id
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
 from parge.run.trust import needs_word
-from parge.run.words import pasteable, printable
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
+from parge.text import pasteable, printable
 from parge.typing import FloatArray
 
 

@@ -17,7 +17,7 @@ from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
 from parge.run.notes import FAILURE, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
-from parge.run.words import pasteable, printable
+from parge.text import pasteable, printable
 from parge.typing import FloatArray
 
 

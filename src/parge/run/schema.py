@@ -14,7 +14,7 @@ from parge.blocks import all_finite
 from parge.errors import InputError
 from parge.run.lock import LOCK, is_lock
 from parge.run.notes import PART_NOTES, RUN_NOTES
-from parge.run.words import on_one_line
+from parge.text import on_one_line
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
 PARTS, MANIFEST = "parts", "manifest.json"

@@ -10,7 +10,7 @@ from parge.run import arrays, parts
 from parge.run.folder import RunFolder
 from parge.run.lock import holder
 from parge.run.schema import RESULT, SUBGRAPH
-from parge.run.words import printable
+from parge.text import printable
 
 # From this share on, what a worker has done tells how long it will take.
 _TELLING = 0.02

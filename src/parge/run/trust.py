@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError
-from parge.run.words import on_one_line, pasteable
 from parge.storage import current_folder
 from parge.techniques.base import Technique, work
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore_declared
+from parge.text import on_one_line, pasteable
 
 # Of the default settings. 80 walks of 80, window 10, are 32 times as much.
 MOST_WORK = 10_000
