@@ -8,7 +8,7 @@ import parge
 from parge.decompose.decomposition import EdgeCounts
 from parge.landmarks.base import LandmarkTechnique
 from parge.planning.plan import PRESETS
-from parge.reconcile.registry import reconcilers
+from parge.reconcile.base import reconcilers
 from parge.refine.registry import refiners
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques

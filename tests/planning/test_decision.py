@@ -20,8 +20,7 @@ from parge.planning import decision as deciding
 from parge.planning import plan as planning
 from parge.planning.decision import decide, decompose
 from parge.planning.notices import idle
-from parge.reconcile.base import IdentityMap, Map, Reconciler
-from parge.reconcile.registry import reconcilers
+from parge.reconcile.base import IdentityMap, Map, Reconciler, reconcilers
 from parge.refine.base import Refiner, Workspace
 from parge.refine.registry import refiners
 from parge.typing import FloatArray

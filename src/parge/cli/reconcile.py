@@ -11,7 +11,7 @@ from parge.cli.progress import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
 from parge.pipeline import finish
-from parge.reconcile.registry import reconcilers
+from parge.reconcile.base import reconcilers
 from parge.run.folder import RunFolder
 from parge.run.open_run import open_planned
 

@@ -139,7 +139,7 @@ def show_summary(summary: "Summary") -> None:
 def show_report(report: dict[str, Any], path: Path) -> None:
     """Print a finished run for people: what each subgraph held and took, then where the time went."""
     from parge.engine.registry import runs_here  # loaded by who has embedded, not for --help
-    from parge.reconcile.registry import kind_of
+    from parge.reconcile.base import kind_of
 
     table = Table(header_style="bold")
     engine = str(report["plan"].get("engine"))

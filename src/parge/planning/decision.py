@@ -11,7 +11,7 @@ from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.planning.landmarks import backbone_bytes, least_landmarks, prepare_landmarks
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
-from parge.reconcile.registry import reconcilers
+from parge.reconcile.base import reconcilers
 
 if TYPE_CHECKING:
     from parge.decompose.base import Decomposer

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from parge.engine.registry import runs_here
 from parge.graph.graph import Graph
 from parge.planning.plan import AUTO, PRESETS, Plan
-from parge.reconcile.registry import kind_of
+from parge.reconcile.base import kind_of
 from parge.techniques.base import Technique
 
 

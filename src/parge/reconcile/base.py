@@ -1,4 +1,4 @@
-"""Reconciler: the interface, its laws, and the map that carries one space into the common one."""
+"""Reconciler: the interface, its laws, the maps into the common space, and reconcilers by name."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from parge.blocks import all_finite, row_blocks, rows_at_once
 from parge.errors import InputError
+from parge.registry import Registry
 from parge.seeds import stream
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -133,3 +134,31 @@ class Backbone(Identity):
 
     name: ClassVar[str] = "backbone"
     needs_landmarks: ClassVar[bool] = True
+
+
+reconcilers: Registry[type[Reconciler]] = Registry("reconciler", also=("auto",))
+reconcilers.register_at("consensus", "parge.reconcile.rotations:Consensus")
+reconcilers.register_at("orthogonal", "parge.reconcile.rotations:Orthogonal")
+reconcilers.register_at("linear", "parge.reconcile.linear:Linear")
+reconcilers.register_at("mlp", "parge.reconcile.mlp:MLP")
+# Workers trained around one backbone are in one space already.
+reconcilers.register_at("backbone", "parge.reconcile.base:Backbone")
+reconcilers.register_at("none", "parge.reconcile.base:Identity")
+
+
+def kind_of(name: str) -> type[Reconciler]:
+    """Return the class that a report or a folder names; the interface itself where nobody here has that name.
+
+    >>> kind_of("backbone").needs_landmarks, kind_of("a plug-in that is not installed").is_identity
+    (True, False)
+    """
+    return reconcilers.get(name) if name in reconcilers.names() else Reconciler
+
+
+def resolve(reconciler: str | Reconciler) -> Reconciler:
+    """Return the reconciler itself, or the one of that name with its own settings.
+
+    >>> resolve("orthogonal")
+    Orthogonal(pivot=None)
+    """
+    return reconcilers.get(reconciler)() if isinstance(reconciler, str) else reconciler

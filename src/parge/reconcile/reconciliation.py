@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.reconcile.base import Identity, Map, Reconciler
-from parge.reconcile.registry import resolve
+from parge.reconcile.base import Identity, Map, Reconciler, resolve
 from parge.reconcile.residuals import Residual, few_anchors, hardly_met, residuals
 from parge.typing import FloatArray
 

@@ -11,9 +11,8 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.linalg.threads import one_blas_thread
-from parge.reconcile.base import Identity, Map
+from parge.reconcile.base import Identity, Map, kind_of, resolve
 from parge.reconcile.reconciliation import Reconciliation
-from parge.reconcile.registry import kind_of, resolve
 from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
