@@ -15,8 +15,7 @@ from benchmarks.quality.methods import Settings, plan
 
 import parge
 from parge.graph.generate import planted
-from parge.refine.base import Workspace
-from parge.refine.registry import refiners
+from parge.refine.base import Workspace, refiners
 from parge.techniques.resolve import resolve
 
 

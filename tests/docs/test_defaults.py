@@ -9,7 +9,7 @@ from parge.decompose.decomposition import EdgeCounts
 from parge.landmarks.base import LandmarkTechnique
 from parge.planning.plan import PRESETS
 from parge.reconcile.base import reconcilers
-from parge.refine.registry import refiners
+from parge.refine.base import refiners
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 

@@ -21,8 +21,7 @@ from parge.planning import plan as planning
 from parge.planning.decision import decide, decompose
 from parge.planning.notices import idle
 from parge.reconcile.base import IdentityMap, Map, Reconciler, reconcilers
-from parge.refine.base import Refiner, Workspace
-from parge.refine.registry import refiners
+from parge.refine.base import Refiner, Workspace, refiners
 from parge.typing import FloatArray
 
 GRAPH = planted(300, 1500, communities=4, seed=3).graph

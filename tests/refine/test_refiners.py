@@ -16,9 +16,8 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.tall import orthonormalise
-from parge.refine.base import Nothing, Refiner, Workspace
+from parge.refine.base import Nothing, Refiner, Workspace, refiners
 from parge.refine.propagate import Propagate
-from parge.refine.registry import refiners
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Settle, Whiten
 from parge.seeds import stream

@@ -8,8 +8,7 @@ from parge.errors import InputError
 from parge.estimate.constants import constants
 from parge.estimate.question import Question
 from parge.memory import BASE_BYTES, format_bytes
-from parge.refine.base import BUDGET, Workspace
-from parge.refine.registry import refiners
+from parge.refine.base import BUDGET, Workspace, refiners
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import SkipGramWalks
 

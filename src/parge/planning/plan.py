@@ -14,8 +14,7 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole
 from parge.reconcile.base import Reconciler, reconcilers
-from parge.refine.base import Refiner
-from parge.refine.registry import refiners
+from parge.refine.base import Refiner, refiners
 from parge.techniques.base import Technique
 from parge.techniques.resolve import resolve
 

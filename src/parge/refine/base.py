@@ -12,6 +12,7 @@ from parge.blocks import usable_cores
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
+from parge.registry import Registry
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
@@ -96,3 +97,11 @@ class Nothing(Refiner):
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
         """Leave the vectors alone."""
         return {}
+
+
+refiners: Registry[type[Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))
+refiners.register_at("none", "parge.refine.base:Nothing")
+refiners.register_at("whiten", "parge.refine.whiten:Whiten")
+refiners.register_at("settle", "parge.refine.whiten:Settle")
+refiners.register_at("propagate", "parge.refine.propagate:Propagate")
+refiners.register_at("subspace", "parge.refine.subspace:Subspace")
