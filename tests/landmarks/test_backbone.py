@@ -16,10 +16,9 @@ from tests.examples import examples
 import parge
 from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError
-from parge.graph.coarse import coarse_matrix, context_edges, induce_with_context
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph
+from parge.graph.subgraph import Subgraph, coarse_matrix, context_edges, induce_with_context
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables

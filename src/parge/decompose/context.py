@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from parge.graph.coarse import context_edges
+from parge.graph.subgraph import context_edges
 from parge.typing import IntArray
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from parge.blocks import row_blocks
 from parge.decompose.context import Contexts, CutEdges, cut_edges, halo_of
 from parge.errors import InputError
-from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph, induce
+from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.memory import Footprint
 from parge.typing import BoolArray, IntArray, PartArray
 

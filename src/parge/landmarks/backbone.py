@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.events import Progress
-from parge.graph.coarse import coarse_matrix
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Context, Subgraph
+from parge.graph.subgraph import Context, Subgraph, coarse_matrix
 from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables

@@ -27,7 +27,7 @@ DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
 class LandmarkTechnique(ABC):
     """A technique that embeds landmarks once, for all workers, and each part around them.
 
-    Landmarks are the anchors and the super-vertices of a graph: see `parge.graph.coarse`. A technique that has this
+    Landmarks are the anchors and the super-vertices of a graph: see `parge.graph.subgraph`. A technique that has this
     capability inherits from `Technique` and from this class; ``reconcile="backbone"`` asks for it.
 
     Laws (held by `parge.testing.TechniqueContract`):

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
-from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Counted, Graph
-from parge.graph.subgraph import Subgraph
+from parge.graph.subgraph import Subgraph, induce_with_context
 from parge.kernels.padding import padded
 from parge.landmarks.base import BACKBONE_SHAPES, PLACING_BYTES, PLACING_LANDMARKS, LandmarkTechnique, backbone_bytes
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint

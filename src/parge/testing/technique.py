@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from parge.graph.coarse import induce_with_context
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph, induce
+from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint, format_bytes, limit_memory, peak_bytes
 from parge.techniques.base import Technique
