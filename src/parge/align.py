@@ -13,7 +13,7 @@ from parge.errors import InputError
 from parge.ids import positions, show_ids
 from parge.linalg.procrustes import rotation
 from parge.reconcile.base import LinearMap, double, folds
-from parge.reconcile.residuals import few_anchors, unrelated
+from parge.reconcile.reconciliation import few_anchors, unrelated
 from parge.typing import IntArray, Matrix
 
 _FOLDS = 5

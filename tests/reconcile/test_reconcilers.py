@@ -11,7 +11,7 @@ from parge.linalg.procrustes import rotation
 from parge.reconcile.base import Backbone, Identity, LinearMap, reconcilers, resolve
 from parge.reconcile.linear import Linear
 from parge.reconcile.mlp import MLP, PerceptronMap
-from parge.reconcile.residuals import disagreements
+from parge.reconcile.reconciliation import disagreements
 from parge.reconcile.rotations import Consensus, Orthogonal, products
 from parge.testing.reconciler import ReconcilerContract, agree, inner_products, random_rotation
 

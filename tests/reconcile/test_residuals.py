@@ -7,8 +7,7 @@ import pytest
 
 from parge.reconcile.base import Identity
 from parge.reconcile.linear import Linear
-from parge.reconcile.reconciliation import reconcile
-from parge.reconcile.residuals import few_anchors, residuals
+from parge.reconcile.reconciliation import few_anchors, reconcile, residuals
 from parge.reconcile.rotations import Consensus
 from parge.testing.reconciler import random_rotation
 

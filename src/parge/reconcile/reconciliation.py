@@ -1,14 +1,163 @@
-"""Reconciling in one call: maps, how well the spaces meet under them, and what to warn of."""
+"""Reconciling in one call: maps, how far anchors are off under them, and what to warn of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
-from parge.reconcile.base import Identity, Map, Reconciler, resolve
-from parge.reconcile.residuals import Residual, few_anchors, hardly_met, residuals
-from parge.typing import FloatArray
+from parge.blocks import release_pages, row_blocks, rows_at_once, some_rows, triangle
+from parge.reconcile.base import Identity, IdentityMap, Map, Reconciler, double, folds, nothing_to_map, resolve
+from parge.typing import FloatArray, Matrix
+
+_FEWEST_ANCHORS = 5
+
+# Unrelated spaces have sqrt(2). At 1.2 the mean cosine of an anchor with its counterpart is 1 - 1.2^2 / 2 = 0.28.
+_UNRELATED = 1.2
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How the anchors of one subgraph agree with the mean of the others'.
+
+    Residuals are relative, ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``: 0 where they agree, about 1.41 where the
+    spaces have nothing to do with each other, however many subgraphs there are.
+
+    Parameters
+    ----------
+    before, after : float
+        With the vectors as computed, and as mapped.
+    held_out : float, optional
+        As mapped by a reconciler that has not seen these anchors (every fifth): what to expect of vertices that
+        are no anchors. None with fewer than 5 anchors or 2 subgraphs.
+    smallest_singular_value : float
+        Of the subgraph's anchor rows H_i; 0 where they span fewer than `dim` directions. What a rotation does
+        along directions that the anchors hardly have is decided by noise.
+    n_anchors, dim : int
+        Fewer anchors than dimensions cannot determine a rotation.
+    """
+
+    before: float
+    after: float
+    held_out: float | None
+    smallest_singular_value: float
+    n_anchors: int
+    dim: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers under the names of the fields."""
+        return asdict(self)
+
+
+def residuals(
+    maps: Sequence[Map], anchors: Sequence[FloatArray], *, reconciler: Reconciler | None = None
+) -> tuple[Residual, ...]:
+    """Return one residual a subgraph.
+
+    Parameters
+    ----------
+    maps : sequence of Map
+        As `reconciler` gave them for these anchors.
+    anchors : sequence of (n_anchors, dim) arrays
+        Anchor rows of every subgraph, as computed.
+    reconciler : Reconciler, optional
+        Fits the maps for the held-out residual anew; by default `Consensus`.
+    """
+    if not anchors:
+        return ()
+    n_anchors, dim = anchors[0].shape
+    if nothing_to_map(anchors):
+        return tuple(Residual(0.0, 0.0, None, _smallest(rows), n_anchors, dim) for rows in anchors)
+    before = disagreements([IdentityMap()] * len(anchors), anchors)
+    after = disagreements(maps, anchors)
+    held_out = _held_out(anchors, reconciler)
+    return tuple(
+        Residual(before[i], after[i], held_out[i], _smallest(rows), n_anchors, dim) for i, rows in enumerate(anchors)
+    )
+
+
+def disagreements(maps: Sequence[Map], anchors: Sequence[FloatArray]) -> list[float]:
+    """Return, for every subgraph, the relative residual of its mapped anchors against the others' mean.
+
+    ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``, 0 where both are 0; the anchors are read a block at a time.
+    """
+    apart, size = np.zeros(len(anchors)), np.zeros(len(anchors))
+    n_anchors, dim = anchors[0].shape
+    for rows in row_blocks(n_anchors, rows_at_once(dim * len(anchors))):
+        mapped = [_mapped(apply, matrix[rows]) for apply, matrix in zip(maps, anchors, strict=True)]
+        total = np.sum(mapped, axis=0)
+        for i, one in enumerate(mapped):
+            other = (total - one) / (len(anchors) - 1)
+            size[i] += np.vdot(one, one) + np.vdot(other, other)
+            apart[i] += np.vdot(one - other, one - other)
+        release_pages(*anchors)
+    return np.sqrt(apart / np.maximum(size / 2, np.finfo(np.float64).tiny)).tolist()  # type: ignore[no-any-return]
+
+
+def _mapped(apply: Map, rows: FloatArray) -> Matrix:
+    exact: Any = double(rows)  # maps keep the precision they are given
+    return double(apply(exact))
+
+
+def few_anchors(n_anchors: int, dim: int) -> str | None:
+    """Return a warning where the anchors cannot, or can hardly, determine rotations of `dim` dimensions."""
+    if n_anchors >= 2 * dim:
+        return None
+    advice = f"use {2 * dim:,} anchors or more, or fewer dimensions"
+    if n_anchors < dim:
+        return f"{n_anchors:,} anchors do not determine a rotation of {dim} dimensions; {advice}"
+    return f"{n_anchors:,} anchors hardly determine a rotation of {dim} dimensions; {advice}"
+
+
+def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:
+    """Return whether spaces hardly have anything to do with each other after reconciling.
+
+    Parameters
+    ----------
+    found, held_out : float
+        The residual after reconciling, and that on anchors held out.
+    determined : bool
+        Whether there are anchors enough for the dimensions; else one that is held out tells of the lack of others.
+    """
+    return (held_out if determined and held_out is not None else found) > _UNRELATED
+
+
+def hardly_met(found: Sequence[Residual]) -> str | None:
+    """Return a warning where spaces hardly meet, though they were reconciled."""
+    apart = [
+        i
+        for i, r in enumerate(found)
+        if unrelated(r.after, r.held_out, determined=few_anchors(r.n_anchors, r.dim) is None)
+    ]
+    if not apart:
+        return None
+    names = ", ".join(map(str, apart[:8])) + (", ..." if len(apart) > 8 else "")
+    return (
+        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly meet: after reconciling, their anchors "
+        "are about as far from the others' as unrelated vectors are (141 %). The technique's vectors differ from part "
+        "to part by more than a rotation; compare vectors within a part only, or use another technique, more anchors "
+        "or fewer parts"
+    )
+
+
+def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> Sequence[float | None]:
+    from parge.reconcile.rotations import Consensus
+
+    if len(anchors[0]) < _FEWEST_ANCHORS:
+        return [None] * len(anchors)
+    held = folds(len(anchors[0])) == 0
+    maps = (reconciler or Consensus()).maps([some_rows(rows, np.flatnonzero(~held)) for rows in anchors])
+    return disagreements(maps, [some_rows(rows, np.flatnonzero(held)) for rows in anchors])
+
+
+def _smallest(rows: FloatArray) -> float:
+    n_anchors, dim = rows.shape
+    if n_anchors < dim or dim == 0:
+        return 0.0
+    R = triangle((double(rows[block]) for block in row_blocks(n_anchors, rows_at_once(dim))), dim)
+    return float(scipy.linalg.svdvals(R)[-1])
+
 
 # Held-out anchors must be nearer by this factor for the maps to stand: unrelated spaces gain as much by chance.
 _NEARER = 0.9
