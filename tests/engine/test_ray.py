@@ -20,8 +20,7 @@ import pytest
 import parge
 from parge.cli.main import run
 from parge.engine import registry
-from parge.engine.base import Engine, Progress, Task, failed_task
-from parge.engine.failures import WorkerError
+from parge.engine.base import Engine, Progress, Task, WorkerError, failed_task
 from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError, PargeError

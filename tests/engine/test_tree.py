@@ -15,9 +15,8 @@ import psutil
 import pytest
 from tests.run.commands import wait_for
 
-from parge.engine.base import Progress, Task
+from parge.engine.base import Progress, Task, WorkerError
 from parge.engine.cgroup import Group
-from parge.engine.failures import WorkerError
 from parge.engine.processes import Processes
 from parge.tree import LINUX, Tree, looked_at
 

@@ -14,9 +14,8 @@ from typing import Any
 import cloudpickle
 import psutil
 
-from parge.engine.base import Task
+from parge.engine.base import End, Task
 from parge.engine.cgroup import Group
-from parge.engine.failures import End
 from parge.storage import current_folder
 from parge.tree import Seen, kill_all
 

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import psutil
 
 from parge.blocks import machine_cores
-from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
+from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, settle, takes_workers
 from parge.engine.child import Child
-from parge.engine.failures import End, WorkerError
 from parge.tree import POLL_SECONDS
 
 __all__ = ["Processes", "WorkerError"]

@@ -25,9 +25,19 @@ from typing import Any, ClassVar
 import cloudpickle
 
 import parge
-from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
+from parge.engine.base import (
+    ATTEMPTS_CRASHED,
+    ATTEMPTS_KILLED,
+    End,
+    Engine,
+    Task,
+    Watch,
+    WorkerError,
+    raise_first,
+    settle,
+    takes_workers,
+)
 from parge.engine.child import Child
-from parge.engine.failures import ATTEMPTS_CRASHED, ATTEMPTS_KILLED, End, WorkerError
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.errors import Extra, InputError, PargeError
 from parge.memory import current_limit, format_bytes, limit_memory, private_bytes

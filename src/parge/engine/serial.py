@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, raise_first, settle, takes_workers
-from parge.engine.failures import as_failure, with_place
+from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, settle, takes_workers, with_place
 
 
 @takes_workers
