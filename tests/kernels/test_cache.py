@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.examples import first
 
 from parge.engine.base import Progress, Task
 from parge.engine.processes import Processes
@@ -86,6 +87,7 @@ def test_a_damaged_cache_is_compiled_again(place: Path, how: str, suffix: str) -
     assert call() == "36"
 
 
+@pytest.mark.slow
 def test_code_of_one_signature_is_not_taken_for_another(place: Path) -> None:
     assert call("int64") == "36"
     assert call("float64") == "36.0"
@@ -137,7 +139,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("edit", first(EDITS, 1))
 def test_an_edited_source_is_compiled_again(edit: str, tmp_path: Path) -> None:
     """Of equal length and time of change, too, as after a checkout: contents alone tell."""
     package = tmp_path / "kernel_package"

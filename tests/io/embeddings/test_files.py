@@ -275,7 +275,7 @@ def test_ids_beside_npy_must_fit_it(tmp_path: Path) -> None:
 
 
 def test_paths_are_checked_before_work(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"known: \.npy, \.npz, \.parquet, \.vec, \.emb, \.txt"):
+    with pytest.raises(InputError, match=r"\.npy, .*\.txt"):
         check_output(tmp_path / "x.csv")
     with pytest.raises(InputError, match="does not exist"):
         check_output(tmp_path / "nowhere" / "x.npy")

@@ -1,0 +1,25 @@
+"""CONTRIBUTING.md and CITATION.cff name files, commands and a version that exist."""
+
+import re
+from pathlib import Path
+
+import parge
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_files_and_commands_of_the_page_exist() -> None:
+    names = re.findall(r"`((?:src|tests|docs)/[\w./]*)`", TEXT)
+    assert len(names) > 10
+    assert [name for name in names if "NAME" not in name and not (ROOT / name).exists()] == []
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"`make ([\w-]+)`", TEXT))
+    assert {"test", "test-slow", "test-all", "test-processors"} <= targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_the_cited_version_is_this_one() -> None:
+    found = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert found is not None
+    assert found[1] == parge.__version__
