@@ -39,8 +39,7 @@ def scores(graph: parge.Graph, labels: Path, parts: int, seed: int) -> dict[str,
                 embedding, labels, repeats=5, seed=seed
             ).micro_f1.mean
             report = embedding.report
-            slowest = max(part["seconds"] for part in report["parts"])
-            seconds[method] = slowest + report["seconds"].get("prepare", 0.0)
+            seconds[method] = max(report.worker_seconds) + report.seconds.prepare
     found["speed-up, consensus"] = seconds["centralised"] / seconds["consensus"]
     found["speed-up, backbone"] = seconds["centralised"] / seconds["backbone"]
     return found

@@ -232,19 +232,19 @@ def ours(technique: str, parts: int, **settings: Any) -> Run:
         embedding = parge.embed(graph, plan)
         spent = biggraph.cpu() - before
         report = embedding.report
-        stages, slowest = report["seconds"], max(part["seconds"] for part in report["parts"])
+        stages, slowest = report.seconds, max(report.worker_seconds)
         # A machine for every part: what is done once, and the slowest of them. The run tells times by the clock, which
         # other programs lengthen; so their share is taken, of the time on a core.
-        critical = (stages["total"] - stages["embed"] + slowest) / stages["total"]
+        critical = (stages.total - stages.embed + slowest) / stages.total
         return embedding.vectors, {
-            "seconds": stages["total"],
+            "seconds": stages.total,
             "cpu_seconds": spent,
             **({} if parts == 1 else {"critical_seconds": spent * critical}),
-            "peak_bytes": max(part["peak_bytes"] for part in report["parts"]),
-            "stages": stages,
-            "lost_edges": report["lost_edges"],
-            "reconcile": report["plan"]["reconcile"],
-            "refine": report["plan"]["refine"],
+            "peak_bytes": max(report.worker_peaks),
+            "stages": stages.to_json(),
+            "lost_edges": report.lost_edges,
+            "reconcile": report.plan.reconcile,
+            "refine": report.plan.refine,
         }
 
     return run

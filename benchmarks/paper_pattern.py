@@ -56,9 +56,9 @@ def main() -> None:
                 "micro_f1": means[method],
                 "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0,
                 "seeds": arguments.seeds,
-                "lost_edges": report["lost_edges"],
-                "slowest_worker_seconds": max(part["seconds"] for part in report["parts"]),
-                "peak_bytes": max(part["peak_bytes"] for part in report["parts"]),
+                "lost_edges": report.lost_edges,
+                "slowest_worker_seconds": max(report.worker_seconds),
+                "peak_bytes": max(report.worker_peaks),
             }
             records.append(record)
             rows.append(

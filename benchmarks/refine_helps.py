@@ -60,7 +60,7 @@ def scores(graph: parge.Graph, labels: Path, technique: str, seed: int) -> dict[
                 alone = time.process_time() - begun
             title = f"{'centralised' if parts == 1 else '8 parts'}, {refine}"
             found[title] = parge.evaluate.classify(embedding, labels, repeats=5, seed=seed).micro_f1.mean
-    found["pass / centralised time"] = embedding.report["seconds"]["refine"] / alone
+    found["pass / centralised time"] = embedding.report.seconds.refine / alone
     return found
 
 

@@ -9,7 +9,7 @@ import parge
 
 ROOT = Path(parge.__file__).parent
 BASE = {"memory", "budget", "tree", "storage", "seeds", "errors", "typing", "registry"}
-BASE |= {"events", "ids", "numbers", "blocks", "text"}
+BASE |= {"events", "ids", "numbers", "blocks", "text", "values", "result"}
 STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "reconcile", "refine"}
 
 # Who may import whom, by the first name under parge: every room, those in front of the stages last.
@@ -50,7 +50,7 @@ MAY: dict[str, set[str]] = {
         "pipeline",
         "report",
     },
-    "__init__": {*STAGES, "evaluate", "align", "neighbors", "planning", "pipeline"},
+    "__init__": {*STAGES, "result", "evaluate", "align", "neighbors", "planning", "pipeline"},
     "__main__": {"cli"},
 }
 

@@ -29,7 +29,7 @@ def test_one_part_returns_the_technique_s_own_vectors() -> None:
     found = parge.embed(GRAPH, plan(parts=1))
     alone = TECHNIQUE.embed(Subgraph.whole(GRAPH), stream(5, "embed", 0))
     assert np.array_equal(found.vectors, alone)
-    assert found.report["lost_edges"] == 0
+    assert found.report.lost_edges == 0
 
 
 @pytest.mark.slow

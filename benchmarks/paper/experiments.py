@@ -61,12 +61,12 @@ class Lab:
             return {"degenerate": False}
         vectors = embedding.vectors
         return {
-            "anchors": report["anchors"],
-            "lost_edges": report["lost_edges"],
-            "seconds": report["seconds"],
-            "slowest_worker": max(part["seconds"] for part in report["parts"]),
-            "largest_worker": max(part["peak_bytes"] for part in report["parts"]),
-            "warnings": report["warnings"],
+            "anchors": report.anchors,
+            "lost_edges": report.lost_edges,
+            "seconds": report.seconds.to_json(),
+            "slowest_worker": max(report.worker_seconds),
+            "largest_worker": max(report.worker_peaks),
+            "warnings": list(report.warnings),
             "degenerate": bool(np.ptp(vectors, axis=0).max(initial=0) == 0 or (vectors == 0).all(axis=1).mean() > 0.5),
         }
 
@@ -185,7 +185,7 @@ def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int
     plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine, jobs=1)
     embedding = parge.embed(data.graph, plan)
     cell = Lab(data.graph, "deepwalk", settings, seed).measured(method, embedding)
-    stages, largest = cell["seconds"], max(part["vertices"] for part in embedding.report["parts"])
+    stages, largest = cell["seconds"], max(part.vertices for part in embedding.report.parts)
     after = sum(seconds for stage, seconds in stages.items() if stage not in ("decompose", "embed", "total"))
     pair = _pair_seconds(cell["anchors"], largest, settings.dim) if method == "Recon-S" else after
     if n_parts == 1:
@@ -217,7 +217,7 @@ def _empty_worker(settings: Settings) -> Cell:
     """Return the memory of a worker that has next to nothing to do: Python, libraries and compiled code."""
     plan = methods.plan("centralised", "deepwalk", settings, n_parts=1, seed=0, engine=settings.engine)
     report = parge.embed(ring_of_cliques(4, 5), plan).report
-    return {"largest_worker": report["parts"][0]["peak_bytes"]}
+    return {"largest_worker": report.parts[0].peak_bytes}
 
 
 def _store(experiment: str, data: Data, settings: Settings, out: Path) -> Cells:

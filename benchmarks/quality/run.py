@@ -16,6 +16,7 @@ from benchmarks.quality.methods import Settings, plan
 import parge
 from parge.graph.generate import planted
 from parge.refine.base import Workspace, refiners
+from parge.result import Report
 from parge.techniques.resolve import resolve
 
 
@@ -95,22 +96,21 @@ def _roc(vectors: Any, pairs: Any, n_positive: int) -> dict[str, float]:
     }
 
 
-def measured(report: dict[str, Any]) -> Cell:
+def measured(report: Report) -> Cell:
     """Return what the run says of itself: what was lost, how the spaces meet, time and memory."""
-    stages = report["seconds"]
-    slowest = max(part["seconds"] for part in report["parts"])
-    before = stages.get("prepare", 0.0)
-    residuals = [r["held_out"] for r in report["reconcile"]["residuals"] if r["held_out"] is not None]
+    stages = report.seconds
+    slowest = max(report.worker_seconds)
+    residuals = [residual.held_out for residual in report.reconcile.residuals if residual.held_out is not None]
     return {
-        "anchors": report["anchors"],
-        "lost_edges": report["lost_edges"],
+        "anchors": report.anchors,
+        "lost_edges": report.lost_edges,
         "held_out": float(np.mean(residuals)) if residuals else None,
-        "largest_part": max(part["vertices"] for part in report["parts"]) / max(1, report["vertices"]),
-        "peak_bytes": max(part["peak_bytes"] for part in report["parts"]),
-        "seconds": stages,
+        "largest_part": max(part.vertices for part in report.parts) / max(1, report.vertices),
+        "peak_bytes": max(report.worker_peaks),
+        "seconds": stages.to_json(),
         "slowest_worker": slowest,
-        "all_workers": sum(part["seconds"] for part in report["parts"]),
-        "critical_path": before + slowest + stages["reconcile"],
+        "all_workers": sum(report.worker_seconds),
+        "critical_path": stages.prepare + slowest + stages.reconcile,
     }
 
 

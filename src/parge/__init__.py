@@ -26,6 +26,7 @@ _PUBLIC = {
     "Node2Vec": "parge.techniques.node2vec",
     "Plan": "parge.planning.plan",
     "ProNE": "parge.techniques.prone",
+    "Report": "parge.result",
     "SGC": "parge.techniques.sgc",
     "Spectral": "parge.techniques.spectral",
     "Technique": "parge.techniques.base",
@@ -50,6 +51,7 @@ __all__ = [
     "Node2Vec",
     "Plan",
     "ProNE",
+    "Report",
     "Spectral",
     "Technique",
     "Whitened",
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from parge.neighbors import neighbors as neighbors
     from parge.pipeline import embed as embed
     from parge.planning.plan import Plan as Plan
+    from parge.result import Report as Report
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
     from parge.techniques.closedform import ClosedForm as ClosedForm

@@ -9,6 +9,7 @@ import numpy as np
 from parge.blocks import all_finite
 from parge.errors import InputError
 from parge.ids import as_ids, positions, repeated, show_ids
+from parge.result import Report
 from parge.typing import FloatArray, IdArray, IntArray
 
 
@@ -25,8 +26,9 @@ class Embedding:
         comparing loses no digits; other numbers become float32.
     ids : (n_vertices,) int64 or numpy strings
         The vertex of each row.
-    report : dict
-        How the embedding was computed: times, memory, residuals. Saved with ``.npz`` and ``.parquet``.
+    report : Report
+        How the embedding was computed: times, memory, residuals; empty where nobody says. A plain dict, such as
+        `Report.to_json` gives, becomes one. Saved with ``.npz`` and ``.parquet``.
 
     Examples
     --------
@@ -37,7 +39,7 @@ class Embedding:
 
     vectors: FloatArray = field(repr=False)
     ids: IdArray = field(repr=False)
-    report: dict[str, Any] = field(default_factory=dict, repr=False)
+    report: Report = field(default_factory=Report, repr=False)
 
     def __post_init__(self) -> None:
         vectors, ids = _as_vectors(self.vectors), as_ids(self.ids).view()
@@ -50,6 +52,7 @@ class Embedding:
             array.flags.writeable = False
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "report", Report.of(self.report))
 
     def __len__(self) -> int:
         return len(self.vectors)

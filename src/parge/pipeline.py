@@ -22,9 +22,10 @@ from parge.planning.plan import Plan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
+from parge.result import Refined, Report
 from parge.run import parts
 from parge.run.folder import scratch_matrix
-from parge.run.open_run import STAGES, Run, open_run, reproducible
+from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part
 from parge.techniques.checked import prepare_checked
@@ -79,7 +80,7 @@ def embed_to_file(
     run_dir: Path,
     resume: bool = False,
     listener: Listener = ignore,
-) -> dict[str, Any]:
+) -> Report:
     """Embed a graph into a file, never holding all vectors in memory; return the report."""
     _refuse_inside(out, run_dir)
     with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
@@ -92,7 +93,7 @@ def _refuse_inside(out: Path, run_dir: Path) -> None:
         raise InputError(f"Cannot write {out}: a run folder holds nothing but the run. Write beside it.")
 
 
-def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
+def finish(run: Run, out: Path, listener: Listener) -> Report:
     """Reconcile the results of a run and write the embedding; return the report."""
     _refuse_inside(out, run.folder.path)
     reconciliation = reconcile_parts(run, listener)
@@ -103,7 +104,7 @@ def finish(run: Run, out: Path, listener: Listener) -> dict[str, Any]:
         run.note_seconds(STAGES)
         listener(Step("write", str(out)))
         report = run.report(reconciliation, refinement)
-        Embedding(vectors, run.decomposition.graph.outside_ids, reproducible(report)).save(out)
+        Embedding(vectors, run.decomposition.graph.outside_ids, report.reproducible()).save(out)
     return report
 
 
@@ -201,18 +202,19 @@ def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> Fl
     return out
 
 
-def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_files: bool = False) -> dict[str, Any]:
+def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_files: bool = False) -> Refined:
     """Improve all vectors in place by the plan's pass over the whole graph; return what it did.
 
     A pass that is interrupted begins anew from the results of the workers, which are kept.
     """
     name, refiner = run.plan.refine, run.plan.refiner
     if refiner.is_identity:
-        return {"name": name}
+        return Refined(name=name)
     listener(Step("refine", name))
     with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
         work = workspace(run.folder.path, scratch) if in_files else Workspace()
-        return {"name": name, **refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)}
+        told = refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)
+        return Refined.from_json({**told, "name": name})
 
 
 def workspace(folder: Path, scratch: ExitStack) -> Workspace:

@@ -286,7 +286,7 @@ def test_a_node_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(clust
     found = parge.embed(graph, parge.Plan(waiting, **plan, engine="ray"), run_dir=tmp_path / "run", listener=kill)
     assert 0.5 in shares
     assert found.vectors.tobytes() == expected.vectors.tobytes()
-    (words,) = found.report["retries"]
+    (words,) = found.report.retries
     assert words.startswith("the worker of subgraph 0 on small was lost")
 
 
@@ -324,9 +324,9 @@ def test_a_resumed_run_keeps_the_memory_that_auto_found_first(tmp_path: Path, mo
         return parge.embed(graph, plan, run_dir=tmp_path / "run", resume=resume)
 
     first, again = embedded(False), embedded(True)
-    assert len(again.report["parts"]) == 2
+    assert len(again.report.parts) == 2
     assert again.vectors.tobytes() == first.vectors.tobytes()
-    assert again.report["plan"]["memory"] == [400_000_000, 300_000_000]
+    assert again.report.plan.memory == (400_000_000, 300_000_000)
 
 
 def test_auto_plans_as_the_same_sizes_given_and_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_auto_plans_as_the_same_sizes_given_and_is_resumed(tmp_path: Path, monke
 
     given, auto = embedded(sizes), embedded("auto", run_dir=tmp_path / "run")
     again = embedded("auto", run_dir=tmp_path / "run", resume=True)
-    assert auto.report["plan"] == again.report["plan"] == given.report["plan"]
+    assert auto.report.plan == again.report.plan == given.report.plan
     assert auto.vectors.tobytes() == again.vectors.tobytes() == given.vectors.tobytes()
 
 

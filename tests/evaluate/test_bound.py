@@ -247,7 +247,7 @@ def test_theorem_1_takes_the_parts_that_the_embedding_had(tmp_path: Path, capsys
     path, graph = str(tmp_path / "g.txt"), planted(150, 900, seed=1).graph
     parge.write(graph, path)
     embedding = parge.embed(graph, parge.Plan(technique=parge.HOPE(dim=4), parts=3, engine="serial"))
-    sizes = [part["vertices"] for part in embedding.report["parts"]]
+    sizes = [part.vertices for part in embedding.report.parts]
     embedding.save(tmp_path / "told.npz")
     np.save(tmp_path / "bare.npy", embedding.vectors)
 

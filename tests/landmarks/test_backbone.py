@@ -216,8 +216,8 @@ def test_same_bits_on_every_way(technique: parge.DeepWalk, tmp_path: Path) -> No
     assert np.isfinite(expected.vectors).all()
     again = parge.embed(GRAPH, plan(technique=technique, engine="processes", workers=2), run_dir=tmp_path / "run")
     np.testing.assert_array_equal(again.vectors, expected.vectors)
-    for part in again.report["parts"]:
-        assert part["peak_bytes"] <= part["projected_bytes"]
+    for part, peak in zip(again.report.parts, again.report.worker_peaks, strict=True):
+        assert peak <= part.projected_bytes
     # Lose a result and a subgraph: what is made again is the same.
     shutil.rmtree(tmp_path / "run" / "parts" / "001")
     resumed = parge.embed(GRAPH, plan(technique=technique), run_dir=tmp_path / "run", resume=True)
@@ -293,7 +293,7 @@ def test_edges_that_nobody_sees_are_counted() -> None:
 
 def test_nothing_is_said_of_rotations_where_nothing_is_rotated() -> None:
     found = parge.embed(GRAPH, plan(anchors=0))
-    assert not [warning for warning in found.report["warnings"] if "rotation" in warning]
+    assert not [warning for warning in found.report.warnings if "rotation" in warning]
 
 
 def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_notices_reach_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         assert run(words) == 0
         assert "--anchors has no effect with one part" in capsys.readouterr().err
-    assert "--anchors has no effect with one part" in parge.embed(GRAPH, plan_of({"anchors": 20})).report["notices"]
+    assert "--anchors has no effect with one part" in parge.embed(GRAPH, plan_of({"anchors": 20})).report.notices
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
         ({"parts": 3, "partitioner": "streaming"}, False),
     ):
         for limit in (None, "90GB"):
-            notices = parge.embed(GRAPH, plan_of({**setting, "coordinator_memory": limit})).report["notices"]
+            notices = parge.embed(GRAPH, plan_of({**setting, "coordinator_memory": limit})).report.notices
             said = any("--coordinator-memory does not decide the partitioner" in words for words in notices)
             assert said == (told and limit is not None), (setting, limit, notices)
 
@@ -162,5 +162,5 @@ def test_a_partitioner_that_does_not_fit_is_refused(partitioner: str, monkeypatc
     plan = plan_of({"parts": 3, "partitioner": partitioner, "coordinator_memory": "100MB"})
     with pytest.raises(InfeasibleError, match=r"give --coordinator-memory \d+MB or more"):
         parge.embed(GRAPH, plan)
-    chosen = parge.embed(GRAPH, replace(plan, coordinator_memory="900MB")).report["coordinator"]
-    assert chosen["partitioner"] == partitioner
+    chosen = parge.embed(GRAPH, replace(plan, coordinator_memory="900MB")).report.coordinator
+    assert chosen.partitioner == partitioner

@@ -192,7 +192,7 @@ def test_features_that_a_pass_would_forget_are_left_alone() -> None:
     plain = planted(60, 200, communities=3, seed=1).graph
     dressed = plain.with_features(np.eye(60, 8, dtype=np.float32))
     plan = parge.Plan(technique=parge.SGC(dim=8), parts=2, engine="serial")
-    assert parge.embed(plain, plan).report["refine"]["name"] == "settle"
-    assert parge.embed(dressed, plan).report["refine"]["name"] == "none"
+    assert parge.embed(plain, plan).report.refine.name == "settle"
+    assert parge.embed(dressed, plan).report.refine.name == "none"
     asked = replace(plan, refine="whiten")
-    assert parge.embed(dressed, asked).report["refine"]["name"] == "whiten"
+    assert parge.embed(dressed, asked).report.refine.name == "whiten"

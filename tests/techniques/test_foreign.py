@@ -62,8 +62,8 @@ def test_parts_are_embedded_and_their_spaces_meet(kind: str) -> None:
         technique = Walker() if kind == "karateclub" else propagated
     whole = embed(technique, parts=1)
     assert same_community(whole.vectors) > 0.8
-    residuals = embed(technique, parts=3, anchors="20%").report["reconcile"]["residuals"]
-    assert all(residual["after"] < residual["before"] for residual in residuals)
+    residuals = embed(technique, parts=3, anchors="20%").report.reconcile.residuals
+    assert all(residual.after < residual.before for residual in residuals)
 
 
 def test_objects_are_left_as_they_were() -> None:
@@ -132,14 +132,15 @@ def test_reconciling_is_no_worse_than_leaving_the_spaces_alone(kind: str) -> Non
     else:
         technique = {"function": propagated, "strangers": strangers}[kind]
     (mapped, embedding), (alone, apart) = (micro_f1(technique, how) for how in ("consensus", "none"))
-    found = embedding.report["reconcile"]
+    found = embedding.report.reconcile
     assert mapped >= alone - 0.01, (mapped, alone)
     if kind == "strangers":  # nothing to rotate: held-out anchors say so, and the spaces stay
-        assert found["gave_way"]
+        assert found.gave_way
         np.testing.assert_array_equal(embedding.vectors, apart.vectors)
-        assert any("left as they are" in warning for warning in embedding.report["warnings"])
+        assert any("left as they are" in warning for warning in embedding.report.warnings)
     else:
-        assert found["helped"]["held_out"] <= found["helped"]["before"]
+        assert found.helped is not None
+        assert found.helped.held_out <= found.helped.before
 
 
 def strangers(csr, rng):  # type: ignore[no-untyped-def]

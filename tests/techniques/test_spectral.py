@@ -47,7 +47,7 @@ def test_parts_refined_meet_the_whole_graph() -> None:
     whole = technique.embed(Subgraph.whole(PLANTED), np.random.default_rng(0))
     plan = parge.Plan(technique=technique, parts=4, engine="serial", seed=3)
     found = parge.embed(PLANTED, plan)
-    assert found.report["refine"]["name"] == "subspace"
+    assert found.report.refine.name == "subspace"
     # Every inner product is that of the whole graph: the same vectors but for a rotation.
     np.testing.assert_allclose(found.vectors @ found.vectors.T, whole @ whole.T, atol=0.02)
 

@@ -95,8 +95,8 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
     show.out.print(_table(rows))
     report = rows[0].embedding.report
     show.out.print(
-        f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report['anchors']:,} anchors; "
-        f"{report['lost_edges']:.1%} of the edges are lost\nvectors (first row): {path}\n"
+        f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report.anchors:,} anchors; "
+        f"{report.lost_edges:.1%} of the edges are lost\nvectors (first row): {path}\n"
         f"report (second row): {page}"
     )
 
@@ -169,8 +169,8 @@ def _table(rows: list[_Row]) -> Table:
             "-" if row.score is None else str(row.score.micro_f1),
             "-" if row.score is None else str(row.score.macro_f1),
             "-" if distance is None else f"{distance:.3f}",
-            f"{max(part['seconds'] for part in report['parts']):.1f} s",
-            f"{report['seconds']['total']:.1f} s",
-            format_bytes(max(part["peak_bytes"] for part in report["parts"])),
+            f"{max(report.worker_seconds):.1f} s",
+            f"{report.seconds.total:.1f} s",
+            format_bytes(max(report.worker_peaks)),
         )
     return table

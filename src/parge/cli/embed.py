@@ -75,9 +75,9 @@ def command(
             write_report(folder, page, title=name, report=report)
     kept = None if run_dir is not None else RunFolder(folder).discard()
     show.say(() if kept is None else (kept,), style="dim", label="notice")
-    show.say(tuple(report["notices"]), style="dim", label="notice")
+    show.say(report.notices, style="dim", label="notice")
     if as_json:
-        show.print_json(report)
+        show.print_json(report.to_json())
     else:
         show.show_report(report, out)
-    show.say(tuple(report["warnings"]), style="yellow", label="warning")
+    show.say(report.warnings, style="yellow", label="warning")

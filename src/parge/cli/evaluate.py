@@ -127,8 +127,8 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     train, positives, negatives = hold_out(graph, share=holdout, seed=plan.seed)
     with run_progress() as listener:
         embedding = embed(train, plan, listener=listener)
-    show.say(tuple(embedding.report["notices"]), style="dim", label="notice")
-    show.say(tuple(embedding.report["warnings"]), style="yellow", label="warning")
+    show.say(embedding.report.notices, style="dim", label="notice")
+    show.say(embedding.report.warnings, style="yellow", label="warning")
     show.show_score(score_links(embedding.vectors, train, positives, negatives), as_json=as_json)
 
 
@@ -182,12 +182,11 @@ def bound_command(
 
 def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
     """Return the sizes of the subgraphs that an embedding was computed in, as far as its report or the user tells."""
-    found = embedding.report.get("parts")
-    told = [part for part in found if isinstance(part, dict) and "vertices" in part] if isinstance(found, list) else []
+    told = embedding.report.parts
     if parts is not None and told and len(told) != parts:
         raise InputError(f"--parts {parts} was given; the embedding says that it was computed in {len(told)} parts")
     if told:
-        return [int(part["vertices"]) - int(part.get("halo", 0)) - int(part.get("lumps", 0)) for part in told]
+        return [part.vertices - part.halo - part.lumps for part in told]
     return [-(-graph.n_vertices // parts)] * parts if parts is not None else []
 
 

@@ -55,7 +55,7 @@ def command(
         report = finish(run, out, listener)
     show.say(run.notices, style="dim", label="notice")
     if as_json:
-        show.print_json(report)
+        show.print_json(report.to_json())
     else:
         show.show_report(report, out)
-    show.say(tuple(report["warnings"]), style="yellow", label="warning")
+    show.say(report.warnings, style="yellow", label="warning")

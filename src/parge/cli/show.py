@@ -20,6 +20,7 @@ from parge.text import escaped
 
 if TYPE_CHECKING:
     from parge.planning.summary import Summary
+    from parge.result import Report
 
 _WIDTH_OF_FILES = 120  # where there is no terminal to ask
 
@@ -136,29 +137,29 @@ def show_summary(summary: "Summary") -> None:
         )
 
 
-def show_report(report: dict[str, Any], path: Path) -> None:
+def show_report(report: "Report", path: Path) -> None:
     """Print a finished run for people: what each subgraph held and took, then where the time went."""
     from parge.engine.registry import runs_here  # loaded by who has embedded, not for --help
     from parge.reconcile.base import kind_of
 
     table = Table(header_style="bold")
-    engine = str(report["plan"].get("engine"))
+    engine = str(report.plan.engine)
     shared = runs_here(engine)
     memory = "process memory" if shared else "memory"
     for heading in ("subgraph", "vertices", "edges", "seconds", memory, "at most", "anchors off by"):
         table.add_column(heading, justify="right")
-    residuals, reconciler = report["reconcile"]["residuals"], kind_of(report["reconcile"]["reconciler"])
+    residuals, reconciler = report.reconcile.residuals, kind_of(str(report.reconcile.reconciler))
     # Around a backbone the anchors' vectors are given to all workers: there is nothing that could be off.
-    meet = report["anchors"] and len(report["parts"]) > 1 and not reconciler.needs_landmarks
-    for i, part in enumerate(report["parts"]):
-        off = residuals[i].get("after") if meet and i < len(residuals) else None
+    meet = report.anchors and len(report.parts) > 1 and not reconciler.needs_landmarks
+    for i, (part, peak) in enumerate(zip(report.parts, report.worker_peaks, strict=True)):
+        off = residuals[i].after if meet and i < len(residuals) else None
         table.add_row(
             str(i),
-            f"{part['vertices']:,}",
-            f"{part['edges']:,}",
-            f"{part['seconds']:.2f}",
-            format_bytes(part["peak_bytes"]),
-            format_bytes(part["projected_bytes"]),
+            f"{part.vertices:,}",
+            f"{part.edges:,}",
+            f"{part.seconds:.2f}",
+            format_bytes(peak),
+            format_bytes(part.projected_bytes),
             "–" if off is None else f"{off:.1%}",
         )
     out.print(table)
@@ -166,19 +167,18 @@ def show_report(report: dict[str, Any], path: Path) -> None:
         out.print(
             f"process memory: all that parge held in the one process of --engine {engine}; at most: a worker alone"
         )
-    seconds = report["seconds"]
-    stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in seconds.items() if took and stage != "total")
+    stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in report.seconds.stages())
     out.print(
-        f"[bold]{report['vertices']:,}[/bold] vectors of {report['dim']} numbers: [bold]{escape(str(path))}[/bold]\n"
-        f"lost edges {report['lost_edges']:.2%}, anchors {report['anchors']:,}\n"
-        f"{seconds['total']:.1f} s in all, without reading and writing files: {stages}",
+        f"[bold]{report.vertices:,}[/bold] vectors of {report.dim} numbers: [bold]{escape(str(path))}[/bold]\n"
+        f"lost edges {report.lost_edges:.2%}, anchors {report.anchors:,}\n"
+        f"{report.seconds.total:.1f} s in all, without reading and writing files: {stages}",
         markup=True,
     )
-    helped = report["reconcile"].get("helped")
-    if helped and not reconciler.is_identity:
+    helped = report.reconcile.helped
+    if helped is not None and not reconciler.is_identity:
         out.print(
-            f"{report['reconcile']['reconciler']}: anchors off by {helped['before']:.0%} as computed, "
-            f"{helped['after']:.0%} as mapped, {helped['held_out']:.0%} where the map had not seen them"
+            f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} as computed, "
+            f"{helped.after:.0%} as mapped, {helped.held_out:.0%} where the map had not seen them"
         )
 
 

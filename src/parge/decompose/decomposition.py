@@ -12,33 +12,11 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.memory import Footprint
+from parge.result import EdgeCounts
 from parge.typing import BoolArray, IntArray, PartArray
 
 # Vertices looked at together.
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True)
-class EdgeCounts:
-    """Where the edges of a decomposed graph are; every edge is counted once.
-
-    Parameters
-    ----------
-    inside : int
-        Both ends are own vertices of one part.
-    at_anchors : int
-        An end is an anchor, so that a subgraph holds the edge.
-    in_halos : int
-        Between two parts, at least one of which has the other end in its halo.
-    lost : int
-        Between two parts, neither of which holds the other end as a vertex of its own kind: where subgraphs are
-        with a context the edge only adds to the weight of super-vertices, else nobody sees it.
-    """
-
-    inside: int
-    at_anchors: int
-    in_halos: int
-    lost: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ def different_passes(a: Embedding, b: Embedding) -> str:
     >>> different_passes(raw, refined), different_passes(raw, Embedding(rows, np.arange(2)))
     ("refine passes differ, 'none' and 'whiten'", '')
     """
-    names = [(embedding.report.get("refine") or {}).get("name") for embedding in (a, b)]
+    names = [embedding.report.refine.name for embedding in (a, b)]
     return f"refine passes differ, {names[0]!r} and {names[1]!r}" if None not in names and names[0] != names[1] else ""
 
 

@@ -1,49 +1,17 @@
 """What a decomposition holds, loses and will need: the answer of `parge plan`, and the start of `embed`'s."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from parge.decompose.decomposition import Decomposition, EdgeCounts
+from parge.decompose.decomposition import Decomposition
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
+from parge.result import EdgeCounts, Part
 from parge.techniques.base import Technique
+from parge.values import Value
 
 
 @dataclass(frozen=True)
-class PartSummary:
-    """One subgraph: its size against its limits.
-
-    Parameters
-    ----------
-    vertices : int
-        All that its worker holds: `own` vertices, the anchors, and where it has a context a `halo` and foreign `lumps`.
-    own, halo, lumps : int
-        Of those, the ones beside the anchors, of which every subgraph holds the same.
-    capacity : int
-        The most vertices it may hold.
-    edges : int
-        Edges that its worker holds; a super-vertex's edges to one vertex are one.
-    projected_bytes : int
-        The most memory of its worker.
-    kept_edges : float
-        Share of the graph's edges at its own vertices that it holds as they are.
-    budget_bytes : int, optional
-        What its worker has.
-    """
-
-    vertices: int
-    own: int
-    halo: int
-    lumps: int
-    capacity: int
-    edges: int
-    projected_bytes: int
-    kept_edges: float
-    budget_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Summary:
+class Summary(Value):
     """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` the share of lost ones."""
 
     vertices: int
@@ -53,17 +21,9 @@ class Summary:
     anchors: int
     edge_counts: EdgeCounts
     lost_edges: float
-    parts: tuple[PartSummary, ...]
+    parts: tuple[Part, ...]
     warnings: tuple[str, ...]
     notices: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, without fields that do not apply."""
-        out = asdict(self)
-        for part in out["parts"]:
-            if part["budget_bytes"] is None:
-                del part["budget_bytes"]
-        return out
 
 
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
@@ -79,7 +39,7 @@ def summarise(decomposition: Decomposition, technique: Technique, notices: tuple
     graph, budgets, kept = decomposition.graph, decomposition.budgets, decomposition.kept
     projected = decomposition.projected(footprint_of(technique, decomposition))
     parts = tuple(
-        PartSummary(
+        Part(
             vertices=int(decomposition.held[i]),
             own=int(decomposition.owned[i]),
             halo=int(decomposition.halos[i]),

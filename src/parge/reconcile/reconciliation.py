@@ -1,7 +1,7 @@
 """Reconciling in one call: maps, how far anchors are off under them, and what to warn of."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,45 +9,13 @@ import scipy.linalg
 
 from parge.blocks import release_pages, row_blocks, rows_at_once, some_rows, triangle
 from parge.reconcile.base import Identity, IdentityMap, Map, Reconciler, double, folds, nothing_to_map, resolve
+from parge.result import Helped, Reconciled, Residual
 from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 5
 
 # Unrelated spaces have sqrt(2). At 1.2 the mean cosine of an anchor with its counterpart is 1 - 1.2^2 / 2 = 0.28.
 _UNRELATED = 1.2
-
-
-@dataclass(frozen=True)
-class Residual:
-    """How the anchors of one subgraph agree with the mean of the others'.
-
-    Residuals are relative, ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``: 0 where they agree, about 1.41 where the
-    spaces have nothing to do with each other, however many subgraphs there are.
-
-    Parameters
-    ----------
-    before, after : float
-        With the vectors as computed, and as mapped.
-    held_out : float, optional
-        As mapped by a reconciler that has not seen these anchors (every fifth): what to expect of vertices that
-        are no anchors. None with fewer than 5 anchors or 2 subgraphs.
-    smallest_singular_value : float
-        Of the subgraph's anchor rows H_i; 0 where they span fewer than `dim` directions. What a rotation does
-        along directions that the anchors hardly have is decided by noise.
-    n_anchors, dim : int
-        Fewer anchors than dimensions cannot determine a rotation.
-    """
-
-    before: float
-    after: float
-    held_out: float | None
-    smallest_singular_value: float
-    n_anchors: int
-    dim: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain numbers under the names of the fields."""
-        return asdict(self)
 
 
 def residuals(
@@ -188,21 +156,16 @@ class Reconciliation:
     fell_back: bool = False
 
     @property
-    def helped(self) -> dict[str, float] | None:
+    def helped(self) -> Helped | None:
         """How far anchors are off on average: as computed, as mapped, and as mapped without having been seen."""
         seen = [r for r in self.residuals if r.held_out is not None]
         if not seen:
             return None
-        return {name: float(np.mean([getattr(r, name) for r in seen])) for name in ("before", "after", "held_out")}
+        return Helped(*(float(np.mean([getattr(r, name) for r in seen])) for name in ("before", "after", "held_out")))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the name, the residuals and what the maps were good for, as plain values."""
-        return {
-            "reconciler": self.name,
-            "residuals": [residual.to_json() for residual in self.residuals],
-            "helped": self.helped,
-            "gave_way": self.fell_back,
-        }
+    def report(self) -> Reconciled:
+        """Return what a report says of it: the name, the residuals, and what the maps were good for."""
+        return Reconciled(reconciler=self.name, residuals=self.residuals, helped=self.helped, gave_way=self.fell_back)
 
 
 def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Reconciliation:

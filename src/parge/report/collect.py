@@ -1,12 +1,11 @@
 """All that a report tells of a run, gathered into values: from its folder, without holding its vectors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from parge.decompose.decomposition import EdgeCounts
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
@@ -16,6 +15,7 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
+from parge.result import EdgeCounts, Part, Refined, Report, Residual, known
 from parge.run import parts
 from parge.run.notes import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
@@ -54,7 +54,7 @@ class Findings:
     ----------
     title : str
         What people call the graph, or nothing.
-    report : dict
+    report : Report
         The run in numbers, as `parge embed --json` prints them.
     technique : dict
         Name and settings of the technique.
@@ -73,7 +73,7 @@ class Findings:
     """
 
     title: str
-    report: dict[str, Any]
+    report: Report
     technique: dict[str, Any]
     cut: IntArray
     lost: IntArray
@@ -83,15 +83,29 @@ class Findings:
     versions: tuple[dict[str, str], ...] = ()
 
     @property
-    def parts(self) -> list[dict[str, Any]]:
+    def parts(self) -> tuple[Part, ...]:
         """One entry a subgraph."""
-        found: list[dict[str, Any]] = self.report["parts"]
-        return found
+        return self.report.parts
+
+    @property
+    def vertices(self) -> int:
+        """How many the graph has."""
+        return known(self.report.vertices, "how many vertices there are")
+
+    @property
+    def dim(self) -> int:
+        """Columns of the vectors."""
+        return known(self.report.dim, "the dimensions")
+
+    @property
+    def anchors(self) -> int:
+        """How many every subgraph holds."""
+        return known(self.report.anchors, "how many anchors there are")
 
     @property
     def rotates(self) -> bool:
         """Whether there are several spaces, which anchors have to tie together: around a backbone there is one."""
-        return len(self.parts) > 1 and not kind_of(self.report["reconcile"]["reconciler"]).needs_landmarks
+        return len(self.parts) > 1 and not kind_of(str(self.report.reconcile.reconciler)).needs_landmarks
 
     @property
     def stay(self) -> float:
@@ -99,10 +113,9 @@ class Findings:
         return int(np.trace(self.cut)) / max(1, int(np.triu(self.cut).sum()))
 
     @property
-    def residuals(self) -> list[dict[str, Any]]:
+    def residuals(self) -> tuple[Residual, ...]:
         """How the spaces meet, one entry a subgraph."""
-        found: list[dict[str, Any]] = self.report["reconcile"]["residuals"]
-        return found
+        return self.report.reconcile.residuals
 
 
 def collect(
@@ -112,14 +125,14 @@ def collect(
     labels: Labels | None = None,
     scores: Mapping[str, Any] | None = None,
     embedding: Embedding | None = None,
-    report: dict[str, Any] | None = None,
+    report: Report | None = None,
     projection: str = "pca",
 ) -> Findings:
     """Gather what a report tells; see `parge.report.page.write_report` for the parameters."""
     decomposition = run.decomposition
     if embedding is not None:
         _check_same_run(run, embedding)
-        report = report or (embedding.report if {"seconds", "reconcile"} <= set(embedding.report) else None)
+        report = report or (embedding.report if embedding.report.is_measured else None)
     if report is None:
         reconciliation = run.reconcile()
         report, maps = _numbers(run, reconciliation), reconciliation.maps
@@ -139,19 +152,19 @@ def collect(
     )
 
 
-def _numbers(run: Run, reconciliation: Reconciliation) -> dict[str, Any]:
-    numbers = run.report(reconciliation, {"name": run.plan.refine})
+def _numbers(run: Run, reconciliation: Reconciliation) -> Report:
+    numbers = run.report(reconciliation, Refined(name=run.plan.refine))
     # What the run itself took, not what it takes to compute the maps once more for the page.
     told = recorded_seconds(run.folder.path, run.id)
     seconds = {stage: took for stage, took in run.seconds.items() if stage not in ("reconcile", "refine")} | told
-    numbers["seconds"] = stage_seconds(seconds, [part["seconds"] for part in numbers["parts"]])
-    return numbers
+    return replace(numbers, seconds=stage_seconds(seconds, numbers.worker_seconds))
 
 
-def _maps(run: Run, report: dict[str, Any]) -> tuple[Map, ...]:
+def _maps(run: Run, report: Report) -> tuple[Map, ...]:
     """Return the maps alone, as they were used: the residuals, which take as long again, are known already."""
-    told = report["reconcile"]
-    used = Identity() if told.get("gave_way") else resolve(str(told["reconciler"]))
+    told = report.reconcile
+    name = known(told.reconciler, "how its spaces were reconciled")
+    used = Identity() if told.gave_way else resolve(name)
     with one_blas_thread():
         return used.maps(run.anchor_vectors)
 
@@ -171,15 +184,14 @@ def _versions(run: Run) -> tuple[dict[str, str], ...]:
 def _check_same_run(run: Run, embedding: Embedding) -> None:
     """Refuse an embedding whose size, or own report, is not that of the run."""
     told, decomposition = embedding.report, run.decomposition
-    plan = told.get("plan")
     pairs = {
         "vertices": (len(embedding), decomposition.graph.n_vertices),
         "dimensions": (embedding.dim, run.shape[1]),
-        "edges": (told.get("edges"), decomposition.graph.n_edges),
-        "parts": (len(told["parts"]) if isinstance(told.get("parts"), list) else None, decomposition.n_parts),
-        "as seed": (plan.get("seed") if isinstance(plan, dict) else None, run.plan.seed),
-        "as technique": (told.get("technique"), run.technique.name),
-        "anchors": (told.get("anchors"), decomposition.anchors.size),
+        "edges": (told.edges, decomposition.graph.n_edges),
+        "parts": (len(told.parts) or None, decomposition.n_parts),
+        "as seed": (told.plan.seed, run.plan.seed),
+        "as technique": (told.technique, run.technique.name),
+        "anchors": (told.anchors, decomposition.anchors.size),
     }
     for name, (has, expected) in pairs.items():
         if has is not None and has != expected:

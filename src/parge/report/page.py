@@ -23,6 +23,7 @@ from parge.report.maps import map_data
 from parge.report.markup import Markup, joined, tag
 from parge.report.projection import check_projection
 from parge.report.sections import heading, lead, sections
+from parge.result import Report
 from parge.run.open_run import Run, open_planned
 
 # The line of a page that tells who wrote it, with a checksum of all other lines; and where it stands in the head.
@@ -38,7 +39,7 @@ def write_report(
     *,
     title: str = "",
     embedding: Embedding | None = None,
-    report: dict[str, Any] | None = None,
+    report: Report | Mapping[str, Any] | None = None,
     projection: str = "pca",
 ) -> Path:
     """Write a page about a run whose subgraphs are all embedded; return where it is.
@@ -60,7 +61,7 @@ def write_report(
         What the graph is called.
     embedding : Embedding, optional
         What came of the run: drawn, too, where a finishing pass has changed it; its report has the times.
-    report : dict, optional
+    report : Report, or its JSON, optional
         The run in numbers, as `parge embed --json` prints them; by default those that its folder tells.
     projection : str
         ``pca``, or ``umap`` to draw UMAP's picture as well, where that is installed.
@@ -75,7 +76,7 @@ def write_report(
             labels=known,
             scores=scores,
             embedding=embedding,
-            report=report,
+            report=None if report is None else Report.of(report),
             projection=projection,
         )
     try:

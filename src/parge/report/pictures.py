@@ -9,6 +9,7 @@ from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, key, table
 from parge.report.collect import Findings
 from parge.report.markup import Markup, joined, tag
+from parge.result import Part, Residual
 
 # Shades of the cut matrix, the lightest 0; each is a class of the style sheet.
 _SHADES = 10
@@ -22,26 +23,26 @@ _UNRELATED = 2**0.5
 
 def sizes(findings: Findings) -> Markup:
     """Return each subgraph's vertices, its own and what it holds beside them, against its capacity."""
-    anchors, with_context = findings.report["anchors"], any(part["halo"] or part["lumps"] for part in findings.parts)
-    largest = max(part["vertices"] for part in findings.parts)
+    anchors, with_context = findings.anchors, any(part.halo or part.lumps for part in findings.parts)
+    largest = max(part.vertices for part in findings.parts)
     # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
-    limit = max(1, largest, min(2 * largest, max(part["capacity"] for part in findings.parts)))
+    limit = max(1, largest, min(2 * largest, max(part.capacity for part in findings.parts)))
     rows = [
         [
             str(i),
             bar(
                 limit,
                 [Stretch(count, kind, f"{count:,} {words}") for count, kind, words in _held(part, anchors)],
-                [Mark(part["capacity"], "limit", f"capacity {part['capacity']:,} vertices")]
-                if part["capacity"] <= limit
+                [Mark(part.capacity, "limit", f"capacity {part.capacity:,} vertices")]
+                if part.capacity <= limit
                 else (),
             ),
             *(f"{count:,}" for count, *_ in _held(part, anchors)[: 4 if with_context else 2]),
-            f"{part['vertices']:,}",
-            f"{part['capacity']:,}",
-            f"{part['vertices'] / max(1, part['capacity']):.0%}",
-            f"{part['edges']:,}",
-            f"{part['kept_edges']:.1%}",
+            f"{part.vertices:,}",
+            f"{part.capacity:,}",
+            f"{part.vertices / max(1, part.capacity):.0%}",
+            f"{part.edges:,}",
+            f"{part.kept_edges:.1%}",
         ]
         for i, part in enumerate(findings.parts)
     ]
@@ -56,19 +57,19 @@ def sizes(findings: Findings) -> Markup:
 _HALO, _SUPERVERTICES = "halo: near vertices of other parts", "super-vertices: the rest of the graph, merged"
 
 
-def _held(part: dict[str, Any], n_anchors: int) -> list[tuple[int, str, str]]:
+def _held(part: Part, n_anchors: int) -> list[tuple[int, str, str]]:
     """Return what a subgraph's vertices are: how many, their class in the style sheet, and words."""
     return [
-        (part["own"], "own", "vertices of its own"),
+        (part.own, "own", "vertices of its own"),
         (n_anchors, "anchor", "anchors"),
-        (part["halo"], "halo", "of other parts, its halo"),
-        (part["lumps"], "lump", "super-vertices"),
+        (part.halo, "halo", "of other parts, its halo"),
+        (part.lumps, "lump", "super-vertices"),
     ]
 
 
 def edges(findings: Findings) -> Markup:
     """Return where the edges of the graph are: within parts, at anchors, in halos, or lost."""
-    total, counts = max(1, findings.report["edges"]), findings.edges
+    total, counts = max(1, sum(findings.edges.to_json().values())), findings.edges
     kinds = [
         ("own", counts.inside, "within a part"),
         ("anchor", counts.at_anchors, "at an anchor, so in a subgraph"),
@@ -84,7 +85,7 @@ def edges(findings: Findings) -> Markup:
 
 def anchors(findings: Findings) -> Markup:
     """Return the number of anchors against the dimensions that they have to pin down."""
-    n_anchors, dim = findings.report["anchors"], findings.report["dim"]
+    n_anchors, dim = findings.anchors, findings.dim
     limit = 1.08 * max(n_anchors, 2 * dim, 1)
     drawn = bar(
         limit,
@@ -158,42 +159,39 @@ def _short(count: int) -> str:
 
 def workers(findings: Findings) -> Markup:
     """Return each worker's time against the mean, and its memory against projection and budget."""
-    found = findings.parts
-    longest = max((part["seconds"] for part in found), default=0.0)
-    mean = sum(part["seconds"] for part in found) / max(1, len(found))
-    limits = ("peak_bytes", "projected_bytes", "budget_bytes")
-    largest = max((part.get(name) or 0 for part in found for name in limits), default=0)
+    found, seconds, peaks = findings.parts, findings.report.worker_seconds, findings.report.worker_peaks
+    longest, mean = max(seconds), sum(seconds) / len(seconds)
+    with_budget = any(part.budget_bytes for part in found)
+    largest = max(*peaks, *(part.projected_bytes for part in found), *(part.budget_bytes or 0 for part in found))
     columns = [Column("subgraph", "text"), Column("time", "bar", seconds_text(longest)), Column("took")]
-    columns += [Column("memory", "bar", format_bytes(largest)), Column("measured")]
-    optional = [name for name in limits[1:] if any(part.get(name) for part in found)]
-    columns += [Column({"projected_bytes": "at most", "budget_bytes": "budget"}[name]) for name in optional]
+    columns += [Column("memory", "bar", format_bytes(largest)), Column("measured"), Column("at most")]
+    columns += [Column("budget")] if with_budget else []
     rows = [
         [
             str(i),
             bar(
                 longest,
-                [Stretch(part["seconds"], "time", f"{seconds_text(part['seconds'])}")],
+                [Stretch(took, "time", seconds_text(took))],
                 [Mark(mean, "soft", f"mean {seconds_text(mean)}")],
             ),
-            seconds_text(part["seconds"]),
-            _memory_bar(part, largest),
-            format_bytes(part["peak_bytes"]),
-            *(format_bytes(part[name]) if part.get(name) else "-" for name in optional),
+            seconds_text(took),
+            _memory_bar(part, peak, largest),
+            format_bytes(peak),
+            format_bytes(part.projected_bytes),
+            *([format_bytes(part.budget_bytes) if part.budget_bytes else "-"] if with_budget else []),
         ]
-        for i, part in enumerate(found)
+        for i, (part, took, peak) in enumerate(zip(found, seconds, peaks, strict=True))
     ]
     entries = [("time", "time to embed"), ("mark soft", "mean time"), ("memory", "most memory, measured")]
-    names = {"projected_bytes": ("mark limit", "projected bound"), "budget_bytes": ("mark budget", "budget")}
-    said = key(*entries, *(names[name] for name in optional))
+    entries += [("mark limit", "projected bound"), *([("mark budget", "budget")] if with_budget else [])]
+    said = key(*entries)
     return joined([said, table(columns, rows, caption="Time and memory of each worker")])
 
 
-def _memory_bar(part: dict[str, Any], largest: float) -> Markup:
-    peak, bound, budget = part["peak_bytes"], part.get("projected_bytes"), part.get("budget_bytes")
-    within = peak <= min(limit for limit in (bound, budget, float("inf")) if limit)
-    marks = []
-    if bound:
-        marks.append(Mark(bound, "limit", f"projected: at most {format_bytes(bound)}"))
+def _memory_bar(part: Part, peak: int, largest: float) -> Markup:
+    bound, budget = part.projected_bytes, part.budget_bytes
+    within = peak <= (min(bound, budget) if budget else bound)
+    marks = [Mark(bound, "limit", f"projected: at most {format_bytes(bound)}")]
     if budget:
         marks.append(Mark(budget, "budget", f"budget {format_bytes(budget)}"))
     return bar(largest, [Stretch(peak, "memory" if within else "lost", f"measured {format_bytes(peak)}")], marks)
@@ -215,14 +213,14 @@ def seconds_text(seconds: float) -> str:
 def residuals(findings: Findings) -> Markup:
     """Return how far each subgraph's anchors are from the others', before, after, and where held out."""
     found = findings.residuals
-    limit = max(_UNRELATED, *(residual["before"] for residual in found), 0.0) * 1.04
+    limit = max(_UNRELATED, *(residual.before for residual in found), 0.0) * 1.04
     rows = [
         [
             str(i),
             bar(limit, (), [Mark(_UNRELATED, "soft", "1.41: nothing in common"), *_residual_dots(residual)]),
-            f"{residual['before']:.3f}",
-            f"{residual['after']:.3f}",
-            "-" if residual["held_out"] is None else f"{residual['held_out']:.3f}",
+            f"{residual.before:.3f}",
+            f"{residual.after:.3f}",
+            "-" if residual.held_out is None else f"{residual.held_out:.3f}",
         ]
         for i, residual in enumerate(found)
     ]
@@ -237,9 +235,9 @@ def residuals(findings: Findings) -> Markup:
     return joined([said, table(columns, rows, caption="Relative residuals of each subgraph's anchors")])
 
 
-def _residual_dots(residual: dict[str, Any]) -> list[Mark]:
-    dots = [Mark(residual["before"], "dot before", f"before {residual['before']:.3f}")]
-    if residual["held_out"] is not None:
-        dots.append(Mark(residual["held_out"], "dot held", f"held out {residual['held_out']:.3f}"))
-    dots.append(Mark(residual["after"], "dot after", f"after {residual['after']:.3f}"))
+def _residual_dots(residual: Residual) -> list[Mark]:
+    dots = [Mark(residual.before, "dot before", f"before {residual.before:.3f}")]
+    if residual.held_out is not None:
+        dots.append(Mark(residual.held_out, "dot held", f"held out {residual.held_out:.3f}"))
+    dots.append(Mark(residual.after, "dot after", f"after {residual.after:.3f}"))
     return dots

@@ -11,6 +11,7 @@ from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
 from parge.report.markup import Markup, joined, named, tag
+from parge.result import known
 
 
 @dataclass(frozen=True)
@@ -54,57 +55,56 @@ def heading(findings: Findings) -> str:
 def lead(findings: Findings) -> Markup:
     """Return the run in one line."""
     report = findings.report
-    plan = report.get("plan", {})
+    plan = report.plan
     said: list[str | None] = [
-        f"{report['vertices']:,} vertices, {report['edges']:,} edges",
-        joined([named(findings.technique["name"]), f" in {report['dim']} dimensions"]),
+        f"{findings.vertices:,} vertices, {report.edges:,} edges",
+        joined([named(findings.technique["name"]), f" in {findings.dim} dimensions"]),
     ]
     if len(findings.parts) > 1:
-        said.append(f"anchors {plan['anchor_strategy']}" if plan.get("anchor_strategy") else None)
-        said.append(f"parts by {plan['partitioner']}" if plan.get("partitioner") else None)
-        said.append(f"reconciled by {report['reconcile']['reconciler']}")
-    said.append(f"seed {plan['seed']}" if "seed" in plan else None)
+        said.append(f"anchors {plan.anchor_strategy}" if plan.anchor_strategy else None)
+        said.append(f"parts by {plan.partitioner}" if plan.partitioner else None)
+        said.append(f"reconciled by {report.reconcile.reconciler}")
+    said.append(f"seed {plan.seed}" if plan.seed is not None else None)
     return joined((item for item in said if item is not None), " · ")
 
 
 def _glance(findings: Findings) -> Section:
     report, parts, residuals = findings.report, findings.parts, findings.residuals
-    seconds = [part["seconds"] for part in parts]
-    slowest = max(parts, key=lambda part: part["seconds"])
-    largest = max(parts, key=lambda part: part["peak_bytes"])
-    tiles = [_tile(f"{len(parts)}", "parts", f"of at most {max(part['vertices'] for part in parts):,} vertices")]
+    seconds, peaks = report.worker_seconds, report.worker_peaks
+    slowest, peak = max(seconds), max(peaks)
+    bound = parts[peaks.index(peak)].projected_bytes
+    tiles = [_tile(f"{len(parts)}", "parts", f"of at most {max(part.vertices for part in parts):,} vertices")]
     if len(parts) > 1:
         tiles += [
             _tile(
-                f"{report['lost_edges']:.1%}",
+                f"{report.lost_edges:.1%}",
                 "edges lost",
                 f"{findings.edges.lost:,}, between two parts, held by neither",
             ),
             _tile(
-                f"{report['anchors']:,}",
+                f"{findings.anchors:,}",
                 "anchors",
-                f"{report['anchors'] / max(1, report['dim']):.1f} times the {report['dim']} dimensions",
+                f"{findings.anchors / max(1, findings.dim):.1f} times the {findings.dim} dimensions",
             ),
         ]
     if findings.rotates and residuals:
-        before, after = (fmean(residual[when] for residual in residuals) for when in ("before", "after"))
+        before, after = fmean(found.before for found in residuals), fmean(found.after for found in residuals)
         tiles.append(_tile(f"{after:.2f}", "residual", f"after reconciling, mean; {before:.2f} before"))
-    bound = largest.get("projected_bytes")
     tiles += [
         _tile(
-            pictures.seconds_text(slowest["seconds"]),
+            pictures.seconds_text(slowest),
             "slowest worker",
-            f"{slowest['seconds'] / max(fmean(seconds), 1e-9):.2f} times the mean",
+            f"{slowest / max(fmean(seconds), 1e-9):.2f} times the mean",
         ),
         _tile(
-            format_bytes(largest["peak_bytes"]),
+            format_bytes(peak),
             "most memory",
             f"of a worker; {format_bytes(bound)} was the bound" if bound else "of a worker, measured",
         ),
     ]
-    notes = [tag("li", tag("b", "warning "), text, class_="warning") for text in report.get("warnings", ())]
-    notes += [tag("li", tag("b", "begun again "), text) for text in report.get("retries", ())]
-    notes += [tag("li", tag("b", "notice "), text) for text in report.get("notices", ())]
+    notes = [tag("li", tag("b", "warning "), text, class_="warning") for text in report.warnings]
+    notes += [tag("li", tag("b", "begun again "), text) for text in report.retries]
+    notes += [tag("li", tag("b", "notice "), text) for text in report.notices]
     body = joined([tag("dl", *tiles, class_="tiles"), tag("ul", *notes, class_="notes") if notes else None])
     return Section("glance", "At a glance", "At a glance", None, body)
 
@@ -117,7 +117,7 @@ def _map(findings: Findings) -> Section:
     atlas = findings.atlas
     n_copies = int(atlas.sample.is_copy.sum())
     n_anchors = n_copies // max(1, len(findings.parts))
-    few = f"{len(atlas.names):,} of {findings.report['vertices']:,} vertices"
+    few = f"{len(atlas.names):,} of {findings.vertices:,} vertices"
     if atlas.views[0].key == "together":
         title = "One space from the start"
         words = (
@@ -205,17 +205,14 @@ _STAGE_KINDS = {"decompose": "stage1", "prepare": "stage4", "embed": "time", "re
 
 def _stages(findings: Findings) -> Markup:
     """Return the stages one after another, by the clock, and the one total that the run tells everywhere."""
-    seconds, text = findings.report["seconds"], pictures.seconds_text
-    shown = [
-        (kind, f"{stage} {text(seconds[stage])}", seconds[stage])
-        for stage, kind in _STAGE_KINDS.items()
-        if seconds.get(stage, 0.0) > 0
-    ]
-    slowest = max(part["seconds"] for part in findings.parts)
-    words = f"{text(seconds['total'])} in all by the clock; reading the graph and writing the vectors are not counted."
+    seconds, text = findings.report.seconds, pictures.seconds_text
+    total = known(seconds.total, "how long the run took")
+    shown = [(_STAGE_KINDS[stage], f"{stage} {text(took)}", took) for stage, took in seconds.stages()]
+    slowest = max(findings.report.worker_seconds)
+    words = f"{text(total)} in all by the clock; reading the graph and writing the vectors are not counted."
     if len(findings.parts) > 1:
         words += f" With a machine for each subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
-    drawn = bar(seconds["total"], [Stretch(took, kind, said) for kind, said, took in shown])
+    drawn = bar(total, [Stretch(took, kind, said) for kind, said, took in shown])
     return joined([tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words)])
 
 

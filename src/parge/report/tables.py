@@ -12,9 +12,7 @@ def plan(findings: Findings) -> Markup:
     """Return all that decided the run, and with which it can be repeated."""
     rows = [("technique", findings.technique["name"])]
     rows += [(f"technique: {name}", value) for name, value in findings.technique["settings"].items()]
-    rows += [
-        (name.replace("_", " "), value) for name, value in findings.report.get("plan", {}).items() if value is not None
-    ]
+    rows += [(name.replace("_", " "), value) for name, value in findings.report.plan.items() if value is not None]
     return _pairs(rows, caption="The plan")
 
 

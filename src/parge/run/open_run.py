@@ -28,6 +28,7 @@ from parge.planning.notices import idle
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.planning.summary import footprint_of, summarise
 from parge.reconcile.reconciliation import Reconciliation, reconcile
+from parge.result import WHERE, Coordinator, Refined, Report, Seconds
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
@@ -40,6 +41,7 @@ from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
 from parge.text import pasteable, printable
 from parge.typing import FloatArray
+from parge.values import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,23 +153,32 @@ class Run:
         with one_blas_thread():
             return reconcile(self.plan.reconciler, self.anchor_vectors)
 
-    def report(self, reconciliation: Reconciliation, refinement: dict[str, Any]) -> dict[str, Any]:
+    def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
         """Return the run in numbers, as `parge embed --json` prints them."""
-        out = summarise(self.decomposition, self.technique).to_json()
-        for i, part in enumerate(out["parts"]):
-            facts = parts.load_facts(self.folder.part(i))
-            part |= {key: facts[key] for key in ("peak_bytes", "seconds")}
-        out["dim"] = self.shape[1]
-        out["seconds"] = stage_seconds(self.seconds, [part["seconds"] for part in out["parts"]])
-        out["reconcile"] = reconciliation.to_json()
-        out["refine"] = refinement
-        out["warnings"] = [*out["warnings"], *reconciliation.warnings]
-        out["notices"] = [*out["notices"], *self.notices]
-        out["retries"] = list(self.retries)
-        out["coordinator"] = {**self.choice, "peak_bytes": peak_bytes()}
-        out["plan"] = self.plan.settings()
-        out["parge"] = parge.__version__
-        return out
+        summary = summarise(self.decomposition, self.technique)
+        took = [parts.load_facts(self.folder.part(i)) for i in range(self.decomposition.n_parts)]
+        return Report(
+            vertices=summary.vertices,
+            edges=summary.edges,
+            dim=self.shape[1],
+            technique=summary.technique,
+            anchors=summary.anchors,
+            edge_counts=summary.edge_counts,
+            lost_edges=summary.lost_edges,
+            parts=tuple(
+                replace(part, peak_bytes=facts["peak_bytes"], seconds=facts["seconds"])
+                for part, facts in zip(summary.parts, took, strict=True)
+            ),
+            warnings=(*summary.warnings, *reconciliation.warnings),
+            notices=(*summary.notices, *self.notices),
+            seconds=stage_seconds(self.seconds, [facts["seconds"] for facts in took]),
+            reconcile=reconciliation.report(),
+            refine=refinement,
+            retries=tuple(self.retries),
+            coordinator=replace(Coordinator.from_json(self.choice, "coordinator"), peak_bytes=peak_bytes()),
+            plan=Settings(self.plan.settings()),
+            parge=parge.__version__,
+        )
 
 
 def embed_part_command(part: Path, technique: Technique) -> str:
@@ -184,7 +195,7 @@ STAGES = ("decompose", "prepare", "embed", "reconcile", "refine")
 _TAKEN_UP = ("prepare", "embed")
 
 
-def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> dict[str, float]:
+def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Seconds:
     """Return how long each stage took, and all of them: by the clock, reading the graph and writing vectors left out.
 
     Workers that ran elsewhere, or whose command was killed, left no time by the clock: then embedding took as long as
@@ -192,24 +203,7 @@ def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> dic
     """
     found = {stage: float(seconds.get(stage, 0.0)) for stage in STAGES}
     found["embed"] = max([found["embed"], *workers])
-    return {**found, "total": sum(found.values())}
-
-
-def reproducible(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report without what was measured and who did the work: equal for equal runs, and so are files.
-
-    Notices on how a graph file was read are left out, too: who finishes a run by its folder never saw that file.
-    """
-    parts_of = [{key: value for key, value in part.items() if key not in _MEASURED} for part in report["parts"]]
-    plan = {key: value for key, value in report["plan"].items() if key not in _WHERE}
-    kept = {key: value for key, value in report.items() if key not in {*_MEASURED, "notices", "retries", "coordinator"}}
-    return {**kept, "parts": parts_of, "plan": plan}
-
-
-_MEASURED = {"seconds", "peak_bytes"}
-
-# Fields of a plan that say where its work is done, which does not change the result.
-_WHERE = {"engine", "address", "workers", "jobs", "coordinator_memory"}
+    return Seconds(**found, total=sum(found.values()))
 
 
 @contextmanager
@@ -347,7 +341,7 @@ def _how_to_embed(run: Run, missing: list[int]) -> str:
 def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPlan:
     """Return the plan that a folder tells of, with the technique as a name alone."""
     # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
-    kept = {name: facts.settings[name] for name in PLAN_FIELDS if name in facts.settings and name not in _WHERE}
+    kept = {name: facts.settings[name] for name in PLAN_FIELDS if name in facts.settings and name not in WHERE}
     kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
     if not isinstance(kept["reconcile"], str):
         raise DamagedError(f"{path} does not say how its spaces are reconciled")
@@ -359,7 +353,7 @@ def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPl
 
 def _settings(graph: Graph, plan: ResolvedPlan) -> dict[str, Any]:
     """Return all that decides the result of a run, as it comes back from a file; where it is done does not."""
-    settings = {key: value for key, value in plan.settings().items() if key not in _WHERE}
+    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
     # Where an object lies in memory is another one in every process.
     live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
     settings["technique"] = describe(plan.technique) or live

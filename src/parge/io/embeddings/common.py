@@ -1,12 +1,13 @@
 """What the formats share: matrices written a block at a time, and reports as JSON."""
 
 import json
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.embedding import Embedding
+from parge.result import Report
 from parge.typing import BoolArray, FloatArray, IdArray
 
 
@@ -20,14 +21,13 @@ def write_matrix(file: IO[bytes], vectors: FloatArray) -> None:
 
 
 def report_bytes(embedding: Embedding) -> bytes:
-    """Return the report as JSON; what JSON has no form for is written as text."""
-    return json.dumps(embedding.report, default=str).encode()
+    """Return the report as JSON."""
+    return json.dumps(embedding.report.to_json()).encode()
 
 
-def read_report(text: bytes | None) -> dict[str, Any]:
-    """Return the report that `report_bytes` wrote; an empty one where there is none."""
-    report = json.loads(text) if text else {}
-    return report if isinstance(report, dict) else {}
+def read_report(text: bytes | None) -> Report:
+    """Return the report that `report_bytes` wrote, now or in an earlier version; an empty one where there is none."""
+    return Report.from_json(json.loads(text)) if text else Report()
 
 
 def containing(ids: IdArray, characters: str) -> BoolArray:
