@@ -1,6 +1,7 @@
 """A run folder is believed only with its checksums, resumed only under its own plan, and moved anywhere."""
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import parge
+from parge.cli.main import run
 from parge.errors import InputError, PargeError
 from parge.events import ignore
 from parge.graph.generate import planted
@@ -61,6 +63,26 @@ def test_resuming_redoes_only_what_is_missing(tmp_path: Path, reference: np.ndar
     shutil.rmtree(tmp_path / "parts/001/result")
     assert np.array_equal(result(tmp_path), reference)
     assert kept == [(tmp_path / f"parts/{i:03d}/result/vectors.npy").stat().st_mtime_ns for i in (0, 2)]
+
+
+@pytest.mark.parametrize("command", ["reconcile", "resume", "report"])
+def test_no_file_is_read_twice(tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(tmp_path / "run")
+    read, digest = Counter[str](), arrays.file_digest
+
+    def counted(path: Path) -> str:
+        read[str(path.relative_to(tmp_path / "run"))] += 1
+        return digest(path)
+
+    monkeypatch.setattr(arrays, "file_digest", counted)
+    if command == "reconcile":
+        assert run(["reconcile", str(tmp_path / "run"), "-o", str(tmp_path / "v.npy")]) == 0
+    elif command == "report":
+        assert run(["report", str(tmp_path / "run"), "-o", str(tmp_path / "page.html")]) == 0
+    else:
+        result(tmp_path / "run")
+    assert {f"parts/{i:03d}/result/vectors.npy" for i in range(3)} <= set(read)
+    assert {name: times for name, times in read.items() if times > 1} == {}
 
 
 @pytest.mark.parametrize("name", ["result/vectors.npy", "result/manifest.json", "subgraph/indices.npy"])

@@ -198,13 +198,13 @@ class RunFolder:
         """Return what was written with subgraph i, or None where it is not there or not intact."""
         return _intact(self.part(i) / SUBGRAPH, SUBGRAPH)
 
-    def result_facts(self, i: int) -> dict[str, Any] | None:
-        """Return what was written with the result of subgraph i, or None where it is not there or not intact."""
+    def result(self, i: int) -> parts.Result | None:
+        """Return the result of subgraph i, or None where it is not there or not intact."""
         place = self.part(i)
         if not arrays.exists(place / RESULT):
             return None
         try:
-            return parts.load_result(place)[1]
+            return parts.load_result(place)
         except DamagedError:
             return None
 

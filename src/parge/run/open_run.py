@@ -34,6 +34,7 @@ from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.metadata import PlanFacts, RecordedTechnique, run_id
 from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
+from parge.run.parts import Result
 from parge.run.trust import needs_word
 from parge.techniques.base import Technique
 from parge.techniques.checked import common_dim
@@ -57,9 +58,8 @@ class Run:
     retries: list[str] = field(default_factory=list)
     kept: bool = True
     choice: dict[str, Any] = field(default_factory=dict)
-    notices: tuple[
-        str, ...
-    ] = ()  # on the folder, and on how the plan was given; those on the graph and the decomposition are theirs
+    notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
+    results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this very run is there and intact."""
@@ -67,8 +67,15 @@ class Run:
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this very run, not of another one copied here."""
-        facts = self.folder.result_facts(i)
-        return self._is_ours(facts, i) and facts is not None and facts["vertices"] == self.decomposition.held[i]
+        if i in self.results:
+            return True
+        found = self.folder.result(i)
+        if found is None or not self._is_ours(found.facts, i):
+            return False
+        if found.facts["vertices"] != self.decomposition.held[i]:
+            return False
+        self.results[i] = found
+        return True
 
     def _is_ours(self, facts: dict[str, Any] | None, i: int) -> bool:
         return facts is not None and facts.get("run") == self.id and facts.get("index") == i
@@ -126,10 +133,11 @@ class Run:
 
     def _vectors(self, i: int) -> FloatArray:
         place = self.folder.part(i)
-        vectors, facts = parts.load_result(place)
-        if not self._is_ours(facts, i) or len(vectors) != self.decomposition.sizes[i]:
+        found = self.results.get(i) or parts.load_result(place)
+        if not self._is_ours(found.facts, i) or len(found.vectors) != self.decomposition.sizes[i]:
             raise DamagedError(f"the result in {place} is not that of subgraph {i} of this run; embed it again")
-        return vectors
+        self.results[i] = found
+        return found.vectors
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,11 +164,12 @@ class Run:
     def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
         """Return the run in numbers, as `parge embed --json` prints them."""
         summary = summarise(self.decomposition, self.technique)
-        took = [parts.load_facts(self.folder.part(i)) for i in range(self.decomposition.n_parts)]
+        dim = self.shape[1]  # which reads every result
+        took = [self.results[i].facts for i in range(self.decomposition.n_parts)]
         return Report(
             vertices=summary.vertices,
             edges=summary.edges,
-            dim=self.shape[1],
+            dim=dim,
             technique=summary.technique,
             anchors=summary.anchors,
             edge_counts=summary.edge_counts,

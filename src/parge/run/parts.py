@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,11 +114,18 @@ def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> No
     forget_failure(folder)
 
 
-def load_result(folder: Path) -> tuple[FloatArray, dict[str, Any]]:
-    """Return the local vectors (memory-mapped), every one finite, and how they came about."""
+class Result(NamedTuple):
+    """Local vectors, memory-mapped and every one finite, and how they came about."""
+
+    vectors: FloatArray
+    facts: dict[str, Any]
+
+
+def load_result(folder: Path) -> Result:
+    """Return the result of a part folder, read once from end to end against its checksum."""
     try:
         content, facts = arrays.load(folder / RESULT, RESULT)
-        return content["vectors"], _checked_facts(folder, facts)
+        return Result(content["vectors"], _checked_facts(folder, facts))
     except arrays.DamagedError as error:
         raise arrays.DamagedError(f"{error}; embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
@@ -128,7 +135,7 @@ def whole_result(folder: Path) -> dict[str, Any] | None:
     schema.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_facts(folder)
-        facts = load_result(folder)[1] if arrays.exists(folder / RESULT) else {}
+        facts = load_result(folder).facts if arrays.exists(folder / RESULT) else {}
         if facts and all(facts[name] == asked.get(name) for name in ("run", "index")):
             return facts
     return None

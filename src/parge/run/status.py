@@ -135,7 +135,7 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
     message = ""
     if arrays.exists(place / RESULT):
         try:
-            facts = parts.load_result(place)[1]
+            facts = parts.load_result(place).facts
         except arrays.DamagedError as error:
             message = str(error)
         else:
