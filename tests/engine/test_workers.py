@@ -88,7 +88,7 @@ def _report_limit(_argument: None, _progress: Progress) -> tuple[int, int]:
             signal.SIGSEGV,
             "the worker of subgraph 0 crashed 2 times, at last by SIGSEGV; its memory",
         ),
-        (_crash, signal.SIGTERM, "was ended from outside 5 times, at last by SIGTERM.*fewer --workers"),
+        (_crash, signal.SIGTERM, "was ended from outside 5 times, at last by SIGTERM.*lower --jobs"),
         (_leave, 7, r"left without an answer \(exit code 7\)"),
         (_leave, 0, r"left without an answer \(exit code 0\)"),
         (_shout, 3_000_000, "exit code 1(.|\n)*my last words"),
