@@ -266,12 +266,12 @@ VERTICES: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("vertices", "fragment"), VERTICES)
 def test_malformed_vertices(tmp_path: Path, vertices: object, fragment: str) -> None:
-    path, storage_like = tmp_path / "edges.txt", tmp_path / "vertices.txt"
+    path, vertex_file = tmp_path / "edges.txt", tmp_path / "vertices.txt"
     path.write_text("# 5\n0 1 5\n1 5 1\n")
     if isinstance(vertices, bytes):
-        storage_like.write_bytes(vertices)
+        vertex_file.write_bytes(vertices)
     with pytest.raises(InputError, match=fragment):
-        read(path, vertices=vertices if isinstance(vertices, int) else storage_like)
+        read(path, vertices=vertices if isinstance(vertices, int) else vertex_file)
 
 
 def test_negative_and_string_ids_do_not_fit_a_count(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def check_ids(path: str | os.PathLike[str], ids: IdArray, *, overwrite: bool = T
     if check is not None:
         check(ids, path)
     if path.suffix.lower() == ".npy" and not path.exists():
-        check_outputs([Output(ids_path(path), lambda storage_like: has_ids(storage_like, ids))], overwrite=overwrite)
+        check_outputs([Output(ids_path(path), lambda ids_file: has_ids(ids_file, ids))], overwrite=overwrite)
 
 
 def _known_suffix(path: Path) -> str:

@@ -88,15 +88,15 @@ def read_npy(path: Path) -> Embedding:
         raise InputError(f"{path} was to be read as an embedding; it is a folder")
     check_complete(path)
     vectors = np.lib.format.open_memmap(path, mode="r")
-    storage_like = ids_path(path)
+    ids_file = ids_path(path)
     n_rows = len(vectors) if vectors.ndim else 0
-    n_text = storage_like.stat().st_size if storage_like.exists() else 0
+    n_text = ids_file.stat().st_size if ids_file.exists() else 0
     refuse_over_budget(_ID_BYTES * (n_rows if n_text else 0) + 24 * n_rows + 4 * n_text, f"{path} has {n_rows:,} rows")
-    if vectors.ndim != 2 or not storage_like.exists():
+    if vectors.ndim != 2 or not ids_file.exists():
         return Embedding(vectors, np.arange(len(vectors) if vectors.ndim else 0))
-    text = storage_like.read_bytes()
+    text = ids_file.read_bytes()
     n_lines = text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
     if n_lines != n_rows:
-        raise InputError(f"{path} has {n_rows:,} rows, {storage_like.name} beside it has {n_lines:,} ids")
+        raise InputError(f"{path} has {n_rows:,} rows, {ids_file.name} beside it has {n_lines:,} ids")
     lines = text.decode().removesuffix("\n").split("\n") if n_rows else []
     return Embedding(vectors, parse_ids([line.removesuffix("\r") for line in lines]))
