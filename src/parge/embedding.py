@@ -88,16 +88,21 @@ class Embedding:
 
         A file of that name is replaced, as `numpy.save` does; a link is written through.
         """
+        from parge.io.embeddings.common import Vectors
         from parge.io.embeddings.files import write
 
-        write(self, path)
+        write(Vectors(self.vectors, self.ids, self.report), path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> "Embedding":
         """Read any format that `save` writes; the vectors of ``.npy`` stay on disk, memory-mapped."""
         from parge.io.embeddings.files import read
 
-        return read(path)
+        found = read(path)
+        try:
+            return Embedding(*found)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
 
 def _as_vectors(values: Any) -> FloatArray:

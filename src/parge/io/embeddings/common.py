@@ -1,14 +1,26 @@
 """What the formats share: matrices written a block at a time, and reports as JSON."""
 
 import json
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from parge.blocks import release_pages, row_blocks, rows_at_once
-from parge.embedding import Embedding
 from parge.result import Report
 from parge.typing import BoolArray, FloatArray, IdArray
+
+
+class Vectors(NamedTuple):
+    """What a file of vectors holds, before it is looked at: one row per id, and how they were computed."""
+
+    vectors: FloatArray
+    ids: IdArray
+    report: Report = Report()
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.vectors.shape[1])
 
 
 def write_matrix(file: IO[bytes], vectors: FloatArray) -> None:
@@ -20,9 +32,9 @@ def write_matrix(file: IO[bytes], vectors: FloatArray) -> None:
         release_pages(vectors)
 
 
-def report_bytes(embedding: Embedding) -> bytes:
+def report_bytes(report: Report) -> bytes:
     """Return the report as JSON."""
-    return json.dumps(embedding.report.to_json()).encode()
+    return json.dumps(report.to_json()).encode()
 
 
 def read_report(text: bytes | None) -> Report:

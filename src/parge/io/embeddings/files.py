@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from parge.embedding import Embedding
 from parge.errors import InputError, PargeError, plain_reason
+from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
 from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
@@ -21,8 +21,8 @@ from parge.io.embeddings.word2vec import check_text_ids, is_text, read_text, wri
 from parge.io.outputs import Output, check_outputs, check_place
 from parge.typing import IdArray
 
-_Reader = Callable[[Path], Embedding]
-_Writer = Callable[[Embedding, Path], None]
+_Reader = Callable[[Path], Vectors]
+_Writer = Callable[[Vectors, Path], None]
 
 _FORMATS: dict[str, tuple[_Reader, _Writer]] = {
     ".npy": (read_npy, write_npy),
@@ -52,20 +52,20 @@ _IDS: dict[str, Callable[[IdArray, Path], None]] = {
 }
 
 
-def write(embedding: Embedding, path: str | os.PathLike[str]) -> None:
-    """Write the embedding in the format of the suffix; the old file stays whole until the new one is.
+def write(table: Vectors, path: str | os.PathLike[str]) -> None:
+    """Write vectors in the format of the suffix; the old file stays whole until the new one is.
 
     An existing file is replaced, whatever it is, as `numpy.save` does; the command line asks first.
     """
     path = check_output(path)
     try:
-        _FORMATS[path.suffix.lower()][1](embedding, path)
+        _FORMATS[path.suffix.lower()][1](table, path)
     except OSError as error:
         raise PargeError(f"{path} could not be written: {error.strerror or error}") from error
 
 
-def read(path: str | os.PathLike[str]) -> Embedding:
-    """Read an embedding in the format of the suffix."""
+def read(path: str | os.PathLike[str]) -> Vectors:
+    """Read vectors in the format of the suffix."""
     path = Path(path)
     reader = _FORMATS[_known_suffix(path)][0]
     try:

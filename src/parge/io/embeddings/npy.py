@@ -6,11 +6,10 @@ import numpy as np
 
 from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
-from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.io.archive import check_complete
-from parge.io.embeddings.common import containing, write_matrix
+from parge.io.embeddings.common import Vectors, containing, write_matrix
 from parge.io.outputs import check_still_free, replacing
 from parge.typing import IdArray
 
@@ -71,18 +70,18 @@ def _lines(ids: IdArray) -> bytes:
     return "".join(f"{line}\n" for line in ids.astype(STRING).tolist()).encode()
 
 
-def write_npy(embedding: Embedding, path: Path) -> None:
+def write_npy(table: Vectors, path: Path) -> None:
     """Write the matrix, and its ids beside it."""
-    check_line_ids(embedding.ids, path)
+    check_line_ids(table.ids, path)
     # Contexts end in reverse order: the ids are in place before the matrix is.
     with replacing(path) as file, replacing(ids_path(path)) as ids:
-        write_matrix(file, embedding.vectors)
-        for rows in row_blocks(embedding.ids.size, _ROWS):
-            ids.write(_lines(embedding.ids[rows]))
+        write_matrix(file, table.vectors)
+        for rows in row_blocks(table.ids.size, _ROWS):
+            ids.write(_lines(table.ids[rows]))
         check_still_free(path, ids_path(path))  # both or none are replaced
 
 
-def read_npy(path: Path) -> Embedding:
+def read_npy(path: Path) -> Vectors:
     """Map the matrix; without a file of ids, row i belongs to vertex i."""
     if path.is_dir():
         raise InputError(f"{path} was to be read as an embedding; it is a folder")
@@ -93,10 +92,10 @@ def read_npy(path: Path) -> Embedding:
     n_text = ids_file.stat().st_size if ids_file.exists() else 0
     refuse_over_budget(_ID_BYTES * (n_rows if n_text else 0) + 24 * n_rows + 4 * n_text, f"{path} has {n_rows:,} rows")
     if vectors.ndim != 2 or not ids_file.exists():
-        return Embedding(vectors, np.arange(len(vectors) if vectors.ndim else 0))
+        return Vectors(vectors, np.arange(len(vectors) if vectors.ndim else 0))
     text = ids_file.read_bytes()
     n_lines = text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
     if n_lines != n_rows:
         raise InputError(f"{path} has {n_rows:,} rows, {ids_file.name} beside it has {n_lines:,} ids")
     lines = text.decode().removesuffix("\n").split("\n") if n_rows else []
-    return Embedding(vectors, parse_ids([line.removesuffix("\r") for line in lines]))
+    return Vectors(vectors, parse_ids([line.removesuffix("\r") for line in lines]))

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.budget import refuse_over_budget
-from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.archive import declared_arrays
-from parge.io.embeddings.common import containing, read_report, report_bytes, write_matrix
+from parge.io.embeddings.common import Vectors, containing, read_report, report_bytes, write_matrix
 from parge.io.marks import is_marked_archive, mark_archive
 from parge.io.outputs import replacing
 from parge.typing import IdArray
@@ -26,13 +25,13 @@ _FIXED_WIDTH = 64
 _WHAT = "vectors"
 
 
-def write_npz(embedding: Embedding, path: Path) -> None:
+def write_npz(table: Vectors, path: Path) -> None:
     """Write one archive of plain arrays."""
-    report = np.frombuffer(report_bytes(embedding), np.uint8)
+    report = np.frombuffer(report_bytes(table.report), np.uint8)
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         with archive.open("vectors.npy", "w", force_zip64=True) as member:
-            write_matrix(member, embedding.vectors)
-        for name, array in {"report": report, **_ids_as_arrays(embedding.ids)}.items():
+            write_matrix(member, table.vectors)
+        for name, array in {"report": report, **_ids_as_arrays(table.ids)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         mark_archive(archive, _WHAT)
@@ -54,7 +53,7 @@ def _ids_as_arrays(ids: IdArray) -> dict[str, NDArray[Any]]:
     return {"ids_utf8": np.frombuffer(b"".join(encoded), np.uint8), "ids_offsets": offsets}
 
 
-def read_npz(path: Path) -> Embedding:
+def read_npz(path: Path) -> Vectors:
     """Read an archive with an array ``vectors``; without ids, row i belongs to vertex i."""
     if path.is_file() and not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not an .npz archive")
@@ -67,7 +66,7 @@ def read_npz(path: Path) -> Embedding:
         refuse_over_budget(24 * len(vectors) if vectors.ndim else 0, f"{path} has {len(vectors):,} rows")
         ids = _ids_from_arrays(archive, len(vectors) if vectors.ndim else 0)
         report = archive["report"].tobytes() if "report" in archive else b""
-    return Embedding(vectors, ids, read_report(report))
+    return Vectors(vectors, ids, read_report(report))
 
 
 def _ids_from_arrays(archive: Any, n_rows: int) -> IdArray:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from parge.blocks import release_pages, row_blocks
 from parge.budget import refuse_over_budget
-from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
-from parge.io.embeddings.common import read_report, report_bytes
+from parge.io.embeddings.common import Vectors, read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
 from parge.typing import IdArray
@@ -29,22 +28,22 @@ def _group_rows(dim: int) -> int:
     return max(64, min(_ROWS, _GROUP_BYTES // (4 * dim)))
 
 
-def write_parquet(embedding: Embedding, path: Path) -> None:
+def write_parquet(table: Vectors, path: Path) -> None:
     """Write one row group per block of vertices."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    number = pa.from_numpy_dtype(embedding.vectors.dtype)
-    key = pa.string() if embedding.ids.dtype == STRING else pa.int64()
-    schema = pa.schema([("id", key), ("vector", pa.list_(number, embedding.dim))])
-    schema = schema.with_metadata({"parge": report_bytes(embedding)})
+    number = pa.from_numpy_dtype(table.vectors.dtype)
+    key = pa.string() if table.ids.dtype == STRING else pa.int64()
+    schema = pa.schema([("id", key), ("vector", pa.list_(number, table.dim))])
+    schema = schema.with_metadata({"parge": report_bytes(table.report)})
     # Bits of floats neither repeat nor compress: trying to costs time and saves nothing.
     with replacing(path) as file, parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as out:
-        for rows in row_blocks(len(embedding), _group_rows(embedding.dim)):
-            flat = pa.array(np.ascontiguousarray(embedding.vectors[rows]).ravel())
-            vector = pa.FixedSizeListArray.from_arrays(flat, embedding.dim)
-            out.write_batch(pa.record_batch([pa.array(embedding.ids[rows], key), vector], schema=schema))
-            release_pages(embedding.vectors)
+        for rows in row_blocks(len(table.vectors), _group_rows(table.dim)):
+            flat = pa.array(np.ascontiguousarray(table.vectors[rows]).ravel())
+            vector = pa.FixedSizeListArray.from_arrays(flat, table.dim)
+            out.write_batch(pa.record_batch([pa.array(table.ids[rows], key), vector], schema=schema))
+            release_pages(table.vectors)
 
 
 def is_parquet(path: Path) -> bool:
@@ -55,7 +54,7 @@ def is_parquet(path: Path) -> bool:
     return schema.names == ["id", "vector"] and b"parge" in (schema.metadata or {})
 
 
-def read_parquet(path: Path) -> Embedding:
+def read_parquet(path: Path) -> Vectors:
     """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
     with open_table(path) as table:
         names = table.names
@@ -67,7 +66,7 @@ def read_parquet(path: Path) -> Embedding:
         )
         vectors, ids = _read_batches(table)
         metadata = table.schema.metadata or {}
-    return Embedding(vectors, ids, read_report(metadata.get(b"parge")))
+    return Vectors(vectors, ids, read_report(metadata.get(b"parge")))
 
 
 def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:

@@ -7,9 +7,9 @@ import numpy as np
 
 from parge.blocks import release_pages, row_blocks
 from parge.budget import refuse_over_budget
-from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
+from parge.io.embeddings.common import Vectors
 from parge.io.outputs import replacing
 from parge.typing import FloatArray, IdArray
 
@@ -35,18 +35,18 @@ def check_text_ids(ids: IdArray, path: Path) -> None:
         )
 
 
-def write_text(embedding: Embedding, path: Path) -> None:
+def write_text(table: Vectors, path: Path) -> None:
     """Write one line per vertex."""
-    check_text_ids(embedding.ids, path)
-    ids = embedding.ids.astype(STRING)
+    check_text_ids(table.ids, path)
+    ids = table.ids.astype(STRING)
     # Nine digits give every float32 back exactly.
-    line = "%s" + " %.9g" * embedding.dim + "\n"
+    line = "%s" + " %.9g" * table.dim + "\n"
     with replacing(path) as file:
-        file.write(f"{len(embedding)} {embedding.dim}\n".encode())
-        for rows in row_blocks(len(embedding), _ROWS):
-            pairs = zip(ids[rows].tolist(), embedding.vectors[rows].tolist(), strict=True)
+        file.write(f"{len(table.vectors)} {table.dim}\n".encode())
+        for rows in row_blocks(len(table.vectors), _ROWS):
+            pairs = zip(ids[rows].tolist(), table.vectors[rows].tolist(), strict=True)
             file.write("".join(line % (key, *row) for key, row in pairs).encode())
-            release_pages(embedding.vectors)
+            release_pages(table.vectors)
 
 
 def is_text(path: Path) -> bool:
@@ -77,7 +77,7 @@ def _has_our_digits(texts: list[bytes], numbers: FloatArray) -> bool:
     return nine == texts and any(text != str(number).encode() for text, number in zip(nine, numbers, strict=True))
 
 
-def read_text(path: Path) -> Embedding:
+def read_text(path: Path) -> Vectors:
     """Read one vertex per line, a block of lines at a time."""
     with path.open("rb") as file:
         n_rows, dim = _text_header(path, file.readline(1000))
@@ -93,7 +93,7 @@ def read_text(path: Path) -> Embedding:
             ids += [row[0].decode() for row in fields]
     if len(ids) != n_rows:
         raise InputError(f"{path}: the first line promises {n_rows:,} vectors; {len(ids):,} lines follow")
-    return Embedding(vectors, parse_ids(ids))
+    return Vectors(vectors, parse_ids(ids))
 
 
 def _text_header(path: Path, line: bytes) -> tuple[int, int]:
