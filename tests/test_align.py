@@ -73,9 +73,9 @@ def test_numbers_meet_strings() -> None:
 
 def test_embeddings_that_cannot_meet_are_refused() -> None:
     two = Embedding(np.ones((3, 2)), np.arange(3))
-    with pytest.raises(InputError, match="source has 2, the reference 3"):
+    with pytest.raises(InputError, match=r"\b2\b.*\b3\b"):
         align(two, Embedding(np.ones((3, 3)), np.arange(3)))
-    with pytest.raises(InputError, match=r"share no id.*such as 0, 1, 2, the reference 7"):
+    with pytest.raises(InputError, match=r"0, 1, 2.* 7"):
         align(two, Embedding(np.ones((1, 2)), np.array([7])))
 
 

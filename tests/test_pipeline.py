@@ -115,22 +115,20 @@ def test_an_exception_keeps_its_type_and_says_where(engine: str) -> None:
 
 
 def test_different_widths_are_refused() -> None:
-    with pytest.raises(
-        TechniqueError, match=r"it gave \d+ columns to subgraph 0 and \d+ to subgraph \d; declare the length"
-    ):
+    with pytest.raises(TechniqueError, match=r"\d+ columns.* subgraph 0 .*\d+ to subgraph \d"):
         parge.embed(GRAPH, plan(technique=lambda csr, rng: np.ones((csr.shape[0], csr.shape[0] % 7 + 1))))
 
 
 def test_plan_refuses_what_it_cannot_mean() -> None:
-    with pytest.raises(InputError, match="only one of parts, capacities and memory"):
+    with pytest.raises(InputError, match=r"parts.*capacities"):
         plan(capacities=[1])
-    with pytest.raises(InputError, match="no preset 'x'; known: best, paper"):
+    with pytest.raises(InputError, match=r"'x'.*best, paper"):
         plan(preset="x")
-    with pytest.raises(InputError, match="no technique 'x'; known: closedform, deepwalk"):
+    with pytest.raises(InputError, match=r"'x'.*closedform, deepwalk"):
         parge.embed(GRAPH, plan(technique="x"))
     with pytest.raises(InputError, match="no partitioner 'x'; known"):
         parge.embed(GRAPH, plan(partitioner="x"))
-    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
+    with pytest.raises(InputError, match=r"seed .* 0"):
         plan(seed=-1)
     for wrong in ({"parts": 0}, {"parts": 2.5}, {"parts": None, "capacities": [3.9]}, {"parts": None, "capacities": 5}):
         with pytest.raises(InputError):

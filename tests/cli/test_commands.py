@@ -1,6 +1,7 @@
 """The commands as a user runs them, one after the other; JSON alone on stdout."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_from_graph_to_scores(world: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_dimensions_given_twice_must_agree(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "g.txt", "--dim", "16", "--param", "dim=3"]) == 2
-    assert "--dim 16 and --param dim=3 contradict each other" in capsys.readouterr().err
+    assert re.search(r"--dim 16.* --param dim=3", capsys.readouterr().err)
     assert answer(["plan", "g.txt", "--dim", "8", "--param", "dim=8"], capsys)["dim"] == 8
 
 

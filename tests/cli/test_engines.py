@@ -27,11 +27,11 @@ def test_an_engine_of_a_plug_in_is_taken_by_its_name(
     assert run([*line, "--engine", "mine", "--workers", "3"]) == 0
     assert asked == [3]
     assert run([*line, "--engine", "thine"]) == 2
-    assert "there is no engine 'thine'; known: mine, processes, ray, serial" in capsys.readouterr().err
+    assert "mine, processes, ray, serial" in capsys.readouterr().err
 
 
 def test_a_run_to_resume_does_not_ask_the_nodes_again() -> None:
     options = {"params": (), "dim": None, "technique": "deepwalk", "engine": "serial", "memory": "auto"}
-    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+    with pytest.raises(InputError, match="--memory auto"):
         make_plan(dict(options))
     assert make_plan(dict(options), resume=True).memory_is_auto

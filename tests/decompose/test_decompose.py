@@ -126,9 +126,9 @@ def test_a_roomy_byte_budget_is_not_refused() -> None:
 
 def test_infeasible_says_what_would_do() -> None:
     path = Graph.from_edges(np.arange(9), np.arange(1, 10))
-    with pytest.raises(InfeasibleError, match=r"add up to 10, but 12 .* 2 vertices short.* 1 vertex more .* at most 0"):
+    with pytest.raises(InfeasibleError, match=r"\b10\b.*\b12\b.*\b2 vertices.*\b1 vertex.*\b0\b"):
         AnchorDecomposer(2).decompose(path, Limits.of_vertices([5, 5]))
-    with pytest.raises(InfeasibleError, match="subgraph 1 has a capacity of 1: 2 short"):
+    with pytest.raises(InfeasibleError, match=r"subgraph 1 .*\b1\b.*\b2\b"):
         AnchorDecomposer(3).decompose(path, Limits.of_vertices([20, 1]))
     with pytest.raises(InfeasibleError, match="short"):
         AnchorDecomposer(0).decompose(path, Limits.of_bytes([110, 110], Footprint(100, 10, 10)))
@@ -158,7 +158,7 @@ def test_infeasible_says_what_would_do_with_the_anchors_that_auto_wants() -> Non
 
 def test_decomposition_refuses_a_part_over_its_capacity() -> None:
     path = Graph.from_edges(np.arange(9), np.arange(1, 10))
-    with pytest.raises(InputError, match="subgraph 0 has 10 vertices, its capacity is 5"):
+    with pytest.raises(InputError, match=r"subgraph 0 .*10 vertices.* 5"):
         Decomposition(path, np.zeros(10, np.int32), np.zeros(0, np.int64), np.array([5, 5]))
 
 
@@ -187,7 +187,7 @@ def test_numbers_beyond_all_measure_are_no_limit() -> None:
 def test_anchors_that_were_asked_for_are_kept_or_refused() -> None:
     ring = Graph.from_edges(np.arange(300), (np.arange(300) + 1) % 300)
     limits = Limits.of_bytes([2300, 2300, 2300], Footprint(0, 10, 10))
-    with pytest.raises(InfeasibleError, match="100 anchors were asked for; the budgets have room for"):
+    with pytest.raises(InfeasibleError, match="100 anchors"):
         AnchorDecomposer(100).decompose(ring, limits)
     assert 0 < AnchorDecomposer(100, at_most=True).decompose(ring, limits).anchors.size < 100
 
@@ -210,7 +210,7 @@ def test_metis_in_the_place_of_kaminpar_is_said(monkeypatch: pytest.MonkeyPatch)
     metis = AnchorDecomposer(5, partitioner="metis").decompose(graph, limits)
     monkeypatch.setitem(sys.modules, "kaminpar", None)  # as if it were not installed
     found = AnchorDecomposer(5).decompose(graph, limits)
-    assert "METIS splits the graph in its place" in found.notices[0]
+    assert "METIS" in found.notices[0]
     assert np.array_equal(found.part, metis.part)
     assert summarise(found, DeepWalk()).notices == found.notices
 

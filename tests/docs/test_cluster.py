@@ -55,7 +55,7 @@ def test_the_array_job_gives_the_vectors_of_one_machine(tmp_path: Path) -> None:
         return done.stdout
 
     parge.write(planted(3000, 20000).graph, place / "graph.txt")
-    assert "3 of 3 subgraphs are embedded" in run(commands)
+    assert "3 of 3" in run(commands)
     again = "SLURM_ARRAY_TASK_ID=1 bash parge/docs/examples/embed_parts.sh run"
     assert "subgraph 1 has a result" in run(again)
     vectors = place / "run" / "parts" / "001" / "result" / "vectors.npy"
@@ -64,7 +64,7 @@ def test_the_array_job_gives_the_vectors_of_one_machine(tmp_path: Path) -> None:
     assert "subgraph 1: " in run(again)
     assert vectors.read_bytes() == whole
     little = run(f"SLURM_MEM_PER_CPU=250 {again} 2>&1 || true")
-    assert "the job has 250 MiB, and Python itself takes 300 of them" in little
+    assert re.search(r"250 MiB.* 300", little)
     plan = parge.Plan(technique=parge.ProNE(dim=64), memory=["1GB"] * 3, engine="serial")
     parge.embed(parge.read(place / "graph.txt"), plan).save(place / "expected.parquet")
     assert read_table(place / "vectors.parquet").equals(read_table(place / "expected.parquet"))

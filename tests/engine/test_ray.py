@@ -131,7 +131,7 @@ def test_what_fits_no_node_is_refused_before_any_work() -> None:
 @pytest.mark.usefixtures("cluster")
 def test_another_version_on_a_node_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parge, "__version__", "9.9")
-    with pytest.raises(PargeError, match=r"this is parge 9\.9; head has \S+, small has \S+: install the same version"):
+    with pytest.raises(PargeError, match=r"9\.9.* head .* small "):
         list(Ray().run([Task(0, grab, 8)], lambda _task, _share: None))
 
 
@@ -301,11 +301,11 @@ def test_without_ray_one_line_says_how_to_install_it(
 
 
 def test_an_address_and_memory_auto_are_for_clusters() -> None:
-    with pytest.raises(InputError, match="processes works on this machine: use --engine ray"):
+    with pytest.raises(InputError, match=r"processes.*--engine ray"):
         _ = parge.Plan(address="10.0.0.1:6379").resolved
-    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+    with pytest.raises(InputError, match="--memory auto"):
         _ = parge.Plan(memory="auto").resolved
-    with pytest.raises(InputError, match="--memory auto asks a cluster"):
+    with pytest.raises(InputError, match="--memory auto"):
         _ = parge.Plan(memory=["auto"], engine="serial").resolved
 
 

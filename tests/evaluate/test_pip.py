@@ -98,7 +98,7 @@ def test_embeddings_meet_by_id() -> None:
 
 def test_missing_and_extra_vertices_are_named() -> None:
     one, other = (Embedding(np.ones((3, 2)), np.array(ids)) for ids in (["a", "b", "c"], ["b", "c", "d"]))
-    with pytest.raises(InputError, match="only the embedding has 'a'; only the reference has 'd'"):
+    with pytest.raises(InputError, match=r"'a'.*'d'"):
         pip(one, other)
     with pytest.raises(InputError, match="only the reference has 3, 4"):
         pip(np.ones((3, 2)), np.ones((5, 2)))
@@ -146,6 +146,7 @@ print(peak_bytes() - before)
 """
 
 
+@pytest.mark.slow
 def test_large_files_pass_through_little_memory(tmp_path: Path) -> None:
     sizes = {"a": 400_000, "b": 400_000, "c": 20_000, "d": 20_000}
     for name, n in sizes.items():

@@ -155,7 +155,7 @@ class TestNetworkx:
     def test_weights_that_are_no_numbers(self) -> None:
         theirs = nx.Graph()
         theirs.add_edge(0, 1, weight="heavy")
-        with pytest.raises(InputError, match="found 'heavy'; pass weight=None"):
+        with pytest.raises(InputError, match=r"'heavy'.*weight=None"):
             Graph.from_networkx(theirs)
 
     def test_to_networkx(self) -> None:
@@ -257,7 +257,7 @@ class TestFrame:
         graph = Graph.from_frame(table, "u", "v", "cost")
         assert edges(graph) == {(10, 20), (20, 30)}
         assert graph.notices == ("columns ignored: 'when'",)
-        with pytest.raises(InputError, match="no column 'w'; the columns are 'when', 'u'"):
+        with pytest.raises(InputError, match=r"'w'.*'when', 'u'"):
             Graph.from_frame(table, "u", "w")
 
     @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_no_library_is_imported_for_another() -> None:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(InputError, match="needs networkx, which is not installed: pip install networkx"):
+    with pytest.raises(InputError, match="pip install networkx"):
         Graph.from_edges([0], [1]).to_networkx()
 
 

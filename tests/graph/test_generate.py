@@ -316,7 +316,7 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "graph.labels"
     with pytest.raises(InputError, match="the id 'ann b' cannot stand"):
         write_labels(file, np.array(["ann b", "bob", "cid"], np.dtypes.StringDType()), example_labels())
-    with pytest.raises(InputError, match="2 ids for the labels of 3 vertices"):
+    with pytest.raises(InputError, match=r"2 ids .* 3 vertices"):
         write_labels(file, np.array([1, 2]), example_labels())
     assert not file.exists()
 

@@ -109,7 +109,7 @@ def test_a_small_file_that_stands_for_a_large_one_is_refused_by_its_size(name: s
 def test_the_variable_goes_before_the_size_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_expansion(UNPACKED_ARRAYS, 1, "g.txt")
     refuse_expansion(1e9, 4_000_000, "g.txt")
-    with pytest.raises(InputError, match=r"g\.txt: 3,999,999 bytes of the file unpack to 1\.00 GB"):
+    with pytest.raises(InputError, match=r"g\.txt.* 3,999,999 bytes.* 1\.00 GB"):
         refuse_expansion(1e9, 3_999_999, "g.txt")
     monkeypatch.setenv(VARIABLE, "300MB")
     refuse_expansion(1e12, 1, "g.txt")

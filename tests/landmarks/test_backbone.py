@@ -318,7 +318,7 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
 
 
 def test_more_anchors_than_a_backbone_can_hold_are_refused_or_reconciled_otherwise() -> None:
-    with pytest.raises(InfeasibleError, match="anchors were asked for; a backbone"):
+    with pytest.raises(InfeasibleError, match=r"anchors.*backbone"):
         decide(GRAPH, plan(anchors="99%"))
     decided, found, _ = decompose(GRAPH, decide(GRAPH, plan(anchors="99%", reconcile="auto")))
     assert decided.reconcile == "consensus"

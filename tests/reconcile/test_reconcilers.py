@@ -51,7 +51,7 @@ def test_names_are_those_of_the_command_line() -> None:
     assert set(reconcilers.names()) >= {"consensus", "orthogonal", "linear", "mlp", "none"}
     assert resolve("none") == Identity()
     assert resolve(Orthogonal(2)) == Orthogonal(2)
-    with pytest.raises(InputError, match="known: auto, backbone, consensus, linear, mlp, none, orthogonal"):
+    with pytest.raises(InputError, match="auto, backbone, consensus, linear, mlp, none, orthogonal"):
         resolve("magic")
 
 
@@ -101,7 +101,7 @@ def test_a_short_space_is_no_better_pivot() -> None:
 
 @pytest.mark.parametrize("pivot", [-1, 3])
 def test_a_pivot_that_does_not_exist_is_refused(pivot: int) -> None:
-    with pytest.raises(InputError, match=rf"subgraph {pivot}; there are 0\.\.2"):
+    with pytest.raises(InputError, match=rf"subgraph {pivot}\b"):
         Orthogonal(pivot).maps(noisy(3, 10, 2, noise=0))
 
 

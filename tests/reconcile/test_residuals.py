@@ -1,6 +1,7 @@
 """Residuals tell aligned spaces from unrelated ones, and what the anchors cannot determine."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_reconciling_says_all_in_one_value() -> None:
     found = reconcile("orthogonal", anchors)
     assert found.name == "orthogonal"
     assert len(found.maps) == len(found.residuals) == 3
-    assert "30 anchors hardly determine a rotation of 20 dimensions; use 40 anchors" in found.warnings[0]
+    assert re.search(r"30 anchors .* 20 dimensions.* 40 anchors", found.warnings[0])
     assert json.loads(json.dumps(found.report().to_json()))["residuals"] == [one.to_json() for one in found.residuals]
     assert reconcile("none", anchors).warnings == ()
 

@@ -172,7 +172,7 @@ def test_refusals_say_what_to_do(graph: Graph, kept: Path, tmp_path: Path) -> No
         check_page(tmp_path / "no" / "such.html")
     with pytest.raises(InputError, match="holds no run"):
         write_report(tmp_path, tmp_path / "x.html")
-    with pytest.raises(InputError, match="the embedding has 2 vertices, the run has 240"):
+    with pytest.raises(InputError, match=r"2 vertices.* 240"):
         write_report(kept, tmp_path / "x.html", embedding=Embedding(np.eye(2), [0, 1]))
     with pytest.raises(InputError, match="that the graph lacks"):
         write_report(kept, tmp_path / "x.html", {"stranger": "label"})

@@ -79,7 +79,7 @@ def test_no_rows_are_no_error() -> None:
 
 
 def test_an_unknown_or_missing_projection_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="no projection 'tsne'; known: pca, umap"):
+    with pytest.raises(InputError, match=r"'tsne'.*pca, umap"):
         project([rows(5)], none(5), how="tsne")
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(MissingExtraError, match=r"umap-learn.*pip install 'parge\[umap\]'"):

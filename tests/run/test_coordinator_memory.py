@@ -78,7 +78,7 @@ def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int
         check=False,
     )
     assert done.returncode == 1, done.stderr
-    assert f"the coordinator needed more than the {cap} MB of --coordinator-memory" in done.stderr
+    assert re.search(rf"\b{cap} MB .*--coordinator-memory", done.stderr)
     assert "Traceback" not in done.stderr
     assert not (place / "y.npy").exists()
 
@@ -122,10 +122,10 @@ def test_a_backbone_is_prepared_within_what_it_was_projected_to_take(tmp_path: P
     assert [one[0] for one in found] == ["backbone", "backbone", "consensus"]
     assert [one[1] for one in found[:2]] == [2048, 256]
     (said,) = [notice for notice in found[2][2] if notice.startswith("consensus instead")]
-    assert "to prepare a backbone of 256 landmarks takes" in said
+    assert re.search(r"backbone .*256 landmarks", said)
 
 
 def test_the_smallest_coordinator_that_is_accepted_prepares_a_backbone(place: Path, cap: int) -> None:
     write(planted(9_000, 40_000, seed=1).graph, place / "planted.txt")
     line = ["decompose", "planted.txt", "--run-dir", "lumped", "--parts", 4, "--coordinator-memory", f"{cap}MB"]
-    assert "to prepare a backbone of 1,024 landmarks" in finish(place, *line).stderr
+    assert re.search(r"backbone .*1,024 landmarks", finish(place, *line).stderr)

@@ -118,7 +118,7 @@ def spoil(path: Path, damage: str) -> None:
 def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
     begin(tmp_path)
     other = parge.Plan(technique=parge.DeepWalk(dim=8, walks=2, walk_length=8), parts=3, engine="serial", seed=2)
-    with pytest.raises(InputError, match=r"seed was 1, now 2; technique\.walks was 1, now 2\. "):
+    with pytest.raises(InputError, match=r"seed .*1.*2.* technique\.walks .*1.*2"):
         parge.embed(GRAPH, other, run_dir=tmp_path, resume=True)
     with pytest.raises(InputError, match="graph"):
         parge.embed(planted(200, 900, communities=4, seed=3).graph, PLAN, run_dir=tmp_path, resume=True)
@@ -129,7 +129,7 @@ def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
 def test_another_technique_is_named_with_what_both_have(tmp_path: Path) -> None:
     begin(tmp_path)
     other = parge.Plan(technique=parge.HOPE(dim=4), parts=3, engine="serial", seed=1)
-    with pytest.raises(InputError, match=r"technique was 'deepwalk', now 'hope'; technique\.dim was 8, now 4\. "):
+    with pytest.raises(InputError, match=r"technique .*'deepwalk'.*'hope'.* technique\.dim .*8.*4"):
         parge.embed(GRAPH, other, run_dir=tmp_path, resume=True)
 
 

@@ -158,7 +158,7 @@ def test_memory_of_threads_is_projected(mode: Mode) -> None:
 @pytest.mark.parametrize(("setting", "value"), [("threads", 0), ("threads", 1.5), ("threads", True), ("mode", "wild")])
 @pytest.mark.parametrize("technique", [DeepWalk, Node2Vec, LINE])
 def test_settings_that_cannot_work_are_named(technique: type[Technique], setting: str, value: object) -> None:
-    with pytest.raises(InputError, match=rf"{setting} of {technique.name} must be .*; got {value!r}"):
+    with pytest.raises(InputError, match=rf"{setting} .*{technique.name} .* {value!r}"):
         technique(**{setting: value})
 
 

@@ -259,7 +259,7 @@ def test_classes_are_made_with_that_length() -> None:
     class Needs:
         def __init__(self, thing: int) -> None: ...
 
-    with pytest.raises(InputError, match="Needs cannot be made without settings"):
+    with pytest.raises(InputError, match=r"Needs .*settings"):
         adapt(Needs)
 
 

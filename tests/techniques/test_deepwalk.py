@@ -97,13 +97,13 @@ def test_the_graph_is_left_as_it_was_and_progress_rises_to_one() -> None:
     ],
 )
 def test_settings_that_cannot_work_are_named(field: str, value: object) -> None:
-    with pytest.raises(InputError, match=f"{field} of deepwalk must be .*; got {value!r}"):
+    with pytest.raises(InputError, match=f"{field} .*deepwalk .* {value!r}"):
         DeepWalk(**{field: value})
 
 
 def test_divergence_is_named() -> None:
     subgraph, _ = communities()
-    with pytest.raises(TechniqueError, match=r"diverged at learning_rate=100:.*lower the learning rate"):
+    with pytest.raises(TechniqueError, match=r"learning_rate=100"):
         _embed(DeepWalk(dim=16, learning_rate=100.0), subgraph)
 
 

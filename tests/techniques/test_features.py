@@ -51,6 +51,7 @@ def test_without_features_nothing_comes_on_top(dense: Graph) -> None:
 
 
 @pytest.mark.parametrize("technique", [SGC(dim=16), SGC(dim=8192), DeepWalk(dim=16, walks=1, walk_length=5)])
+@pytest.mark.slow
 def test_workers_stay_under_the_projection(dense: Graph, technique: Technique, tmp_path: Path) -> None:
     report = embed_to_file(dense, Plan(technique, parts=2, anchors=100), tmp_path / "v.npy", run_dir=tmp_path / "run")
     for part, peak in zip(report.parts, report.worker_peaks, strict=True):

@@ -90,6 +90,7 @@ def test_a_path_is_described_and_a_live_object_is_not() -> None:
     assert describe(resolve(lambda csr, rng: csr)) is None
 
 
+@pytest.mark.slow
 def test_graphsage_learns_communities_deterministically() -> None:
     pytest.importorskip("torch", reason="GraphSAGE needs PyTorch: pip install 'parge[torch]'")
     technique = parge.GraphSAGE(dim=16, learning_rate=0.01)

@@ -18,6 +18,7 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is 
 
 
 @needs_torch
+@pytest.mark.slow
 class TestGraphSAGE(TechniqueContract):
     def technique(self) -> Technique:
         return GraphSAGE(walks=1)
@@ -52,14 +53,14 @@ def test_nothing_of_torch_is_changed() -> None:
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"GraphSAGE needs torch, .* pip install 'parge\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"torch.* pip install 'parge\[torch\]'"):
         GraphSAGE().embed(communities()[0], np.random.default_rng(1))
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="samples of graphsage must be a whole number of at least 1; got 0"):
+    with pytest.raises(InputError, match=r"samples .*graphsage .* 1.* 0"):
         GraphSAGE(samples=0)
-    with pytest.raises(InputError, match="learning_rate of graphsage must be a number of at least 0; got inf"):
+    with pytest.raises(InputError, match=r"learning_rate .*graphsage .* 0.* inf"):
         GraphSAGE(learning_rate=float("inf"))
 
 

@@ -59,6 +59,7 @@ def test_more_eigenpairs_are_nearer() -> None:
     assert differences[2] <= 0.1  # what five passes of subspace iteration leave; with all columns it is exact, above
 
 
+@pytest.mark.slow
 def test_components_cost_no_rank() -> None:
     # 300 components hold 300 eigenvectors of eigenvalue 1; a rank of 8 must not be spent on them.
     clique = np.array(np.triu_indices(4, 1))
@@ -72,6 +73,7 @@ def test_components_cost_no_rank() -> None:
     assert not found[1200:].any()
 
 
+@pytest.mark.slow
 def test_components_of_all_sizes_are_multiplied_as_one_matrix_would() -> None:
     rng = np.random.default_rng(3)
     parts = [rng.integers(0, 40, (2, 120)), 40 + rng.integers(0, 1100, (2, 4000)), [[1140, 1142], [1141, 1143]]]
@@ -83,7 +85,7 @@ def test_components_of_all_sizes_are_multiplied_as_one_matrix_would() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="window of netmf must be a whole number of at least 1; got 0"):
+    with pytest.raises(InputError, match=r"window .*netmf .* 1.* 0"):
         NetMF(window=0)
-    with pytest.raises(InputError, match="exact_up_to of netmf must be a whole number of at least 0; got -1"):
+    with pytest.raises(InputError, match=r"exact_up_to .*netmf .* 0.* -1"):
         NetMF(exact_up_to=-1)

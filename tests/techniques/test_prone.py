@@ -26,6 +26,7 @@ def test_log_odds_are_the_formula() -> None:
     assert np.allclose(log_odds(adjacency_matrix(graph)).toarray(), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_step_one_is_the_left_half_of_the_decomposition() -> None:
     graph = planted(200, 1500, communities=4, seed=5).graph
     A = adjacency_matrix(graph)
@@ -81,7 +82,7 @@ def test_one_step_leaves_the_filter_out() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(InputError, match="step of prone must be a whole number of at least 1; got 0"):
+    with pytest.raises(InputError, match=r"step .*prone .* 1.* 0"):
         ProNE(step=0)
-    with pytest.raises(InputError, match="mu of prone must be a number from 0 to 2; got 3"):
+    with pytest.raises(InputError, match=r"mu .*prone .* 0 .* 2.* 3"):
         ProNE(mu=3)

@@ -79,7 +79,7 @@ def test_every_name_is_a_technique_of_that_name() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no technique 'deepwalks'; known: closedform, deepwalk, graphsage, hope"):
+    with pytest.raises(InputError, match=r"'deepwalks'.*closedform, deepwalk, graphsage, hope"):
         resolve("deepwalks")
 
 

@@ -109,7 +109,7 @@ def test_every_kind_of_capacities_can_be_drawn(kind: str) -> None:
 
 
 def test_impossible_capacities_are_refused() -> None:
-    with pytest.raises(InputError, match="4 anchors were asked for in a graph of 3"):
+    with pytest.raises(InputError, match=r"4 anchors.* 3"):
         capacity_vectors(path(3), anchors=4)
     with pytest.raises(InputError, match="min_vertices=1"):
         capacity_vectors(path(0), feasible=False)

@@ -146,7 +146,7 @@ def test_a_failing_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.csv.write_csv", fail)
-    with pytest.raises(PargeError, match="could not be written: No space left on device"):
+    with pytest.raises(PargeError, match="No space left on device"):
         write(GRAPHS["weights"], path)
     assert list(tmp_path.iterdir()) == [path]
     assert edges(read(path)) == {(0, 1), (0, 2), (1, 2)}
