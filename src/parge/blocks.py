@@ -2,10 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -13,9 +10,6 @@ from numpy.typing import NDArray
 
 # At 128 float64 columns a block is 8 MB: large enough for BLAS, small beside any budget.
 BLOCK_ROWS = 8192
-
-# Blocks that are decomposed at the same time; fixed, so that results do not depend on the machine.
-_AT_ONCE = 8
 
 
 def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
@@ -90,40 +84,6 @@ def all_finite(matrix: NDArray[Any]) -> bool:
             return False
         release_pages(matrix)
     return True
-
-
-def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float64]:
-    """Return R of the QR decomposition of all blocks stacked, holding a few blocks at a time, in float64.
-
-    ``R^T R`` equals the product of the stacked matrix with itself, but R keeps the digits that forming the
-    product would lose: blocks are decomposed, their triangles stacked, and those decomposed again (TSQR). R has
-    at most `n_columns` rows; fewer where there are fewer rows in all. The answer does not depend on the number
-    of cores: the same blocks meet in the same order.
-    """
-    remaining, R = iter(blocks), np.zeros((0, n_columns))
-    several = list(islice(remaining, _AT_ONCE))
-    if len(several) <= 1:
-        return _triangle(*several) if several else R
-    with single_threaded_blas(), ThreadPoolExecutor(usable_cores()) as pool:
-        while several:
-            R = _triangle(R, *pool.map(_triangle, several))
-            several = list(islice(remaining, _AT_ONCE))
-    return R
-
-
-def _triangle(*stacked: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(np.linalg.qr(np.concatenate(stacked, dtype=np.float64), mode="r"))
-
-
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread while our own threads use the cores.
-
-    Two layers of threads on the same cores wait for each other: QR of 8192 x 256 took 0.7 s instead of 0.05 s.
-    """
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limits
 
 
 def machine_cores() -> int:

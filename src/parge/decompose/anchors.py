@@ -7,7 +7,7 @@ import numpy as np
 
 from parge.decompose.fennel import streamed
 from parge.decompose.limits import Limits
-from parge.decompose.partitioners import STREAMING, Problem, partition
+from parge.decompose.partitioners import STREAMING, Problem, partition, work_of
 from parge.decompose.repair import repair
 from parge.events import OnStep
 from parge.graph.graph import Graph
@@ -61,7 +61,7 @@ class Splitter:
         if loosely:
             weights = np.ones(rest.size, np.int64)
             room = np.ceil(np.maximum(room, 1) / np.maximum(room, 1).sum() * rest.size * 1.1).astype(np.int64)
-        work = weights if self.limits.budgets is not None and not loosely else _work(self.graph.degrees[rest])
+        work = weights if self.limits.budgets is not None and not loosely else work_of(self.graph.degrees[rest])
         problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)
         part[rest] = partition(problem, self.partitioner)
@@ -81,12 +81,6 @@ class Splitter:
         is_anchor[anchors] = True
         counts, _, _ = cut.count_edges(self.graph.indptr, self.graph.indices, part, is_anchor, self.limits.n_parts)
         return int(np.triu(counts, 1).sum())
-
-
-def _work(degrees: IntArray) -> IntArray:
-    """Return the work a vertex brings, 1 + deg / mean deg, in sixteenths: vectors to train and edges to walk."""
-    mean = max(1.0, float(degrees.mean()) if degrees.size else 1.0)
-    return np.rint(16 * (1 + degrees / mean)).astype(np.int64)
 
 
 Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]

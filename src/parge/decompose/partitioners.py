@@ -90,6 +90,12 @@ Partitioner = Callable[[Problem], PartArray]
 partitioners: Registry[Partitioner] = Registry("partitioner")
 
 
+def work_of(degrees: IntArray) -> IntArray:
+    """Return the work a vertex brings, 1 + deg / mean deg, in sixteenths: vectors to train and edges to walk."""
+    mean = max(1.0, float(degrees.mean()) if degrees.size else 1.0)
+    return np.rint(16 * (1 + degrees / mean)).astype(np.int64)
+
+
 def partition(problem: Problem, method: str) -> PartArray:
     """Split the vertices so that no part outweighs its limit.
 

@@ -9,7 +9,7 @@ from parge.decompose.base import AnchorDecomposer, Decomposer
 from parge.decompose.context import Contexts, near
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
-from parge.decompose.partitioners import Problem, partition
+from parge.decompose.partitioners import Problem, partition, work_of
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
@@ -105,6 +105,5 @@ def _groups(graph: Graph, own: IntArray, count: int, partitioner: str, seed: int
     rows = induce(graph, own, np.zeros(0, np.int64)).graph
     limits = np.full(count, -(-3 * own.size // (2 * count)) + 1, np.int64)
     ones = np.ones(own.size, np.int64)
-    mean = max(1.0, float(rows.degrees.mean()))
-    work = np.rint(16 * (1 + rows.degrees / mean)).astype(np.int64)
-    return partition(Problem(rows.indptr, rows.indices, ones, limits, work, seed, quick=True), partitioner)
+    problem = Problem(rows.indptr, rows.indices, ones, limits, work_of(rows.degrees), seed, quick=True)
+    return partition(problem, partitioner)

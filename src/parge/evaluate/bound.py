@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from parge.blocks import row_blocks, single_threaded_blas
+from parge.blocks import row_blocks
 from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -21,10 +20,9 @@ from parge.evaluate.pip import pip
 from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.signals import Signal, signal_of
 from parge.graph.graph import Graph
+from parge.linalg.threads import one_blas_thread
 from parge.numbers import MOST_DIM, check_number, check_whole, shown
-from parge.typing import IntArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import IntArray, Matrix
 
 # Columns of Q that are multiplied by the signal matrix at once.
 _COLUMNS = 16
@@ -175,7 +173,7 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
     if len(F) != signal.n_vertices:
         raise InputError(f"{len(F):,} vectors for a graph of {signal.n_vertices:,} vertices; each has one")
     S, size = signal.root, signal.square_norm
-    with single_threaded_blas():  # two threads on busy cores took 2.3 s for what one does in 0.4 s (10,312 x 128)
+    with one_blas_thread():  # two threads on busy cores took 2.3 s for what one does in 0.4 s (10,312 x 128)
         Q, R = np.linalg.qr(F)
     seen = missed = 0.0
     for first in range(0, Q.shape[1], _COLUMNS):

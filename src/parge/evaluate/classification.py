@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import single_threaded_blas, usable_cores
+from parge.blocks import usable_cores
 from parge.budget import REMEDY, refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -17,11 +17,10 @@ from parge.evaluate import logistic
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
 from parge.ids import STRING
+from parge.linalg.threads import one_blas_thread
 from parge.numbers import MOST_SETTING, check_number, check_whole
 from parge.seeds import stream
-from parge.typing import BoolArray, FloatArray, IntArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 PROTOCOLS = ("known-count", "threshold")
 
@@ -84,7 +83,7 @@ def classify(
     )
     if len(data.X) < 2:
         raise InputError("at least two labelled vertices are needed, one to train on and one to test on; got 1")
-    with single_threaded_blas(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
         micro, macro = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
     return Classification(
         _mean(micro),

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from parge.blocks import all_finite, row_blocks
 from parge.embedding import Embedding
@@ -16,9 +15,7 @@ from parge.graph.pairs import edges_once
 from parge.ids import positions
 from parge.numbers import check_number
 from parge.seeds import stream
-from parge.typing import BoolArray, FloatArray, IntArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Pairs of each kind that the logistic regression learns from: twice the coefficients of any usual dimension
 # many times over, and a matter of seconds.

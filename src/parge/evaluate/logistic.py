@@ -10,12 +10,9 @@ same F1 to four digits.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from parge.typing import BoolArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import BoolArray, Matrix
 
 # Converged where the gradient has fallen to this share of the first one, as in liblinear scaled by the rarer
 # side of a class; liblinear's own default is 1e-4, Newton's last step costs little more.

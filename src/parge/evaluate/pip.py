@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import BLOCK_ROWS, release_pages, row_blocks, triangle
+from parge.blocks import BLOCK_ROWS, release_pages, row_blocks
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.scores import PIP
 from parge.ids import as_ids, positions, show_ids
+from parge.linalg.tall import triangle
 from parge.numbers import check_whole
 from parge.seeds import stream
-from parge.typing import FloatArray, IntArray
+from parge.typing import FloatArray, IntArray, Matrix
 
-Matrix = NDArray[np.float64]
 Vectors = Embedding | FloatArray | NDArray[np.float64]
 """An embedding, or the rows of one in the order of vertices 0..n-1."""
 

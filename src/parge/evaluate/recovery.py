@@ -4,15 +4,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError
 from parge.numbers import MOST_DIM, check_whole, shown
 from parge.seeds import stream
-from parge.typing import IntArray
-
-Matrix = NDArray[np.float64]
+from parge.typing import IntArray, Matrix
 
 
 @dataclass(frozen=True)

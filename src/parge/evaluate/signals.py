@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
@@ -15,8 +14,7 @@ from parge.linalg.eigen import top_eigenpairs
 from parge.linalg.signs import best_first, fix_signs
 from parge.linalg.threads import one_blas_thread
 from parge.seeds import stream
-
-Matrix = NDArray[np.float64]
+from parge.typing import Matrix
 
 SIGNALS = ("adjacency", "hope", "line")
 

@@ -95,7 +95,11 @@ def _reach(P: FloatArray, window: int) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return U, S, V of the best approximation of rank k, nearly (Halko, Martinsson and Tropp, 2011)."""
+    """Return U, S, V of the best approximation of rank k, nearly (Halko, Martinsson and Tropp, 2011).
+
+    Not `parge.linalg.eigen.randomised_svd`: that one is for a large sparse matrix in float64 and returns no V. Here a
+    small dense one in float32 affords QR, and the bits of every backbone hang on the order of these sums.
+    """
     n = len(matrix)
     basis = matrix @ np.random.default_rng(0).standard_normal((n, min(n, k + DECOMPOSED_EXTRA)), np.float32)
     for _ in range(_POWERS):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.events import Progress, silent
-from parge.linalg.eigen import Matrix
+from parge.typing import Matrix
 
 # Columns filtered at once: filters act on each column alone, and few columns keep the six tall arrays small.
 COLUMNS = 16

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.signs import best_first, fix_signs
+from parge.linalg.tall import unit
 from parge.memory import GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
-Matrix = NDArray[np.float64]
 Product = Callable[[Matrix], Matrix]
 """Multiplies (n, b) columns by a symmetric (n, n) matrix that need not exist."""
 
@@ -198,6 +198,7 @@ def orthonormalise(columns: Matrix) -> Matrix:
 
     By the eigenvectors of the Gram matrix, which needs no second tall matrix; twice, because one round loses
     half of the digits. Directions under 1e-7 of the strongest are not resolved by a Gram matrix, and dropped.
+    `parge.linalg.tall.orthonormalise` does the same block by block, for matrices in files; its sums round differently.
     """
     for _ in range(2):
         strengths, rotation = principal_axes(columns)
@@ -287,14 +288,7 @@ def principal_vectors(columns: Matrix, dim: int) -> FloatArray:
     factors = np.divide(1.0, np.sqrt(strengths), out=np.zeros_like(strengths), where=strengths > 0)
     rotate_rows(columns, columns.shape[1], rotation * factors)
     fix_signs(columns)
-    return padded_vectors(unit_rows(columns), (np.ones(columns.shape[1]),), dim)
-
-
-def unit_rows(rows: Matrix) -> Matrix:
-    """Scale rows in place to length 1; a row of zeros stays."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    rows /= np.where(lengths > 0, lengths, 1.0)
-    return rows
+    return padded_vectors(unit(columns, out=columns), (np.ones(columns.shape[1]),), dim)
 
 
 def adjacency_matrix(graph: Graph) -> Any:

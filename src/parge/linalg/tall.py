@@ -1,16 +1,22 @@
 """Algebra of tall matrices, memory-mapped ones among them: a block of rows at a time, always the same blocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import release_pages, row_blocks, rows_at_once
+from parge.blocks import release_pages, row_blocks, rows_at_once, usable_cores
+from parge.linalg.threads import one_blas_thread
+from parge.typing import Matrix
 
-Matrix = NDArray[np.float64]
 Block = Callable[[slice], Matrix]
 """Returns some rows of a matrix in float64."""
+
+# Blocks that are decomposed at the same time; fixed, so that results do not depend on the machine.
+_AT_ONCE = 8
 
 
 def gram(n_rows: int, block: Block, other: Block | None = None, *, dim: int) -> Matrix:
@@ -49,16 +55,24 @@ def orthonormalise(matrix: NDArray[Any]) -> None:
     block, dim = rows_of(matrix), matrix.shape[1]
     for _ in range(2):
         squares, rotation = np.linalg.eigh(gram(len(matrix), block, dim=dim))
-        kept = squares > 1e-14 * squares.max(initial=0.0)
-        scale = np.divide(1.0, np.sqrt(np.where(kept, squares, 1.0)), where=kept, out=np.zeros_like(squares))
-        turn = rotation[:, ::-1] * scale[::-1]
+        turn = rotation[:, ::-1] * inverse_roots(squares, 1e-14)[::-1]
         overwrite(matrix, lambda rows, turn=turn: block(rows) @ turn)  # type: ignore[misc]  # a default binds it now
 
 
-def unit(rows: Matrix) -> Matrix:
-    """Return rows scaled to length 1; a row of zeros stays."""
+def inverse_roots(values: Matrix, least: float) -> Matrix:
+    """Return ``1 / sqrt`` of each value, and 0 for those that are at most `least` times the largest.
+
+    >>> inverse_roots(np.array([4.0, 1.0, 1e-20]), 1e-14).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    kept = values > least * values.max(initial=0.0)
+    return np.divide(1.0, np.sqrt(np.where(kept, values, 1.0)), where=kept, out=np.zeros_like(values))
+
+
+def unit(rows: Matrix, out: Matrix | None = None) -> Matrix:
+    """Return rows scaled to length 1, in place where `out` is `rows`; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+    return np.divide(rows, np.where(lengths > 0, lengths, 1.0), out=out)
 
 
 def mean_length(vectors: NDArray[Any]) -> float:
@@ -68,3 +82,26 @@ def mean_length(vectors: NDArray[Any]) -> float:
         lengths = np.linalg.norm(block(rows), axis=1)
         total, count = total + float(lengths.sum()), count + int((lengths > 0).sum())
     return total / count if count else 1.0
+
+
+def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float64]:
+    """Return R of the QR decomposition of all blocks stacked, holding a few blocks at a time, in float64.
+
+    ``R^T R`` equals the product of the stacked matrix with itself, but R keeps the digits that forming the
+    product would lose: blocks are decomposed, their triangles stacked, and those decomposed again (TSQR). R has
+    at most `n_columns` rows; fewer where there are fewer rows in all. The answer does not depend on the number
+    of cores: the same blocks meet in the same order.
+    """
+    remaining, R = iter(blocks), np.zeros((0, n_columns))
+    several = list(islice(remaining, _AT_ONCE))
+    if len(several) <= 1:
+        return _triangle(*several) if several else R
+    with one_blas_thread(), ThreadPoolExecutor(usable_cores()) as pool:
+        while several:
+            R = _triangle(R, *pool.map(_triangle, several))
+            several = list(islice(remaining, _AT_ONCE))
+    return R
+
+
+def _triangle(*stacked: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(np.linalg.qr(np.concatenate(stacked, dtype=np.float64), mode="r"))

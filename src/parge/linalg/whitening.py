@@ -7,8 +7,8 @@ import numpy as np
 from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.events import Progress, silent
 from parge.linalg.adjacency import Adjacency
-from parge.linalg.tall import Matrix, gram, overwrite, rows_of, unit
-from parge.typing import FloatArray
+from parge.linalg.tall import gram, inverse_roots, overwrite, rows_of, unit
+from parge.typing import FloatArray, Matrix
 
 
 def whitened_rounds(
@@ -102,6 +102,5 @@ def _whiten(vectors: FloatArray, moved: FloatArray) -> float:
 def _inverse_root(covariance: Matrix) -> tuple[Matrix, int]:
     """Return C^-1/2 of a positive semidefinite C, and its rank; directions without variance stay without."""
     values, axes = np.linalg.eigh(covariance)
-    kept = values > 1e-10 * values.max(initial=0.0)
-    scale = np.divide(1.0, np.sqrt(np.where(kept, values, 1.0)), where=kept, out=np.zeros_like(values))
-    return np.asarray((axes * scale) @ axes.T), int(kept.sum())
+    scale = inverse_roots(values, 1e-10)
+    return np.asarray((axes * scale) @ axes.T), int(np.count_nonzero(scale))

@@ -8,7 +8,7 @@ import numpy as np
 from parge.graph.graph import Graph
 from parge.linalg.chebyshev import propagate
 from parge.linalg.signs import signs, weighed_sums
-from parge.linalg.tall import gram, mean_length, overwrite, rows_of, unit
+from parge.linalg.tall import gram, inverse_roots, mean_length, overwrite, rows_of, unit
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
@@ -48,9 +48,7 @@ class Propagate(Refiner):
         rows = rows_of(passed)
         squares, axes = np.linalg.eigh(gram(n, rows, dim=dim))
         strengths = np.sqrt(np.maximum(squares, 0.0))[::-1]
-        kept = strengths > 1e-7 * strengths.max(initial=0.0)
-        scale = np.divide(1.0, np.sqrt(np.where(kept, strengths, 1.0)), where=kept, out=np.zeros_like(strengths))
-        turn = axes[:, ::-1] * scale
+        turn = axes[:, ::-1] * inverse_roots(strengths, 1e-7)
         turn *= signs(weighed_sums(n, rows, dim=dim) @ turn)
         overwrite(vectors, lambda where: length * unit(rows(where) @ turn))
         return {"products": 2 * self.step - 1}

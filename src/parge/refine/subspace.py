@@ -11,10 +11,10 @@ from parge.errors import InputError
 from parge.graph.features import normal_rows
 from parge.graph.graph import Graph
 from parge.linalg.signs import best_first, signs, weighed_sums
-from parge.linalg.tall import Block, Matrix, gram, orthonormalise, overwrite, rows_of
+from parge.linalg.tall import Block, gram, orthonormalise, overwrite, rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
 Product = Callable[[Matrix], Matrix]
 

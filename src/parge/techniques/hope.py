@@ -12,7 +12,6 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
-    Matrix,
     Product,
     adjacency_matrix,
     eigen_footprint,
@@ -23,7 +22,7 @@ from parge.linalg.eigen import (
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique, check_choice, check_counts, check_range
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
 Signal = Literal["common-neighbours", "katz", "adamic-adar"]
 Half = Literal["source", "target", "both"]

@@ -13,7 +13,6 @@ from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
     LINEAR_ALGEBRA_BYTES,
     MATRIX_BYTES_PER_VERTEX,
-    Matrix,
     adjacency_matrix,
     components,
     eigen_footprint,
@@ -25,7 +24,7 @@ from parge.linalg.eigen import (
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique, check_counts
-from parge.typing import FloatArray, IntArray
+from parge.typing import FloatArray, IntArray, Matrix
 
 # Columns of the exact matrix computed at once.
 _COLUMNS = 64

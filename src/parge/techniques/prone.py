@@ -13,17 +13,16 @@ from parge.linalg.eigen import (
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
     ROWS,
-    Matrix,
     adjacency_matrix,
     principal_vectors,
     randomised_svd,
-    unit_rows,
     with_values,
 )
+from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique, check_counts, check_range
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
 # Negatives are drawn in proportion to this power of how often a vertex is met (section 3.1 of the paper).
 _NOISE_POWER = 0.75
@@ -94,7 +93,7 @@ def factorise(adjacency: Any, dim: int, rng: np.random.Generator, *, progress: P
     odds = log_odds(adjacency)
     vectors, strengths = randomised_svd(odds, dim, rng, oversampling=_OVERSAMPLING, progress=progress)
     vectors *= np.sqrt(strengths)
-    return unit_rows(vectors)
+    return unit(vectors, out=vectors)
 
 
 def log_odds(adjacency: Any) -> Any:

@@ -10,7 +10,6 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.eigen import (
-    Matrix,
     Product,
     adjacency_matrix,
     eigen_footprint,
@@ -22,7 +21,7 @@ from parge.linalg.tall import mean_length, overwrite, rows_of, unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import Technique, check_counts, check_range
-from parge.typing import FloatArray
+from parge.typing import FloatArray, Matrix
 
 # A row this much shorter than rows are on average is of a component that no leading eigenvector reaches: what it holds
 # is rounding error, and no direction.

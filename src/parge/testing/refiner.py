@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from parge.blocks import single_threaded_blas
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.linalg.threads import one_blas_thread
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
 from parge.testing.reconciler import random_rotation
@@ -158,7 +158,7 @@ class RefinerContract:
         self.refined(small, self.vectors(small, _WIDE))  # what compiling takes is not counted
         width = _WIDE + _WIDE // 4  # a pass may work with a few more columns
         allowed = 4 * _BYTES * graph.n_vertices + 8 * _FEW * (graph.n_vertices + _ROWS * width + width**2)
-        with in_files() as matrix, patch("parge.blocks.BLOCK_ROWS", _ROWS), single_threaded_blas():
+        with in_files() as matrix, patch("parge.blocks.BLOCK_ROWS", _ROWS), one_blas_thread():
             mapped = matrix((graph.n_vertices, _WIDE), np.float32)
             mapped[:] = self.vectors(graph, _WIDE)
             work = Workspace(matrix=matrix, budget=4 * _BYTES * graph.n_vertices, threads=1)
