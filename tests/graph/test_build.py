@@ -120,6 +120,7 @@ BAD_EDGES = [
     (([0], [1], ["x"]), "weights must be numbers"),
     (([0], [1], [1, 2]), "2 weights for 1 edges"),
     (([0], [1], [1j]), "weights must be numbers; got complex128"),
+    (([0, 1], [1, 2], [True, False]), "weights must be numbers; got bool"),
 ]
 
 

@@ -217,6 +217,11 @@ class TestPyg:
         assert graph.weights is not None
         assert graph.weights.tolist() == [2, 2, 3, 3]
 
+    def test_yes_and_no_are_no_weights(self) -> None:
+        data = SimpleNamespace(edge_index=Tensor(self.INDEX), edge_weight=Tensor([True, True, False, False]))
+        with pytest.raises(InputError, match="got bool"):
+            Graph.from_pyg(data)
+
     def test_vertices_below_the_largest_exist(self) -> None:
         graph = Graph.from_pyg(np.array([[1], [5]]))
         assert graph.n_vertices == 6

@@ -90,9 +90,8 @@ def check_weights(weights: Any, n_edges: int) -> FloatArray:
     array = np.asarray(weights)
     if array.shape != (n_edges,):
         raise InputError(f"{array.size} weights for {n_edges} edges")
-    if array.dtype.kind not in "biuf":
-        found = f" such as {array[0]!r}" if array.size else ""
-        raise InputError(f"weights must be numbers; got {array.dtype}{found}")
+    if array.dtype.kind not in "iuf" and array.size:  # yes and no are no weights; an empty list has any type
+        raise InputError(f"weights must be numbers; got {array.dtype} such as {array[0]!r}")
     with np.errstate(over="ignore", under="ignore"):
         single = array.astype(np.float32)
     bad = np.flatnonzero(~(np.isfinite(single) & (single >= 0)))
