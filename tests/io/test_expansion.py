@@ -1,7 +1,9 @@
 """Small files that stand for large ones are refused by their own size, however much memory there is."""
 
 import gzip
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,13 @@ def _delta(path: Path, **columns: Any) -> None:
     pq.write_table(table, path, use_dictionary=False, column_encoding=texts, compression="zstd", store_schema=False)
 
 
+def _mat(path: Path, size: int) -> None:
+    """Write a MATLAB file of version 5 with one compressed variable, of zeros."""
+    packer = zlib.compressobj()
+    packed = b"".join(packer.compress(bytes(10**6)) for _ in range(size // 10**6)) + packer.flush()
+    path.write_bytes(b"MATLAB".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, len(packed)) + packed)
+
+
 def _edges(folder: Path) -> Path:
     (folder / "edges.txt").write_text("0 1\n1 2\n")
     return folder / "edges.txt"
@@ -76,6 +85,7 @@ BOMBS: dict[str, tuple[Make, Read]] = {
     "features.npz": (lambda p: _zeros_npz(p, shape=(3, 24_000_000)), lambda p: read(_edges(p.parent), features=p)),
     "e.npz": (lambda p: _zeros_npz(p, name="vectors", shape=(720_000, 100)), Embedding.load),
     "g.mat": (lambda p: scipy.io.savemat(p, {"network": np.zeros((6000, 6000))}, do_compression=True), read),
+    "sparse.mat": (lambda p: _mat(p, UNPACKED_ARRAYS + 10**6), read),
     "g.parquet": (
         lambda p: pq.write_table(pa.table({"a": _zeros(_MANY), "b": _zeros(_MANY)}), p, compression="zstd"),
         read,

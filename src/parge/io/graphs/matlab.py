@@ -5,11 +5,14 @@ Run as a program, this module reads one file and saves its matrix; `read_mat` ru
 """
 
 import os
+import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 import scipy.sparse as sp
 
@@ -24,6 +27,9 @@ from parge.memory import limit_memory, private_bytes
 
 # Names under which the adjacency matrix is kept, in this order.
 _NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")
+
+# Of version 5: bytes before the first variable, and the mark of one that is compressed; bytes unpacked at a time.
+_HEADER, _COMPRESSED, _BLOCK = 128, 15, 1 << 20
 
 _NUMBERS = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
@@ -74,6 +80,7 @@ def _load(path: Path) -> sp.csc_matrix:
     import scipy.io
 
     with foreign_errors(path, "MATLAB (version 4 to 7)"):
+        _refuse_expansion(path)
         try:
             variables = scipy.io.whosmat(str(path))
         except NotImplementedError:
@@ -86,6 +93,31 @@ def _load(path: Path) -> sp.csc_matrix:
         matrix = sp.csc_matrix(scipy.io.loadmat(str(path), variable_names=[name])[name])
         matrix.check_format(full_check=True)
         return matrix
+
+
+def _refuse_expansion(path: Path) -> None:
+    """Count what the variables of a file unpack to, a block at a time; far more than the file is refused."""
+    packed, n_bytes = path.stat().st_size, 0
+    with path.open("rb") as file:
+        order = {b"IM": "<", b"MI": ">"}.get(file.read(_HEADER)[-2:])
+        while order is not None and len(tag := file.read(8)) == 8:  # version 4 has another header, and packs nothing
+            kind, size = struct.unpack(f"{order}II", tag)
+            following = file.tell() + size
+            if kind == _COMPRESSED:
+                for block in _unpacked(file, size):
+                    n_bytes += len(block)
+                    refuse_expansion(n_bytes, packed, str(path), remedy="save it without compression")
+            file.seek(following)
+
+
+def _unpacked(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield what so many bytes of a file unpack to, in blocks."""
+    stream, left = zlib.decompressobj(), size
+    while left and not stream.eof and (packed := file.read(min(left, _BLOCK))):
+        left -= len(packed)
+        while packed:
+            yield stream.decompress(packed, _BLOCK)
+            packed = stream.unconsumed_tail
 
 
 def _choose(path: Path, variables: Sequence[tuple[str, tuple[int, ...], str]]) -> tuple[str, int]:
