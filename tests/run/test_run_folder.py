@@ -126,6 +126,34 @@ def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
         parge.embed(GRAPH, PLAN, run_dir=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("begun", "taken_up"),
+    [
+        ({"parts": 2, "anchors": 20}, {"parts": 2, "anchors": "20"}),
+        ({"parts": 2, "anchors": "10%"}, {"parts": 2, "anchors": "10.0%"}),
+        ({"memory": [2_000_000_000, "1GB"]}, {"memory": "2GB,1000MB"}),
+    ],
+)
+def test_a_plan_in_other_words_is_the_same_plan(
+    begun: dict[str, object], taken_up: dict[str, object], tmp_path: Path
+) -> None:
+    """As when a run that was begun in Python is taken up by the command line."""
+    first, again = (replace(PLAN, **{"parts": None, **words}) for words in (begun, taken_up))  # type: ignore[arg-type]
+    run, files = tmp_path / "run", [tmp_path / "first.npz", tmp_path / "again.npz"]
+    embed_to_file(GRAPH, first, files[0], run_dir=run)
+    embed_to_file(GRAPH, again, files[1], run_dir=run, resume=True)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("anchors", [21, "20%", "auto"])
+def test_other_anchors_are_another_plan(anchors: int | str, tmp_path: Path) -> None:
+    plan = replace(PLAN, anchors=20)
+    with open_run(GRAPH, plan, run_dir=tmp_path, resume=False, listener=ignore):
+        pass
+    with pytest.raises(InputError, match="anchors was 20, now"):
+        parge.embed(GRAPH, replace(plan, anchors=anchors), run_dir=tmp_path, resume=True)
+
+
 def test_another_technique_is_named_with_what_both_have(tmp_path: Path) -> None:
     begin(tmp_path)
     other = parge.Plan(technique=parge.HOPE(dim=4), parts=3, engine="serial", seed=1)

@@ -138,6 +138,12 @@ def check_request(request: str | int) -> None:
         _requested(request if isinstance(request, str) else str(check_whole("anchors", request)), None)
 
 
+def request_meaning(request: str | int) -> tuple[float, bool]:
+    """Return the number asked for and whether it is a share; equal for 8 and "8", an error for what is no number."""
+    text = str(request)
+    return float(text.removesuffix("%")), text.endswith("%")
+
+
 def _requested(text: str, n_vertices: int | None) -> int:
     """Return the number asked for; without a number of vertices, only what is wrong with any graph is refused."""
     try:

@@ -5,8 +5,8 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -18,14 +18,15 @@ import numpy as np
 import parge
 from parge.decompose.choice import Chosen
 from parge.decompose.decomposition import Decomposition
-from parge.errors import InputError
+from parge.decompose.limits import request_meaning
+from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.decision import Decision, candidates, decide, decompose
 from parge.planning.notices import idle
-from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
+from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
 from parge.planning.summary import footprint_of, summarise
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.result import WHERE, Coordinator, Refined, Report, Seconds
@@ -295,12 +296,29 @@ def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> Re
     return candidates(graph, plan)[0]
 
 
+# Fields that can be written in several ways, and what they mean.
+_MEANINGS: dict[str, Callable[[Any], Any]] = {"anchors": request_meaning, "memory": read_sizes}
+
+
+def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
+    """Return the plan with its numbers written as in the run that is taken up, where they mean the same.
+
+    A run that was begun in Python with 8 anchors is taken up with ``--anchors 8``, and its report has the same bits.
+    """
+    same = {}
+    for name, meaning in _MEANINGS.items():
+        with suppress(TypeError, ValueError, PargeError):  # a word such as auto, or what a folder cannot mean
+            if meaning(getattr(plan, name)) == meaning(kept.get(name)):
+                same[name] = kept[name]
+    return replace(plan, **same)
+
+
 def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
     kept = folder.plan_facts().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
-    decided = _as_decided(graph, plan.resolved, kept)
+    decided = _as_decided(graph, _respelled(plan, kept).resolved, kept)
     check_same(kept, _settings(graph, decided), folder.path)
     decomposition, facts = folder.load_plan(graph)
     if not folder.has_graph():
