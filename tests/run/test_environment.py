@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import slow
 
 import parge
 from parge.cli.main import run as command
@@ -78,7 +79,11 @@ DAMAGES: dict[str, Callable[[bytearray], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+# Of the plan, of a subgraph and of a result, one file each.
+QUICK = ("plan/part.npy", "parts/001/subgraph/indices.npy", "parts/001/result/vectors.npy")
+
+
+@pytest.mark.parametrize("name", [*QUICK, *slow(*(name for name in FILES if name not in QUICK))])
 def test_a_damaged_file_is_an_error_or_is_repaired(name: str, place: Path, ends: Ends) -> None:
     run, reference = place / "run", (place / "v.npy").read_bytes()
     for damage in DAMAGES.values():
