@@ -29,8 +29,7 @@ MAY: dict[str, set[str]] = {
     "engine": {*BASE},  # knows nothing of graphs
     "evaluate": {*BASE, "graph", "io", "linalg", "embedding", "decompose"},
     "estimate": {*BASE, "techniques", "refine"},
-    "align": {*BASE, "embedding", "linalg", "reconcile"},
-    "neighbors": {*BASE, "embedding"},
+    "space": {*BASE, "embedding", "linalg", "reconcile"},
     "planning": {*BASE, *STAGES, "engine"} - {"io", "embedding"},
     "run": {*BASE, *STAGES, "linalg", "planning"},
     "pipeline": {*BASE, *STAGES, "linalg", "engine", "planning", "run"},
@@ -43,14 +42,13 @@ MAY: dict[str, set[str]] = {
         "engine",
         "evaluate",
         "estimate",
-        "align",
-        "neighbors",
+        "space",
         "planning",
         "run",
         "pipeline",
         "report",
     },
-    "__init__": {*STAGES, "result", "evaluate", "align", "neighbors", "planning", "pipeline"},
+    "__init__": {*STAGES, "result", "evaluate", "space", "planning", "pipeline"},
     "__main__": {"cli"},
 }
 

@@ -16,8 +16,8 @@ from parge.evaluate.links import hold_out
 from parge.evaluate.pip import pip
 from parge.graph.generate import ring_of_cliques
 from parge.memory import format_bytes, parse_bytes
-from parge.neighbors import neighbors
 from parge.numbers import MOST, check_number, check_whole, is_number, read_number, read_whole, shown
+from parge.space.neighbors import neighbors
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve
 

@@ -179,3 +179,9 @@ def test_odd_graphs_are_embedded(graph: parge.Graph, tmp_path: Path) -> None:
 def test_what_is_no_graph_is_refused_with_a_remedy(given: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         parge.embed(given, parge.Plan(parts=2))  # type: ignore[arg-type]  # as a user would
+
+
+def test_a_resolved_plan_embeds_as_the_plan_does() -> None:
+    plan = parge.Plan(parts=2, technique=parge.DeepWalk(dim=8), engine="serial")
+    graph = planted(200, 800, seed=1).graph
+    assert np.array_equal(parge.embed(graph, plan.resolved).vectors, parge.embed(graph, plan).vectors)

@@ -31,9 +31,9 @@ _PUBLIC = {
     "Spectral": "parge.techniques.spectral",
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
-    "align": "parge.align",
+    "align": "parge.space.align",
     "embed": "parge.pipeline",
-    "neighbors": "parge.neighbors",
+    "neighbors": "parge.space.neighbors",
     "read": "parge.io.graphs.read",
     "write": "parge.io.graphs.write",
 }
@@ -71,7 +71,6 @@ def __getattr__(name: str) -> Any:
         return import_module("parge.evaluate")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'parge' has no attribute {name!r}")
-    # Submodules of the same name (align, neighbors) shadow the function once imported: keep the function here.
     value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
     return value
 
@@ -82,15 +81,15 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from parge import evaluate as evaluate
-    from parge.align import align as align
     from parge.embedding import Embedding as Embedding
     from parge.graph.graph import Graph as Graph
     from parge.io.graphs.read import read as read
     from parge.io.graphs.write import write as write
-    from parge.neighbors import neighbors as neighbors
     from parge.pipeline import embed as embed
     from parge.planning.plan import Plan as Plan
     from parge.result import Report as Report
+    from parge.space.align import align as align
+    from parge.space.neighbors import neighbors as neighbors
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
     from parge.techniques.closedform import ClosedForm as ClosedForm

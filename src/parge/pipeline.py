@@ -18,7 +18,7 @@ from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.linalg.threads import one_blas_thread
 from parge.memory import current_limit, private_bytes
-from parge.planning.plan import Plan
+from parge.planning.plan import Plan, ResolvedPlan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
@@ -37,7 +37,7 @@ _NEARLY_DONE = 0.999
 
 def embed(
     graph: Graph,
-    plan: Plan | None = None,
+    plan: Plan | ResolvedPlan | None = None,
     *,
     run_dir: str | PathLike[str] | None = None,
     resume: bool = False,
@@ -63,7 +63,8 @@ def embed(
     Embedding
         Vectors in vertex order, their ids, and a report.
     """
-    with open_run(graph, plan or Plan(), run_dir=run_dir, resume=resume, listener=listener) as run:
+    asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
+    with open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run:
         embed_parts(run, listener)
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from parge.align import align
 from parge.cli import show
 from parge.cli.options import PathName, json_option, overwrite_option
 from parge.embedding import Embedding
 from parge.io.embeddings.files import check_ids, embedding_inputs, embedding_outputs
 from parge.io.outputs import check_outputs
+from parge.space.align import align
 
 
 @click.command("align")

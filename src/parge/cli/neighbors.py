@@ -8,7 +8,7 @@ from rich.table import Table
 from parge.cli import show
 from parge.cli.options import COUNT, PathName, json_option
 from parge.embedding import Embedding
-from parge.neighbors import neighbors
+from parge.space.neighbors import neighbors
 from parge.text import on_one_line, pasteable
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.neighbors import neighbors
+from parge.space.neighbors import neighbors
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 1000])

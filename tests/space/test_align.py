@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parge.align import align
 from parge.embedding import Embedding
 from parge.errors import InputError
+from parge.space.align import align
 from parge.testing.reconciler import random_rotation
 
 

@@ -1,0 +1,1 @@
+"""Embeddings that are finished: nearest neighbours, and alignment of one to another."""
