@@ -45,6 +45,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 BUDGET = 200_000_000
 SECONDS = 120
 PROGRAMS = 0.01
+TELL = 100
 CODES = {0, 1, 2, 130}
 ROOT = Path(__file__).parents[2]
 
@@ -684,6 +685,9 @@ def main() -> None:
         n_changed += sum(fault.startswith("changed") for fault in wrong)
         n_wrong += bool(wrong)
         most = max(most, end.peak)
+        if n_run % TELL == 0:  # what was found stands, also of a run that is stopped
+            sys.stdout.write(f"{n_run:,} so far, {n_wrong:,} wrong, largest memory {most / 1e6:,.0f} MB\n")
+            sys.stdout.flush()
         is_slow = given.slow and end.seconds > given.slow
         if wrong or given.only is not None or is_slow:
             slow = f" ({end.seconds:.1f} s)" if is_slow else ""
