@@ -62,7 +62,8 @@ def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.parhip"
         times = [perf_counter()]
-        write_parhip(file, graph.indptr, graph.indices, np.ones(n_vertices, np.int64))
+        with file.open("wb") as out:
+            write_parhip(out, graph.indptr, graph.indices, np.ones(n_vertices, np.int64))
         times.append(perf_counter())
         loaded = kaminpar.load_graph(str(file), kaminpar.GraphFileFormat.PARHIP)
         times.append(perf_counter())

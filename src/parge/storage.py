@@ -99,14 +99,12 @@ class Files:
         if n_bytes == 0:  # no system maps an empty file
             return np.zeros(0, dtype)
         try:
-            descriptor, name = tempfile.mkstemp(prefix=".parge-", dir=self.folder)
-            try:
-                take_room(descriptor, n_bytes)
-                # A path, not a descriptor: `storage_like` asks the array for it.
-                return np.memmap(Path(name), dtype, mode="r+", shape=(int(size),))
-            finally:
-                Path(name).unlink()
-                os.close(descriptor)
+            # A file without a name: a process that is killed here leaves nothing behind.
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                take_room(file.fileno(), n_bytes)
+                array = np.memmap(file, dtype, mode="r+", shape=(int(size),))
+            array.filename = str(self.folder / "nameless")  # `storage_like` asks the array for its folder
+            return array
         except OSError as error:
             raise PargeError(
                 f"{self.folder} has no room for {format_bytes(n_bytes)} more of the graph: {error.strerror}; "
@@ -126,7 +124,7 @@ MEMORY = Memory()
 def storage_like(array: NDArray[Any]) -> Storage:
     """Return where an array of the same kind belongs: in files if that one is in a file of `Files`, else in memory.
 
-    >>> beside(np.zeros(3)) is MEMORY
+    >>> storage_like(np.zeros(3)) is MEMORY
     True
     """
     if not isinstance(array, np.memmap) or array.mode != "r+":  # what a run folder keeps is mapped to be read alone

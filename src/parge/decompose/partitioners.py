@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -131,10 +130,12 @@ def _kaminpar(problem: Problem, *, compressed: bool) -> PartArray:
 
     storage = storage_like(problem.indices)
     place = storage.folder if isinstance(storage, Files) else None
-    with tempfile.TemporaryDirectory(prefix=".parge-", dir=place) as folder:
-        path = Path(folder) / "graph.parhip"
-        write_parhip(path, problem.indptr, problem.indices, problem.balanced)
-        graph = library.load_graph(str(path), library.GraphFileFormat.PARHIP, compress=compressed)
+    # A file without a name: a process that is killed here leaves nothing behind.
+    with tempfile.TemporaryFile(dir=place) as file:
+        write_parhip(file, problem.indptr, problem.indices, problem.balanced)
+        file.seek(0)
+        path = f"/dev/fd/{file.fileno()}"
+        graph = library.load_graph(path, library.GraphFileFormat.PARHIP, compress=compressed)
     library.reseed(problem.seed % 2**31)
     context = _context(library, problem, compressed)
     limits = [int(limit) for limit in problem.targets]
@@ -164,7 +165,7 @@ def substitution(method: str) -> tuple[str, ...]:
     return ()
 
 
-def write_parhip(path: Path, indptr: IntArray, indices: NeighbourArray, weights: IntArray) -> None:
+def write_parhip(file: IO[bytes], indptr: IntArray, indices: NeighbourArray, weights: IntArray) -> None:
     """Write rows in the ParHIP binary format: header, byte offsets, neighbours, vertex weights.
 
     The version field is a bit set: 1 no edge weights, 2 no vertex weights, 8 neighbours of 32 bit.
@@ -173,14 +174,14 @@ def write_parhip(path: Path, indptr: IntArray, indices: NeighbourArray, weights:
     weighted = bool(weights.size) and bool((weights != 1).any())
     version = 1 | (0 if weighted else 2) | (8 if indices.itemsize == 4 else 0)
     first = 24 + 8 * (n_vertices + 1)
-    with path.open("wb") as file:
-        # Not tofile, which does not notice that a disk is full before its buffer is flushed.
-        file.write(np.array([version, n_vertices, indices.size], np.uint64).data)
-        for some in row_blocks(indptr.size, _BLOCK):
-            file.write((indptr[some] * indices.itemsize + first).astype(np.uint64).data)
-        file.write(np.ascontiguousarray(indices).data)
-        if weighted:
-            file.write(weights.astype(np.int64).data)
+    # Not tofile, which does not notice that a disk is full before its buffer is flushed.
+    file.write(np.array([version, n_vertices, indices.size], np.uint64).data)
+    for some in row_blocks(indptr.size, _BLOCK):
+        file.write((indptr[some] * indices.itemsize + first).astype(np.uint64).data)
+    file.write(np.ascontiguousarray(indices).data)
+    if weighted:
+        file.write(weights.astype(np.int64).data)
+    file.flush()
 
 
 def metis(problem: Problem) -> PartArray:
