@@ -418,14 +418,14 @@ def ray_cluster(folder: Path) -> Iterator[Cluster]:
     line = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}"]
     line += ["--node-ip-address=127.0.0.1", f"--num-cpus={WORKERS}", "--include-dashboard=false"]
     line += [f"--temp-dir={place}", "--object-store-memory=100000000", "--disable-usage-stats"]
-    ignore_step = {
+    settings = {
         "RAY_worker_niceness": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
     }
     with (folder / "ray.log").open("wb") as said:
         running = subprocess.Popen(
-            line, env={**os.environ, **ignore_step, TOKEN: token}, cwd=folder, stdout=said, stderr=said
+            line, env={**os.environ, **settings, TOKEN: token}, cwd=folder, stdout=said, stderr=said
         )
     try:
         end = time.monotonic() + 120
