@@ -107,9 +107,9 @@ def driver() -> Iterator[Any]:
     options = Options()
     options.binary_location = binary
     with tempfile.TemporaryDirectory(prefix="parge-browser-", ignore_cleanup_errors=True) as profile:
-        ignore_step = ("background-networking", "component-update", "sync", "quic", "gpu", "dev-shm-usage")
+        switched_off = ("background-networking", "component-update", "sync", "quic", "gpu", "dev-shm-usage")
         flags = ["headless", "no-sandbox", "no-first-run", "window-size=1400,1000", f"user-data-dir={profile}"]
-        for flag in [*flags, *(f"disable-{feature}" for feature in ignore_step)]:
+        for flag in [*flags, *(f"disable-{feature}" for feature in switched_off)]:
             options.add_argument(f"--{flag}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         found = webdriver.Chrome(options=options, service=Service(executable_path=service))
