@@ -1,4 +1,4 @@
-"""Embedding: one vector per vertex, under the vertices' own ids, with a report of how it came about."""
+"""Embedding: one vector per vertex, with the vertex ids and a report of how it was computed."""
 
 from dataclasses import dataclass, field
 from os import PathLike
@@ -17,17 +17,17 @@ from parge.typing import FloatArray, IdArray, IntArray
 class Embedding:
     """The vectors of a graph's vertices.
 
-    Laws, checked here: one finite vector per id; no id twice; nothing can be written to.
+    Laws, checked here: one finite vector per id; no id twice; all arrays are read-only.
 
     Parameters
     ----------
     vectors : (n_vertices, dim) float32
-        One row per vertex. Float64 is kept where it is given (an embedding of another tool), so that
-        comparing loses no digits; other numbers become float32.
+        One row per vertex. Float64 input is kept (for example from another tool), so that comparisons lose no digits;
+        other numbers become float32.
     ids : (n_vertices,) int64 or numpy strings
         The vertex of each row.
     report : Report
-        How the embedding was computed: times, memory, residuals; empty where nobody says. A plain dict, such as
+        How the embedding was computed: times, memory, residuals; empty where unknown. A plain dict, such as
         `Report.to_json` gives, becomes one. Saved with ``.npz`` and ``.parquet``.
 
     Examples
@@ -44,10 +44,10 @@ class Embedding:
     def __post_init__(self) -> None:
         vectors, ids = _as_vectors(self.vectors), as_ids(self.ids).view()
         if len(vectors) != ids.size:
-            raise InputError(f"{len(vectors):,} vectors for {ids.size:,} ids; each vertex has one of each")
+            raise InputError(f"{len(vectors):,} vectors for {ids.size:,} ids; give one of each per vertex")
         twice = repeated(ids)
         if twice.size:
-            raise InputError(f"every vertex has one vector, but more than one is given for {show_ids(twice)}")
+            raise InputError(f"every vertex must have one vector, but more than one is given for {show_ids(twice)}")
         for array in (vectors, ids):
             array.flags.writeable = False
         object.__setattr__(self, "vectors", vectors)
@@ -74,19 +74,19 @@ class Embedding:
         return np.asarray(self.vectors[self.row_numbers(ids)])
 
     def row_numbers(self, ids: Any) -> IntArray:
-        """Return which row holds each of some vertices; ids without a row are an error that names some."""
+        """Return the row number of each id; raise `InputError` where an id has no row."""
         wanted = as_ids(ids)
         place = positions(self.ids, wanted)
         missing = wanted[place < 0]
         if missing.size:
-            known = f"its {len(self):,} ids are such as {show_ids(self.ids)}" if len(self) else "it is empty"
+            known = f"it has {len(self):,} ids, such as {show_ids(self.ids)}" if len(self) else "it is empty"
             raise InputError(f"the embedding has no vector for {show_ids(missing)}; {known}")
         return place
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.io.embeddings.files`.
 
-        A file of that name is replaced, as `numpy.save` does; a link is written through.
+        An existing file is replaced, as `numpy.save` does; a symbolic link is followed.
         """
         from parge.io.embeddings.common import Vectors
         from parge.io.embeddings.files import write

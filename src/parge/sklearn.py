@@ -14,8 +14,8 @@ from parge.typing import FloatArray
 class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Embeds the vertices of a `Graph` or an adjacency matrix in parts; parameters are the fields of `Plan`.
 
-    Transductive: `fit_transform` returns one row a vertex, and `transform` returns the same rows for the same
-    matrix only. `workers` is the former name of `jobs`.
+    Transductive: `fit_transform` returns one row per vertex; `transform` returns the same rows, for the same matrix
+    only. `workers` is the former name of `jobs`.
 
     Examples
     --------
@@ -72,12 +72,14 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_fit_params: Any) -> FloatArray:
-        """Embed the graph and return its vectors, one row a vertex."""
+        """Embed the graph and return its vectors, one row per vertex."""
         return self.fit(X, y).embedding_.vectors
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of the fitted graph; X must have as many vertices."""
+        """Return the vectors of the fitted graph; X must have the same number of vertices."""
         n_vertices = X.n_vertices if isinstance(X, Graph) else X.shape[0]
         if n_vertices != self.n_features_in_:
-            raise ValueError(f"fitted on {self.n_features_in_:,} vertices; got {n_vertices:,}: fit it on this graph")
+            raise ValueError(
+                f"fitted on {self.n_features_in_:,} vertices; got {n_vertices:,}. Fit it on this graph first."
+            )
         return self.embedding_.vectors

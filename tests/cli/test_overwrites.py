@@ -415,11 +415,11 @@ def test_a_device_is_not_replaced_by_a_file(world: Path, capsys: pytest.CaptureF
     except OSError:
         pytest.skip("making a device is not permitted here")
     refused(world, ["embed", "g.txt", *PLAN, "-o", null, "--overwrite"], capsys)
-    with pytest.raises(Exception, match="not a plain file"):
+    with pytest.raises(Exception, match="not a regular file"):
         Embedding.load(world / "v.npy").save(null)
     null.rename(world / "null.txt")
     refused(world, [*MADE, "-o", "new.txt", "--labels", "null.txt", "--overwrite"], capsys)
-    with pytest.raises(Exception, match="not a plain file"):
+    with pytest.raises(Exception, match="not a regular file"):
         write(read(world / "g.txt"), world / "null.txt")
     assert stat.S_ISCHR((world / "null.txt").lstat().st_mode)
 

@@ -54,12 +54,12 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "dim beyond all": (["--dim", "99999999999999999999"], "dim"),
     "engine unknown": (["--engine", "steam"], "there is no engine 'steam'; known: processes, ray, serial"),
     "memory words": (["--memory", "much"], "2GB"),
-    "memory too small": (["--memory", "1MB,1MB"], "before it holds a vertex"),
+    "memory too small": (["--memory", "1MB,1MB"], "before it holds any vertex"),
     "memory negative": (["--memory", "-4GB"], "4GB"),
     "anchors words": (["--parts", "2", "--anchors", "few"], "few"),
     "memory without unit": (["--memory", "0.5"], "did you mean 0.5GB?"),
-    "anchors more than all": (["--parts", "2", "--anchors", "200%"], "a share from 0% to 100%"),
-    "anchors negative share": (["--parts", "2", "--anchors", "-1%"], "a share from 0% to 100%"),
+    "anchors more than all": (["--parts", "2", "--anchors", "200%"], "a percentage from 0% to 100%"),
+    "anchors negative share": (["--parts", "2", "--anchors", "-1%"], "a percentage from 0% to 100%"),
     "anchors too many": (["--parts", "2", "--anchors", "500"], "500"),
     "anchors above the smallest": (["--capacities", "9,1", "--anchors", "2"], "2 anchors"),
     "anchors over all": (["--parts", "2", "--anchors", "150%"], "150%"),
@@ -103,7 +103,7 @@ OTHER_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "generate over itself": (
         ["generate", "--vertices", "10", "--edges", "9", "-o", "x.txt", "--labels", "x.txt"],
-        "two things",
+        "two outputs",
     ),
     "generate ring that does not divide": (
         ["generate", "--kind", "ring", "--vertices", "10", "--communities", "3", "-o", "x.txt"],
@@ -167,7 +167,7 @@ def test_ids_that_the_format_cannot_hold_are_refused_before_any_work(
     tmp_path: Path, refused: Callable[[list[str], str], None]
 ) -> None:
     (tmp_path / "towns.csv").write_text("source,target\nNew York,Rome\nRome,Bonn\n")
-    refused(["embed", "towns.csv", "-o", "v.vec", "--technique", "hope", "--dim", "2"], "end at white space")
+    refused(["embed", "towns.csv", "-o", "v.vec", "--technique", "hope", "--dim", "2"], "hold white space")
     assert not (tmp_path / "v.vec.run").exists()
 
 

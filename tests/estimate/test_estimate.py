@@ -197,14 +197,14 @@ def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
     [
         ({"vertices": "2e9"}, "edges must be given"),
         ({"vertices": "2e9", "edges": "many"}, "edges= must be a whole number .* got 'many'"),
-        ({"vertices": "2e9", "edges": "1e12", "nodes": "3"}, "does not know nodes"),
+        ({"vertices": "2e9", "edges": "1e12", "nodes": "3"}, "unknown: nodes"),
         ({"vertices": "-1", "edges": "1"}, "at least 1"),
         ({"vertices": "0.5", "edges": "1"}, "vertices= must be a whole number"),
         ({"vertices": "10", "edges": "1e12"}, "more than the 45 pairs of vertices=10: give fewer"),
         ({"vertices": "10", "edges": "9", "workers": "0.4"}, "workers= must be a whole number .* such as 8"),
-        ({"vertices": "10", "edges": "9", "workers": "11"}, "at most one a vertex"),
+        ({"vertices": "10", "edges": "9", "workers": "11"}, "at most one worker per vertex"),
         ({"vertices": "10", "edges": "9", "disk": "0"}, "disk= must be a size .* such as 10TB; got '0'"),
-        ({"vertices": "10", "edges": "9", "network_speed": "fast"}, "network_speed= must be bytes a second"),
+        ({"vertices": "10", "edges": "9", "network_speed": "fast"}, "network_speed= must be bytes per second"),
         ({"vertices": "10", "edges": "9", "price_gb": "-1"}, "price_gb= must be a number from 0"),
     ],
 )
@@ -220,7 +220,7 @@ def test_speeds_and_free_things_are_read() -> None:
 
 
 def test_workers_without_room_are_refused() -> None:
-    with pytest.raises(InputError, match="give memory= more"):
+    with pytest.raises(InputError, match="increase memory="):
         estimate(ask(memory=10**8), DeepWalk())
 
 
@@ -253,7 +253,7 @@ SIZE = ["vertices=2e6", "edges=1e7"]
     ("words", "said"),
     [
         (["graph.txt"], "takes no graph but its size"),
-        ([*SIZE, "technique=netmf"], "nobody has measured netmf"),
+        ([*SIZE, "technique=netmf"], "netmf has not been measured"),
         (["dim=x"], "dim= must be a whole number"),
         ([*SIZE, "edges=2e7"], "edges= was given twice, '1e7' and '2e7': give it once"),
         ([*SIZE, "--parts", "8"], "--parts was given with --estimate, which does not read it: say it as workers="),

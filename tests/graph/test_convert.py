@@ -62,7 +62,7 @@ class TestScipy:
         assert graph.weights is not None
         assert graph.weights.tolist() == [5, 5, 1, 1]
         assert graph.notices == (
-            "the matrix is not symmetric: read as undirected, an entry in either direction is an edge",
+            "the matrix is not symmetric. It is read as undirected: an entry in either direction is an edge.",
         )
 
     def test_self_loops_repeats_and_zeros(self) -> None:
@@ -96,8 +96,8 @@ class TestScipy:
     @pytest.mark.parametrize(
         ("matrix", "ids", "fragment"),
         [
-            (np.ones((2, 3)), None, "must be square; found the shape 2 x 3"),
-            (np.ones(3), None, "must be square; found the shape 3"),
+            (np.ones((2, 3)), None, "must be square; its shape is 2 x 3"),
+            (np.ones(3), None, "must be square; its shape is 3"),
             (np.eye(2) * 1j, None, "real numbers; found complex128"),
             (np.array([["a", "b"], ["c", "d"]]), None, "real numbers"),
             (np.array([[0, np.nan], [0, 0]]), None, "weight nan"),
@@ -142,7 +142,7 @@ class TestNetworkx:
     @pytest.mark.parametrize(
         ("pairs", "fragment"),
         [
-            ([((0, 1), (0, 2))], r"found \(0, 1\) \(tuple\); relabel"),
+            ([((0, 1), (0, 2))], r"found \(0, 1\) \(tuple\)\. Relabel"),
             ([(0, "a")], "all integers or all strings"),
             ([(0.5, 1)], "found 0.5 .float"),
             ([(True, 2)], "found True .bool"),
@@ -235,8 +235,8 @@ class TestPyg:
     @pytest.mark.parametrize(
         ("index", "n", "fragment"),
         [
-            (np.zeros((3, 2), int), None, "has the shape .2, m."),
-            (np.zeros((2, 2)), None, "holds integers; found float64"),
+            (np.zeros((3, 2), int), None, "must have the shape .2, m."),
+            (np.zeros((2, 2)), None, "must hold integers; found float64"),
             (np.array([[0], [-1]]), None, "from 0; found -1"),
             (np.array([[0], [9]]), 5, "found the id 9"),
         ],
@@ -314,12 +314,12 @@ class TestFrame:
         ("frame", "fragment"),
         [
             ({"a": [1]}, "two columns"),
-            ({"a": [1.5], "b": [2.0]}, "found double; turn it into integers"),
+            ({"a": [1.5], "b": [2.0]}, "found double. Convert it to integers"),
             ({"a": [1, None], "b": [2, 3]}, "no value in row 2"),
             ({"a": [1], "b": [2], "weight": [-1]}, "the weight -1 in row 1"),
-            (5, "a frame of edges was expected"),
+            (5, "edges must be a pandas, polars or arrow frame"),
             (pd.DataFrame(), "edges need two columns, source and target; found none"),
-            (pl.LazyFrame({"a": [1], "b": [2]}), "a frame of edges was expected.*collect.. first"),
+            (pl.LazyFrame({"a": [1], "b": [2]}), "edges must be a pandas, polars or arrow frame.*collect.. first"),
         ],
     )
     def test_refusals(self, frame: Any, fragment: str) -> None:

@@ -271,7 +271,7 @@ def test_vertex_numbers_tell_nothing_of_communities() -> None:
 
 
 REFUSED: dict[str, Callable[[], object]] = {
-    "11 edges were asked for, but 5 vertices have at most 10": lambda: planted(5, 11),
+    "11 edges are requested, but 5 vertices have at most 10": lambda: planted(5, 11),
     "at least 0; got -3": lambda: planted(-3, 0),
     "at least 0; got -1": lambda: path(-1),
     "mixing must be a number from 0 to 1; got 1.5": lambda: planted(10, 10, mixing=1.5),
@@ -314,7 +314,7 @@ def test_labels_are_written_one_per_line_and_read_without_options(tmp_path: Path
 
 def test_labels_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "graph.labels"
-    with pytest.raises(InputError, match="the id 'ann b' cannot stand"):
+    with pytest.raises(InputError, match="cannot hold the id 'ann b'"):
         write_labels(file, np.array(["ann b", "bob", "cid"], np.dtypes.StringDType()), example_labels())
     with pytest.raises(InputError, match=r"2 ids .* 3 vertices"):
         write_labels(file, np.array([1, 2]), example_labels())

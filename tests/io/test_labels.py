@@ -201,7 +201,7 @@ def test_parquet_of_lists_categories_and_missing_values(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": ["p", "q"], "y": pa.array(["s", "t"]).dictionary_encode()}), path)
     assert as_dict(read_labels(path)) == {"p": {"s"}, "q": {"t"}}
     pq.write_table(pa.table({"x": ["p", "q"], "y": [0.5, 1.0]}), path)
-    with pytest.raises(InputError, match="'y' has fractions"):
+    with pytest.raises(InputError, match="'y' holds fractions"):
         read_labels(path)
     pq.write_table(pa.table({"x": ["p", None], "y": [1, 1]}), path)
     with pytest.raises(InputError, match="'x' has no value"):

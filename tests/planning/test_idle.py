@@ -152,7 +152,7 @@ def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
     ):
         for limit in (None, "90GB"):
             notices = parge.embed(GRAPH, plan_of({**setting, "coordinator_memory": limit})).report.notices
-            said = any("--coordinator-memory does not decide the partitioner" in words for words in notices)
+            said = any("--coordinator-memory does not choose the partitioner" in words for words in notices)
             assert said == (told and limit is not None), (setting, limit, notices)
 
 

@@ -164,7 +164,7 @@ def test_the_perceptron_learns_what_rotations_cannot() -> None:
 def test_bad_anchors_are_refused(name: str) -> None:
     reconciler = resolve(name)
     rows = np.ones((4, 2))
-    with pytest.raises(InputError, match="one length"):
+    with pytest.raises(InputError, match="same length"):
         reconciler.maps([rows, rows[:3]])
     with pytest.raises(InputError, match=r"matrices \(anchors, dim\)"):
         reconciler.maps([rows[0], rows[0]])

@@ -78,15 +78,15 @@ def test_reconciling_says_all_in_one_value() -> None:
 
 def test_few_anchors_are_warned_of_with_advice() -> None:
     assert few_anchors(256, 128) is None
-    assert "hardly" in str(few_anchors(200, 128))
-    assert "do not determine" in str(few_anchors(103, 128))
+    assert "too few" in str(few_anchors(200, 128))
+    assert "cannot determine" in str(few_anchors(103, 128))
 
 
 def test_spaces_that_hardly_meet_are_warned_of_once() -> None:
     rng = np.random.default_rng(1)
     strangers = [rng.standard_normal((200, 10)) for _ in range(3)]
     for name in ("consensus", "orthogonal"):
-        assert [warning for warning in reconcile(name, strangers).warnings if "hardly meet" in warning]
+        assert [warning for warning in reconcile(name, strangers).warnings if "hardly agree" in warning]
     assert not reconcile("none", strangers).warnings
     assert not reconcile("consensus", spaces(3, 200, 10, 0.5)).warnings
 

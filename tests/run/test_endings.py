@@ -152,7 +152,7 @@ def test_a_failed_subgraph_is_named_kept_apart_and_can_be_run_alone(place: Path,
 def test_a_technique_that_ends_the_process_has_failed(place: Path, engine: str, code: str) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:leaves", *PLAN, "--engine", engine]
     failed = finish(place, *line, code=1, CODE=code)
-    words = rf"the technique odd:leaves left by sys\.exit\({code}\) on subgraph \d \(\d+ vertices, \d+ edges\)"
+    words = rf"the technique odd:leaves called sys\.exit\({code}\) on subgraph \d \(\d+ vertices, \d+ edges\)"
     assert re.search(words, failed.stderr)
     assert states(place) == ["failed"] * 3
     assert not (place / "v.npy").exists()
@@ -226,7 +226,7 @@ def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(pla
     chosen = resumed["coordinator"]
     assert chosen["partitioner"] == "kaminpar"
     assert chosen["projected_bytes"].keys() == {"kaminpar", "kaminpar-compressed", "streaming"}
-    assert [notice for notice in resumed["notices"] if "projected to split it" in notice]
+    assert [notice for notice in resumed["notices"] if "projected memory to split it" in notice]
     with open_planned(place / "run") as finished:
         assert finished.retries == resumed["retries"]
         assert finished.choice.items() <= chosen.items()

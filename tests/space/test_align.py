@@ -83,7 +83,7 @@ def test_few_shared_ids_are_warned_of() -> None:
     source, reference = pair()
     few = Embedding(reference.vectors[:3], reference.ids[:3])
     aligned, found = align(source, few)
-    assert "shared ids do not determine a rotation of 5 dimensions" in str(found)
+    assert "shared ids cannot determine a rotation of 5 dimensions" in str(found)
     assert found.held_out is None
     assert found.smallest_singular_value == 0
     assert np.isfinite(aligned.vectors).all()
@@ -95,6 +95,6 @@ def test_embeddings_without_anything_in_common_are_warned_of() -> None:
     rng = np.random.default_rng(2)
     one, other = (Embedding(rng.standard_normal((200, 10)), np.arange(200)) for _ in range(2))
     _, found = align(one, other)
-    assert "hardly have anything in common" in str(found)
+    assert "hardly agree" in str(found)
     _, related = align(*pair(noise=0.5))
     assert related.warning is None

@@ -195,7 +195,7 @@ def test_no_vertex_no_call() -> None:
         (lambda n: None, "object in a NoneType"),
         (lambda n: [["a"] * 4] * n, "<U1 in a list"),
         (lambda n: np.zeros((n, 4), complex), "complex128 in a ndarray"),
-        (lambda n: [[1, 2]] * (n - 1) + [[1]], "a list that is no array"),
+        (lambda n: [[1, 2]] * (n - 1) + [[1]], "a list that is not an array"),
         (lambda n: sp.eye_array(n).tocsr(), r"a sparse csr_array; return its toarray\(\)"),
         (lambda n: np.full((n, 4), np.nan), "nan in row 0, counted from 0"),
         (lambda n: np.where(np.arange(n)[:, None] == 7, np.inf, np.ones(4)), "inf in row 7, counted from 0"),

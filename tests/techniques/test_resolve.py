@@ -162,8 +162,8 @@ def test_settings_reach_functions_and_classes() -> None:
         ("mymodule:ones", {"walks": "3"}, "mymodule:ones has no setting 'walks'; it has none"),
         ("mymodule:scaled", {"loud": "maybe"}, "loud of mymodule:scaled must be true or false; got 'maybe'"),
         ("mymodule:scaled", {"dim": "x"}, "dim of mymodule:scaled must be a whole number; got 'x'"),
-        ("mymodule:made", {"scale": "3"}, "mymodule:made is an object, .* no setting 'scale'; name its class"),
-        ("mymodule:Strict", {}, "mymodule:Strict cannot be made with its default settings: .*needed"),
+        ("mymodule:made", {"scale": "3"}, "mymodule:made is an object .* no setting 'scale'. Name its class"),
+        ("mymodule:Strict", {}, "mymodule:Strict cannot be created with its default settings: .*needed"),
     ],
 )
 def test_wrong_paths_say_what_was_found(path: str, settings: dict[str, str], message: str) -> None:
@@ -201,7 +201,7 @@ def test_live_objects_have_no_description() -> None:
 
 @pytest.mark.parametrize("described", [None, 3, {}, {"technique": "sgc"}, {"technique": 3, "settings": {}}, ["sgc"]])
 def test_a_description_that_is_none_is_refused(described: Any) -> None:
-    with pytest.raises(InputError, match="a technique and its settings were expected"):
+    with pytest.raises(InputError, match="a technique must be given with its settings"):
         restore(described)
 
 

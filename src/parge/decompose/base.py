@@ -42,7 +42,7 @@ class AnchorDecomposer(Decomposer):
     n_anchors : int
         How many anchors.
     at_most : bool
-        Whether fewer anchors will do where budgets in bytes leave no room for so many.
+        Whether fewer anchors are accepted where budgets in bytes have no room for all.
     strategy : str
         alternating, top-cut, random or degree.
     partitioner : str
@@ -91,8 +91,9 @@ def _within_bytes(splitter: Splitter, anchors: IntArray, *, at_most: bool) -> De
                 raise InfeasibleError(f"{_heaviest(splitter, chosen)}: {error}") from None
             n_anchors = n_anchors * 3 // 4
     raise InfeasibleError(
-        f"{anchors.size:,} anchors were asked for; the budgets have room for {n_anchors:,}, since every worker holds "
-        f"them all and the edges among them. Ask for at most so many, for auto, or give the workers more memory."
+        f"{anchors.size:,} anchors are requested; the budgets have room for {n_anchors:,}, because every worker holds "
+        f"all anchors and the edges among them. Request at most {n_anchors:,}, use auto, or give the workers more "
+        "memory."
     )
 
 
@@ -113,9 +114,9 @@ def _heaviest(splitter: Splitter, anchors: IntArray) -> str:
     load = splitter.limits.load(splitter.graph, anchors)
     v = int(np.argmax(load.weights))
     return (
-        f"with {anchors.size:,} anchors the budgets cannot be packed (vertex {splitter.graph.outside_ids[v]!r} and its "
-        f"edges alone need {format_bytes(int(load.weights[v]))}, the roomiest worker has "
-        f"{format_bytes(int(load.room.max()))} left; more anchors or memory would help)"
+        f"with {anchors.size:,} anchors the vertices do not fit the budgets (vertex {splitter.graph.outside_ids[v]!r} "
+        f"and its edges alone need {format_bytes(int(load.weights[v]))}; the worker with most space has "
+        f"{format_bytes(int(load.room.max()))} left). Give more memory or more anchors"
     )
 
 

@@ -36,7 +36,7 @@ _CONTEXT_FIXED, _CONTEXT_PER_VERTEX = 20_000_000, 60
 
 @dataclass(frozen=True)
 class Choice:
-    """A partitioner that fits, and what all of them were projected to take beside the graph.
+    """A partitioner that fits, and the memory that each was projected to need in addition to the graph.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class Choice:
         backbone = f"; to prepare a backbone of {self.landmarks:,} landmarks: {format_bytes(self.backbone)}"
         return (
             f"of the coordinator's {format_bytes(self.limit)}, {format_bytes(max(0, self.room))} are left with the "
-            f"graph {where}; projected to split it: {sizes}; chosen: {self.partitioner}"
-            f"{backbone if self.landmarks else ''}"
+            f"graph {where}; projected memory to split it: {sizes}; chosen: "
+            f"{self.partitioner}{backbone if self.landmarks else ''}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Choice:
 def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
     """Return the best partitioner that fits beside what this process has already; refuse where none does.
 
-    Who asks for another one than kaminpar gets that one, or a refusal.
+    A partitioner other than kaminpar is used as requested, or refused.
     """
     in_files = storage_like(graph.indices) is not MEMORY
     names = PROJECTED if asked == "kaminpar" else (asked,)
@@ -94,11 +94,11 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
     fitting = [name for name, size in projected.items() if size <= room]
     if not fitting:
         least = names[-1]
-        how = "even to split the graph in passes over its rows" if least == STREAMING else f"to split it by {least}"
-        other = "" if least == STREAMING else ", or leave --partitioner alone"
+        how = "even splitting the graph in passes over its rows" if least == STREAMING else f"splitting it with {least}"
+        other = "" if least == STREAMING else ", or omit --partitioner"
         raise InfeasibleError(
-            f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, and {how} takes "
-            f"{format_bytes(projected[least])}: give --coordinator-memory "
+            f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, but {how} needs "
+            f"{format_bytes(projected[least])}. Give --coordinator-memory "
             f"{-(-(limit - room + projected[least]) // 10**6)}MB or more{other}"
         )
     return Choice(fitting[0], in_files, limit, room, projected)
@@ -109,8 +109,8 @@ def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
     if partitioner in PROJECTED or n_parts == 1:
         return ()
     return (
-        f"--coordinator-memory does not decide the partitioner here: it is {partitioner}, and what that takes is not "
-        "projected; with --partitioner kaminpar one is chosen that fits",
+        f"--coordinator-memory does not choose the partitioner here: {partitioner} is requested, and its memory is not "
+        "projected. With --partitioner kaminpar, one that fits is chosen.",
     )
 
 

@@ -55,21 +55,21 @@ class Decomposition:
 
     def __post_init__(self) -> None:
         if self.part.shape != (self.graph.n_vertices,):
-            raise InputError(f"{self.part.size} parts for {self.graph.n_vertices} vertices")
+            raise InputError(f"{self.part.size} part numbers for {self.graph.n_vertices} vertices")
         if self.part.size and not 0 <= self.part.min() <= self.part.max() < self.n_parts:
             raise InputError(f"parts must lie in 0..{self.n_parts - 1}")
         if (np.diff(self.anchors) <= 0).any():
-            raise InputError("anchors must ascend")
+            raise InputError("anchors must be in ascending order")
         over = np.flatnonzero(self.held > self.capacities)
         if over.size:
             i = over[0]
-            raise InputError(f"subgraph {i} has {self.held[i]:,} vertices, its capacity is {self.capacities[i]:,}")
+            raise InputError(f"subgraph {i} has {self.held[i]:,} vertices, but its capacity is {self.capacities[i]:,}")
         if self.budgets is not None and self.footprint is not None:
             needed = self.projected(self.footprint)
             over = np.flatnonzero(needed > self.budgets)
             if over.size:
                 i = over[0]
-                raise InputError(f"subgraph {i} needs {needed[i]:,} bytes, its budget is {self.budgets[i]:,}")
+                raise InputError(f"subgraph {i} needs {needed[i]:,} bytes, but its budget is {self.budgets[i]:,}")
         for array in (self.part, self.anchors, self.capacities):
             array.flags.writeable = False
 

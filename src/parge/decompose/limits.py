@@ -25,8 +25,8 @@ EQUAL_SLACK = 0.10
 class Limits:
     r"""What each worker can hold: capacities k_i in vertices and, where given, budgets in bytes.
 
-    A budget is kept exactly because the bytes of a subgraph are at most linear in its vertices: with p bytes a
-    vertex and q an edge (`Footprint`), and every edge between two non-anchors counted half at each end,
+    A budget is kept exactly because the bytes of a subgraph are at most linear in its vertices: with p bytes per vertex
+    and q per edge (`Footprint`), and every edge between two non-anchors counted half at each end,
 
         bytes(P_i) <= fixed + p |A| + q |E(A, A)| + Σ_{v in V_i \ A} (p + q (deg_A v + deg_rest v / 2)),
 
@@ -133,7 +133,7 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
 
 
 def check_request(request: str | int) -> None:
-    """Refuse a number of anchors that is none, before a graph is at hand."""
+    """Raise `InputError` for a wrong number of anchors, before the graph is read."""
     if request != "auto":
         _requested(request if isinstance(request, str) else str(check_whole("anchors", request)), None)
 
@@ -150,16 +150,16 @@ def _requested(text: str, n_vertices: int | None) -> int:
         share = float(text[:-1]) if text.endswith("%") else None
         count = int(text) if share is None else round(share / 100 * (n_vertices or 0))
     except (ValueError, OverflowError):
-        raise InputError(f"anchors must be auto, a number, or a share such as 5%; got {shown(text)}") from None
+        raise InputError(f"anchors must be auto, a number, or a percentage such as 5%; got {shown(text)}") from None
     if not 0 <= count <= MOST or (share is not None and not 0 <= share <= 100):
         raise InputError(
-            f"{text if len(text) < 40 else shown(text)} anchors were asked for; ask for auto, a number from 0 up, or a "
-            "share from 0% to 100%"
+            f"{text if len(text) < 40 else shown(text)} anchors are requested. Give auto, a number of at least 0, or a "
+            "percentage from 0% to 100%."
         )
     if n_vertices is None:
         return count
     if count > n_vertices:
-        raise InputError(f"{text} anchors were asked for; the graph has {n_vertices:,} vertices")
+        raise InputError(f"{text} anchors are requested, but the graph has {n_vertices:,} vertices")
     return count
 
 
@@ -170,7 +170,7 @@ def check_feasible(limits: Limits, graph: Graph, n_anchors: int, *, useful: int 
     asks for ``Σ k_i > |V|`` only, which does not hold once anchors are in every subgraph). In bytes it is the
     part of the condition that does not depend on which vertices are anchors.
 
-    Where fewer than `useful` anchors are tried for want of room, the refusal says what so many would take.
+    Where fewer than `useful` anchors fit, the error also gives the capacity needed for `useful`.
     """
     if limits.budgets is not None:
         _check_bytes(limits, graph)
@@ -185,12 +185,12 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int, usefu
     if n_anchors > smallest:
         raise InfeasibleError(
             f"every subgraph holds all {n_anchors:,} anchors, but subgraph {int(np.argmin(capacities))} has a capacity "
-            f"of {smallest:,}: {n_anchors - smallest:,} short. Give it at least {n_anchors:,}, or ask for at most "
+            f"of {smallest:,}: {n_anchors - smallest:,} short. Give it at least {n_anchors:,}, or request at most "
             f"{smallest:,} anchors."
         )
     if total < needed:
         short = needed - total
-        remedy = f"the smallest capacities that would do: {count(-(-short // n_parts))} more for each worker"
+        remedy = f"the smallest increase that is enough: {count(-(-short // n_parts))} more for each worker"
         if n_anchors < useful <= n_vertices:
             more = max(-(-(n_vertices + (n_parts - 1) * useful - total) // n_parts), useful + 1 - smallest)
             remedy += f" with {n_anchors:,} anchors; {count(more)} more with {useful:,}, one for each dimension"
@@ -221,14 +221,14 @@ def _check_bytes(limits: Limits, graph: Graph) -> None:
         i = int(under[0])
         raise InfeasibleError(
             f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
-            f"{format_bytes(fixed)} before it holds a vertex; give every worker more than that."
+            f"{format_bytes(fixed)} before it holds any vertex. Give every worker more than that."
         )
     load = limits.load(graph, np.zeros(0, np.int64))
     needed, room = int(load.weights.sum()), int(load.room.sum())
     if needed > room:
         short = needed - room
         raise InfeasibleError(
-            f"the graph needs {format_bytes(needed)} beyond the {format_bytes(fixed)} that every worker takes; the "
-            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest budget that is sure to do, "
-            f"without anchors: {format_bytes(-(-short // limits.n_parts))} more for each worker."
+            f"the graph needs {format_bytes(needed)} besides the {format_bytes(fixed)} that every worker needs; the "
+            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest increase that is always "
+            f"enough, without anchors: {format_bytes(-(-short // limits.n_parts))} more for each worker."
         )

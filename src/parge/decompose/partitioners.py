@@ -31,7 +31,7 @@ IMBALANCE = 0.03
 
 STREAMING, COMPRESSED = "streaming", "kaminpar-compressed"
 
-_WITHOUT_KAMINPAR = "KaMinPar is not installed (pip install kaminpar): METIS splits the graph in its place"
+_WITHOUT_KAMINPAR = "KaMinPar is not installed, so METIS splits the graph instead. To use it: pip install kaminpar"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Problem:
     seed : int
         Seeds the partitioner.
     quick : bool
-        Whether a rough split will do: many small groups, of which none is a worker's.
+        Whether a rough split is enough: many small groups, of which none is a worker's.
     """
 
     indptr: IntArray
@@ -230,7 +230,7 @@ def random(problem: Problem) -> PartArray:
 
 
 def streaming(problem: Problem) -> PartArray:
-    """Split in a few passes over the rows, in memory for one number a vertex (Fennel)."""
+    """Split in a few passes over the rows, with memory for one number per vertex (Fennel)."""
     from parge.decompose.fennel import Stream
 
     part = np.full(problem.n_vertices, -1, np.int32)

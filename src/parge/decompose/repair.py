@@ -70,8 +70,8 @@ def _pack(weights: IntArray, limits: IntArray) -> PartArray:
         best = int(np.argmax(room))
         if room[best] < weights[v]:
             raise InfeasibleError(
-                f"the parts have room for {int(limits.sum()):,} in all, the vertices take {int(weights.sum()):,}, "
-                f"and one that takes {int(weights[v]):,} fits nowhere"
+                f"the parts have room for {int(limits.sum()):,} in total, the vertices need {int(weights.sum()):,}, "
+                f"and one that needs {int(weights[v]):,} fits in no part"
             )
         part[v] = best
         room[best] -= weights[v]

@@ -1,4 +1,4 @@
-"""Time, memory, disk, network and price of a run that nobody has made yet, by multiplication from measured constants.
+"""Estimate time, memory, disk, network and price of a run before it starts, from measured constants.
 
 A `Question` says how large the graph is and what the machines have; `stages` multiplies, `breaks` compares with what
 there is, and `estimate` puts both into an `Estimate`. docs/estimate.md has the arithmetic.

@@ -16,7 +16,7 @@ class Break:
     Parameters
     ----------
     needs, limit : str
-        What it takes at the size asked for, and what there is.
+        What it needs at the given size, and what is available.
     share : float
         The first over the second.
     edges : float
@@ -52,16 +52,16 @@ def _of_time(sizes: Sizes) -> list[Break]:
     found = [
         _break(
             sizes,
-            "the coordinator reads, sorts and splits alone",
+            "the coordinator alone reads, sorts and splits the graph",
             (alone, DAY, duration),
-            "workers read and sort a slice of the file each and stream it against shared counts of the parts (buffered "
-            "restreaming); the coordinator adds counts",
+            "each worker reads and sorts a slice of the file, then assigns it using shared counts of the parts "
+            "(buffered restreaming); the coordinator adds the counts",
         ),
         _break(
             sizes,
             f"all vectors pass through one network port ({asked.network_speed * 8 / 1e9:g} Gbit/s)",
             (port, DAY, duration),
-            "each worker maps and writes its own vectors: only anchors travel",
+            "each worker maps and writes its own vectors; only anchors are sent",
         ),
     ]
     refine = refining(sizes)
@@ -69,9 +69,9 @@ def _of_time(sizes: Sizes) -> list[Break]:
         found.append(
             _break(
                 sizes,
-                "the pass over the whole graph is one machine's",
+                "one machine makes the pass over the whole graph",
                 (refine.seconds, DAY, duration),
-                "each worker refines its part and sends the rows its neighbours need, a round at a time",
+                "each worker refines its part and sends the rows that its neighbours need, once per round",
             )
         )
     return found
@@ -82,23 +82,23 @@ def _of_coordinator(sizes: Sizes) -> list[Break]:
     found = [
         _break(
             sizes,
-            "one row of numbers a vertex in the coordinator",
+            "the coordinator holds one row of numbers per vertex",
             (known["stream_memory"] * asked.vertices, asked.coordinator, format_bytes),
             "parts and cut degrees in shards by vertex, one worker each; anchors by a threshold on the degree",
             give="coordinator" if in_files else "",
         ),
         _break(
             sizes,
-            "sorting takes the coordinator's disk",
+            "sorting uses the coordinator's disk",
             (known["sort_disk"] * asked.edges, asked.disk, format_bytes),
-            "the rows stay in the slices that workers have sorted; nobody holds all of them",
+            "the rows stay in the slices that workers have sorted; no machine holds all of them",
             give="disk" if in_files else "",
         ),
         _break(
             sizes,
-            "part folders and vectors take the coordinator's disk",
+            "part folders and vectors use the coordinator's disk",
             (sizes.run_folder, asked.disk, format_bytes),
-            "parts go to workers as they are cut out; each worker maps and writes its own vectors",
+            "parts are sent to workers as they are extracted; each worker maps and writes its own vectors",
             give="disk",
         ),
     ]
@@ -106,9 +106,9 @@ def _of_coordinator(sizes: Sizes) -> list[Break]:
         found.append(
             _break(
                 sizes,
-                "four columns of all vectors in the coordinator, to refine",
+                "refining in the coordinator holds four columns",
                 (REFINE_BYTES * asked.vertices, asked.coordinator, format_bytes),
-                "one column at a time, at four times the reading; or each worker refines its part, as for its time",
+                "one column at a time, which reads four times as much; or each worker refines its part",
                 give="coordinator",
             )
         )
@@ -120,10 +120,10 @@ def _of_workers(sizes: Sizes) -> list[Break]:
     found = [
         _break(
             sizes,
-            "a tenth of the vertices as anchors in every worker",
+            "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
-            "fewer anchors (so many as take a tenth of a worker's memory are estimated here), or a backbone, whose "
-            "landmarks are a few thousand for any graph; past that, anchors shared by groups of workers, in a tree",
+            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone, which has "
+            "a few thousand landmarks for any graph; beyond that, anchors shared by groups of workers, in a tree",
         )
     ]
     if asked.workers is not None:

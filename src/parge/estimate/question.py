@@ -1,4 +1,4 @@
-"""What is to be estimated: read from ``key=value`` texts, and refused where no such graph or machine can be."""
+"""What is to be estimated: read from ``key=value`` texts, and refused where such a graph or machine is impossible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ class Question:
     memory, coordinator, disk : int
         Bytes of a worker, of the coordinator, and of its disk.
     disk_speed, network_speed : int
-        Bytes a second of every machine's disk (that of a plain SSD unless given), and of its network port (10 Gbit/s).
+        Bytes per second of every machine's disk (by default a plain SSD), and of its network port (by default 10
+        Gbit/s).
     price_core_hour, price_gb : float, optional
         Price of a core for an hour, and of a gigabyte sent.
     """
@@ -52,12 +53,12 @@ class Question:
         pairs = self.vertices * (self.vertices - 1) / 2
         if self.edges > pairs:
             raise InputError(
-                f"edges={self.edges:g} is more than the {pairs:g} pairs of vertices={self.vertices:g}: "
-                "give fewer edges, each counted once, or more vertices"
+                f"edges={self.edges:g} is more than the {pairs:g} pairs of vertices={self.vertices:g}: give fewer "
+                "edges (count each once) or more vertices"
             )
         if self.workers is not None and self.workers > self.vertices:
             raise InputError(
-                f"workers={self.workers:g} is more than vertices={self.vertices:g}: give at most one a vertex"
+                f"workers={self.workers:g} is more than vertices={self.vertices:g}: give at most one worker per vertex"
             )
 
     @staticmethod
@@ -66,7 +67,7 @@ class Question:
         unknown = sorted(set(pairs) - set(_READ))
         missing = [name for name in ("vertices", "edges") if name not in pairs]
         if unknown or missing:
-            wrong = f"it does not know {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} must be given"
+            wrong = f"unknown: {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} must be given"
             known = ", ".join(f"{name}=" for name in (*_READ, "dim", "technique"))
             raise InputError(f"--estimate takes {known}; {wrong}")
         return Question(**{name: _READ[name](name, text) for name, text in pairs.items()})
@@ -110,7 +111,7 @@ def _speed(example: str) -> Callable[[str, str], int]:
             return parse_bytes(text.strip().removesuffix("/s"))
         except InputError as error:
             raise InputError(
-                f"{name}= must be bytes a second, at least 1 MB, such as {example}; got {shown(text)}"
+                f"{name}= must be bytes per second, at least 1 MB, such as {example}; got {shown(text)}"
             ) from error
 
     return read

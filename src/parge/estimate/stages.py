@@ -135,8 +135,8 @@ class Sizes:
         shared = one.fixed + self.anchor_memory(self._affordable_anchors)
         if shared >= asked.memory:
             raise InputError(
-                f"a worker of memory={format_bytes(asked.memory)} has no room beside the {format_bytes(shared)} that "
-                "every one takes: give memory= more"
+                f"a worker of memory={format_bytes(asked.memory)} has no room left after the {format_bytes(shared)} "
+                "that every worker needs: increase memory="
             )
         return max(2, ceil(whole / (asked.memory - shared)))
 
@@ -163,7 +163,7 @@ class Sizes:
 
     @property
     def text(self) -> float:
-        """Bytes of the edge list: two numbers a line."""
+        """Bytes of the edge list: two numbers per line."""
         return 2.0 * (len(str(self.question.vertices - 1)) + 1) * self.question.edges
 
     @property
@@ -321,6 +321,6 @@ def _embed_seconds(sizes: Sizes) -> float:
     found = known.get(f"embed_{technique.name}")
     if found is None:
         measured = ", ".join(sorted(name.removeprefix("embed_") for name in known if name.startswith("embed_")))
-        raise InputError(f"nobody has measured {technique.name} at size; estimates are for {measured}")
-    count = sizes.question.edges if found.unit.startswith("seconds an edge") else sizes.question.vertices
+        raise InputError(f"{technique.name} has not been measured on large graphs; estimates are for {measured}")
+    count = sizes.question.edges if found.unit.startswith("seconds per edge") else sizes.question.vertices
     return found.value * count * _walk_share(technique)

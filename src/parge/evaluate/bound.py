@@ -171,7 +171,9 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
         )
     F = np.asarray(vectors, np.float64)
     if len(F) != signal.n_vertices:
-        raise InputError(f"{len(F):,} vectors for a graph of {signal.n_vertices:,} vertices; each has one")
+        raise InputError(
+            f"{len(F):,} vectors for a graph of {signal.n_vertices:,} vertices; give one vector per vertex"
+        )
     S, size = signal.root, signal.square_norm
     with one_blas_thread():  # two threads on busy cores took 2.3 s for what one does in 0.4 s (10,312 x 128)
         Q, R = np.linalg.qr(F)
@@ -188,7 +190,7 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
 
 @dataclass(frozen=True)
 class Bounds:
-    """Everything that is known of PIP(E, F): the bounds, and the truth where E was computed."""
+    """All bounds on PIP(E, F), and its true value where E was computed."""
 
     signal: str
     alpha: float
@@ -201,7 +203,7 @@ class Bounds:
     pip: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values; null where something was not asked for or does not apply."""
+        """Return plain values; null where something was not requested or does not apply."""
         return {
             "signal": self.signal,
             "alpha": self.alpha,
@@ -245,15 +247,15 @@ def bounds(
     submatrices: bool = False,
     spectrum: bool = True,
 ) -> Bounds:
-    """Return every bound that applies to an embedding of a graph computed in parts, and the truth beside them.
+    """Return every bound that applies to an embedding computed in parts, and the true value to compare with.
 
     Parameters
     ----------
     graph : Graph
     embedding : Embedding
-        F; its vertices meet the graph's by id.
+        F; its vertices are matched with the graph's by id.
     signal, alpha
-        What E factorises, and how.
+        The signal matrix that E factorises, and its parameter.
     sizes : (n_parts,) int, optional
         Vertices of each subgraph; without them there is no Theorem 1.
     anchors : (n_anchors,) int, optional
@@ -261,8 +263,8 @@ def bounds(
     submatrices : bool
         Passed to `exact_recovery`.
     spectrum : bool
-        Whether to compute E and the singular values of the whole graph. Without, only the a-posteriori bound
-        and the check of exact recovery are left, which need sparse products alone.
+        Whether to compute E and the singular values of the whole graph. Without it, only the a-posteriori bound and the
+        check of exact recovery are computed, which need sparse products only.
     """
     _check_alpha(alpha)
     sizes = _checked_sizes(sizes, graph.n_vertices)
@@ -293,16 +295,16 @@ def _singular_values(values: Any) -> Matrix:
     try:
         given = np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"singular values are numbers; got {shown(values)}") from None
+        raise InputError(f"singular values must be numbers; got {shown(values)}") from None
     if given.ndim != 1 or not ((given >= 0) & (given <= _LARGEST)).all():
-        raise InputError(f"singular values are a list of numbers from 0 to {_LARGEST:g}; got {shown(values)}")
+        raise InputError(f"singular values must be a list of numbers from 0 to {_LARGEST:g}; got {shown(values)}")
     return given
 
 
 def _checked_sizes(sizes: Any, n_vertices: int) -> list[int]:
     """Return the sizes of subgraphs of a graph, or refuse them."""
     if not isinstance(sizes, Iterable):
-        raise InputError(f"sizes are a list, one of each subgraph; got {shown(sizes)}")
+        raise InputError(f"sizes must be a list, one per subgraph; got {shown(sizes)}")
     return [check_whole("the size of a subgraph", size, 0, n_vertices) for size in sizes]
 
 

@@ -38,9 +38,9 @@ def classify(
 ) -> Classification:
     """Return micro- and macro-F1 of predicting labels from vectors, mean and sd over shuffles.
 
-    One logistic regression a class (liblinear's problem with C=1), trained on a random share of the labelled
-    vertices and tested on the rest. Embedding and labels meet by id: vertices without labels are left out, labelled
-    vertices without a vector are an error.
+    One logistic regression per class (liblinear's problem with C=1), trained on a random share of the labelled vertices
+    and tested on the rest. Embedding and labels are matched by id: vertices without labels are ignored, labelled
+    vertices without a vector are an error. Command line: ``parge evaluate``.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ def classify(
     repeats : int
         Shuffles.
     protocol : str
-        ``known-count``, the rule of the literature: of a vertex with k labels the k best-scored are predicted, so
-        the number of labels is given away. ``threshold``, the honest one: those of probability over one half,
-        possibly none.
+        ``known-count``, the rule of the literature: for a vertex with k labels the k best-scored classes are predicted,
+        so the number of labels must be known. ``threshold``: classes with a probability above one half, possibly none;
+        it needs no such knowledge.
     seed : int
-        Draws the shuffles.
+        Seed of the shuffles.
     jobs : int, optional
-        Shuffles at a time; by default one a core. The scores do not depend on it.
+        Number of shuffles that run at the same time; by default one per core. The scores do not depend on it.
     standardise : bool
-        Give every column mean 0 and standard deviation 1 (measured on the training rows) first: for techniques
-        whose columns differ by orders of magnitude, such as HOPE. Said in the result.
+        Give every column mean 0 and standard deviation 1 (measured on the training rows) first: for techniques whose
+        columns differ by orders of magnitude, such as HOPE. The result shows it.
     """
     _check(train_ratio, repeats, protocol)
     if jobs is not None:
@@ -71,7 +71,7 @@ def classify(
     refuse_over_budget(
         shape[0] * shape[1] * (2 + 40 * max(1, jobs or usable_cores())),
         f"{shape[1]:,} classes of {shape[0]:,} labelled vertices",
-        f"are these labels, rather than ids or numbers? (--label-column) If they are: {REMEDY}",
+        f"check that these are labels, not ids or numbers (--label-column); if they are labels: {REMEDY}",
     )
     data = _Data(
         _with_ones(_labelled_rows(embedding, labels)),
@@ -82,7 +82,7 @@ def classify(
         standardise,
     )
     if len(data.X) < 2:
-        raise InputError("at least two labelled vertices are needed, one to train on and one to test on; got 1")
+        raise InputError("at least two labelled vertices are needed, one for training and one for testing; got 1")
     with one_blas_thread(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
         micro, macro = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
     return Classification(
@@ -103,7 +103,8 @@ def _labelled_rows(embedding: Embedding, labels: Labels) -> FloatArray:
     except InputError as error:
         if embedding.ids.dtype == STRING and any(set(" \t,") & set(name) for name in embedding.ids.tolist()):
             raise InputError(
-                f"{error}. Some of its ids hold blanks or commas: label those in a .csv file (with quotes) or a .tsv"
+                f"{error}. Some of its ids hold blanks or commas: give their labels in a .csv file (with quotes) or a "
+                ".tsv file"
             ) from None
         raise
 

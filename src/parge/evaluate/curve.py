@@ -1,4 +1,4 @@
-"""Curves: how classification improves with the share of vertices that it may learn from."""
+"""Learning curves: how classification improves with the share of vertices used for training."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

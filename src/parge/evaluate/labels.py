@@ -23,11 +23,11 @@ class Labels:
     ids : (n_labelled,) int64 or numpy strings
         The labelled vertices, ascending.
     classes : (n_classes,) int64 or numpy strings
-        The labels there are, ascending.
+        All labels, ascending.
     indicator : (n_labelled, n_classes) scipy CSR of bool
-        Which vertex carries which.
+        Which vertex has which label.
     notices : tuple of str
-        What of a file was not read, for people.
+        What was not read of a file, as text.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Labels:
     def from_pairs(vertices: IdArray, carried: IdArray) -> "Labels":
         """Return labels from parallel arrays of vertex and label; a pair given twice counts once."""
         if vertices.size != carried.size:
-            raise InputError(f"{vertices.size:,} vertices for {carried.size:,} labels; they go in pairs")
+            raise InputError(f"{vertices.size:,} vertices for {carried.size:,} labels; give one vertex per label")
         if not vertices.size:
             raise InputError("no vertex has a label; at least one is needed")
         ids, row = unique_ids(vertices)
@@ -89,22 +89,22 @@ def read_labels(
 
     Lines are split at white space and commas; in ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
     there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
-    vertex add up; a vertex alone on its line has no label. Of a table with a header exactly one column is the label.
-    Where it is not clear which, and where a line without header has more than two fields, the file is refused until
-    `label_column` says which are labels: ``all`` reads lines ``vertex label [label ...]``.
+    vertex add up; a vertex alone on its line has no label. In a table with a header exactly one column is the label.
+    Where the label column is not clear, or a line without a header has more than two fields, give `label_column`:
+    ``all`` reads lines ``vertex label [label ...]``.
 
     Parameters
     ----------
     path : path
     label_column : str, optional
-        Name or number (from 1) of the column of labels, several with commas between, or ``all``.
+        Name or number (from 1) of the label column, several separated by commas, or ``all``.
     id_column : str, optional
         Name or number of the column of vertices; by default one called id, vertex, node or name, else the first.
     header : bool, optional
         Whether the first line names the columns; by default it does if its words are usual names (id, label, ...), or
-        stand over integer ids, or over ids that are all `known`.
+        are above integer ids, or above ids that are all `known`.
     known : ids, optional
-        The vertices there are.
+        Ids of all vertices.
     """
     from parge.io.labels import Choice, read_pairs
 

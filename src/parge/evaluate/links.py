@@ -1,4 +1,4 @@
-"""Link prediction: edges held out before anything is computed, told from pairs that are no edges."""
+"""Link prediction: separate edges that were held out before the embedding from pairs that are not edges."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(graph: Graph, share: float = 0.5, seed: int = 0) -> HeldOut:
-    """Take a random share of the edges out of a graph, before it is decomposed or embedded.
+    """Remove a random share of the edges from a graph. Call it before decomposing or embedding.
 
     Every vertex stays, also those that lose their last edge; ids, features and remaining weights stay too.
 
@@ -63,20 +63,21 @@ def hold_out(graph: Graph, share: float = 0.5, seed: int = 0) -> HeldOut:
 def score_links(
     vectors: Embedding | FloatArray, train: Graph, positives: IntArray, negatives: IntArray, *, seed: int = 0
 ) -> LinkScores:
-    """Return how well vectors computed on the training graph tell held-out edges from pairs that are none.
+    """Return how well vectors of the training graph separate held-out edges from pairs that are not edges.
 
-    By cosine, by dot product, by logistic regression on Hadamard products (learned from edges of the training
-    graph and pairs that are neither its edges nor test pairs, columns standardised), and by Adamic–Adar on the training
-    graph: common neighbours, each counting one over the logarithm of its degree, a score that needs no vectors.
+    There are four scores: cosine, dot product, logistic regression on Hadamard products, and Adamic–Adar. The
+    regression learns from edges of the training graph and from pairs that are neither its edges nor test pairs, with
+    columns standardised. Adamic–Adar needs no vectors: it sums one over the logarithm of the degree over common
+    neighbours in the training graph.
 
     Parameters
     ----------
     vectors : Embedding, or (n_vertices, dim) array in vertex order
-        Computed on `train`, and on nothing else. An embedding meets the graph by id.
+        Computed on `train` only. An embedding is matched with the graph by id.
     train, positives, negatives
         As `hold_out` gave them.
     seed : int
-        Draws the pairs that the logistic regression learns from.
+        Seed of the pairs that the logistic regression learns from.
     """
     pairs, truth = _test_pairs(positives, negatives)
     rows = _rows(vectors, train)
@@ -114,7 +115,7 @@ def _rows(vectors: Embedding | FloatArray, train: Graph) -> FloatArray:
     if isinstance(vectors, Embedding):
         return vectors.rows(train.outside_ids)
     if vectors.ndim != 2 or len(vectors) != train.n_vertices:
-        raise InputError(f"one vector a vertex is needed, {train.n_vertices:,} in all; got shape {vectors.shape}")
+        raise InputError(f"one vector per vertex is needed, {train.n_vertices:,} in total; got shape {vectors.shape}")
     if not all_finite(vectors):
         raise InputError("vectors must be finite; some hold NaN or infinity")
     return vectors
@@ -203,8 +204,8 @@ def _non_edges(
     n_free = n_vertices * (n_vertices - 1) // 2 - avoid.size
     if n_free < wanted and not at_most:
         raise InputError(
-            f"{wanted:,} pairs that are no edges were to be drawn; a graph of {n_vertices:,} vertices and "
-            f"{avoid.size:,} edges has {n_free:,}; hold out fewer edges"
+            f"{wanted:,} pairs that are not edges are needed, but a graph of {n_vertices:,} vertices and "
+            f"{avoid.size:,} edges has {n_free:,}. Hold out fewer edges."
         )
     wanted = min(wanted, n_free)
     if n_free <= 4 * wanted or n_free <= 1024:

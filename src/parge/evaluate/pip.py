@@ -27,7 +27,7 @@ Vectors = Embedding | FloatArray | NDArray[np.float64]
 
 
 def different_passes(a: Embedding, b: Embedding) -> str:
-    """Return which refine passes two embeddings had where they are known and differ, else nothing.
+    """Return a text that names the refine passes of two embeddings if they are known and differ, else an empty text.
 
     >>> rows = np.eye(2)
     >>> raw, refined = (Embedding(rows, np.arange(2), {"refine": {"name": name}}) for name in ("none", "whiten"))
@@ -44,13 +44,13 @@ def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: 
     Parameters
     ----------
     a, b : Embedding, or (n_vertices, dim) array
-        The embedding and the reference; they meet by id, and may differ in dimensions. Bare arrays have the
+        The embedding and the reference; they are matched by id and may have different dimensions. Plain arrays have the
         ids 0..n-1.
     core : int or ids, optional
-        Compare inner products with these core vertices L only, or with that many drawn at random. `pip` is then
-        ``|Z1 L1^T - Z2 L2^T|_F * sqrt(n / |L|)``, an estimate of the whole (exact for L = V).
+        Compare inner products with these core vertices L only, or with this number of vertices drawn at random. `pip`
+        is then ``|Z1 L1^T - Z2 L2^T|_F * sqrt(n / |L|)``, an estimate of the whole (exact for L = V).
     seed : int
-        Draws the core.
+        Seed of the core.
     block_rows : int
         Rows held in memory at a time.
 

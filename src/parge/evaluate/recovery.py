@@ -19,7 +19,7 @@ class Recovery:
     Parameters
     ----------
     rank : int
-        Rank of M; dim + 1 stands for anything above dim.
+        Rank of M; dim + 1 means any rank above dim.
     anchor_rank : int
         Rank of the anchors' rows.
     dim : int
@@ -45,7 +45,7 @@ class Recovery:
             return f"no, the rank of M is above the {self.dim} columns"
         if self.anchor_rank < self.rank:
             return f"no, the anchors' rows have rank {self.anchor_rank}, M has {self.rank}"
-        return "no, edges leave the subgraphs, whose signal matrices are no submatrices of M"
+        return "no, edges leave the subgraphs, so their signal matrices are not submatrices of M"
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"exact", "rank", "anchor_rank", "dim", "submatrices"}``."""
@@ -60,7 +60,7 @@ def exact_recovery(root: Any, anchors: Any, dim: int, *, submatrices: bool = Tru
     Parameters
     ----------
     root : (n_vertices, l) sparse or dense matrix
-        S; M's own factor of full column rank will do. The anchors' rows of S have the rank of E's.
+        S; a factor of M of full column rank is enough. The anchors' rows of S have the rank of E's.
     anchors : (n_anchors,) int
         Vertices that every subgraph holds.
     submatrices : bool
@@ -77,14 +77,14 @@ def _numbers(vertices: Any, n_vertices: int) -> IntArray:
     """Return vertex numbers as an array, or refuse what is none."""
     found = np.asarray(vertices)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise InputError(f"anchors are a list of vertex numbers; got {shown(vertices)}")
+        raise InputError(f"anchors must be a list of vertex numbers; got {shown(vertices)}")
     if found.size and not 0 <= int(found.min()) <= int(found.max()) < n_vertices:
-        raise InputError(f"anchors are vertex numbers from 0 to {n_vertices - 1}; got {shown(vertices)}")
+        raise InputError(f"anchors must be vertex numbers from 0 to {n_vertices - 1}; got {shown(vertices)}")
     return found.astype(np.int64)
 
 
 def no_edge_leaves(decomposition: Decomposition) -> bool:
-    """Return whether every neighbour of a subgraph's vertices, anchors included, lies in that subgraph.
+    """Return whether every neighbour of a subgraph's vertices, anchors included, is in that subgraph.
 
     Only then is A·A of the subgraph a submatrix of the whole graph's: paths of length two pass through neighbours.
     """

@@ -45,7 +45,7 @@ class PIP:
         return f"PIP {self.pip:.6g}, per vertex {self.per_vertex:.6g}, relative {self.relative:.6g}"
 
     def to_json(self) -> dict[str, float | None]:
-        """Return ``{"pip", "per_vertex", "relative"}``; JSON has no infinity, so null stands for it."""
+        """Return ``{"pip", "per_vertex", "relative"}``; infinity becomes null, because JSON has no infinity."""
         return {key: value if math.isfinite(value) else None for key, value in asdict(self).items()}
 
 
@@ -80,8 +80,8 @@ class Classification:
         if self.labelled >= max(_FEW_LABELLED, _FEW_PER_CLASS * self.classes):
             return ()
         return (
-            f"{self.used}: too few for a score that means much; label at least {_FEW_LABELLED} vertices, and "
-            f"{_FEW_PER_CLASS} per class",
+            f"{self.used}: too few for a reliable score. Label at least {_FEW_LABELLED} vertices, and {_FEW_PER_CLASS} "
+            "per class.",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Classification:
 
 @dataclass(frozen=True)
 class LinkScore:
-    """How well one score tells held-out edges from pairs that are none."""
+    """How well one score separates held-out edges from pairs that are not edges."""
 
     roc_auc: float
     average_precision: float

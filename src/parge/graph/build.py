@@ -39,7 +39,7 @@ def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices
         source, target = pairs[:, 0], pairs[:, 1]
     source, target = _edge_ids(source), _edge_ids(target)
     if source.shape != target.shape:
-        raise InputError(f"{source.size} sources, but {target.size} targets")
+        raise InputError(f"{source.size} sources, but {target.size} targets; give one of each per edge")
     number = number_strings if STRING in (source.dtype, target.dtype) else number_integers
     source, target, ids, n_vertices = number(source, target)
     graph = assemble(source, target, weights, n_vertices=n_vertices, ids=ids)
@@ -67,8 +67,8 @@ def assemble(
 ) -> Graph:
     """Build the graph from vertex numbers; report what was merged or dropped.
 
-    Weights of edges repeated in one direction add up; of an edge given in both directions the larger one
-    holds, so a file that lists every edge both ways means the same as one that lists it once.
+    Weights of edges repeated in one direction add up; for an edge given in both directions the larger sum counts. So a
+    file that lists every edge both ways means the same as one that lists it once.
     """
     weights = None if weights is None else check_weights(weights, source.size)
     if weights is not None and not weights.all():
@@ -86,10 +86,10 @@ def assemble(
 
 
 def check_weights(weights: Any, n_edges: int) -> FloatArray:
-    """Return finite, non-negative float32 weights, or say which one is not."""
+    """Return float32 weights; raise `InputError` where one is not finite or is negative."""
     array = np.asarray(weights)
     if array.shape != (n_edges,):
-        raise InputError(f"{array.size} weights for {n_edges} edges")
+        raise InputError(f"{array.size} weights for {n_edges} edges; give one weight per edge")
     if array.dtype.kind not in "iuf" and array.size:  # yes and no are no weights; an empty list has any type
         raise InputError(f"weights must be numbers; got {array.dtype} such as {array[0]!r}")
     with np.errstate(over="ignore", under="ignore"):

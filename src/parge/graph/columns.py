@@ -67,12 +67,12 @@ def ignored_notice(names: Sequence[str], columns: Columns, n_columns: int, *, we
     ]
     if not shown:
         return ()
-    hint = "; none is read as weights: name the one that is (weight=, --weight)"
+    hint = ". None of them is read as weights; to use one, name it (weight=, --weight)"
     return (f"columns ignored: {', '.join(shown)}{hint if weighted and columns.weight is None else ''}",)
 
 
 def is_guessed(names: Sequence[str], columns: Columns, weight: str | None) -> bool:
-    """Return whether nothing but its place says that a column holds weights: nobody asked for it, nor does its name.
+    """Return whether a column is read as weights only because of its place, not by request or by its name.
 
     >>> [is_guessed(["a", "b", name], Columns(0, 1, 2), None) for name in ("year", "Weight")]
     [True, False]
@@ -87,8 +87,8 @@ def guessed_notice(names: Sequence[str], columns: Columns, weight: str | None) -
     if columns.weight is None or columns.weight >= len(names) or not is_guessed(names, columns, weight):
         return ()
     return (
-        f"the column {names[columns.weight]!r} is read as weights, because it is the third; to ignore it, say "
-        "--unweighted (weighted=False; of a frame, give its first two columns)",
+        f"the column {names[columns.weight]!r} is read as weights because it is the third. To ignore it, give "
+        "--unweighted (weighted=False; for a frame, pass only its first two columns).",
     )
 
 
@@ -97,12 +97,14 @@ def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     shown = ", ".join(map(repr, names))
-    return (f"attributes of edges ignored: {shown}; none is read as weights: name the one that is (weight=, --weight)",)
+    return (
+        f"edge attributes ignored: {shown}. None of them is read as weights; to use one, name it (weight=, --weight)",
+    )
 
 
 def missing_notice(n_edges: int, name: str) -> tuple[str, ...]:
     """Say how many edges have no weight where others have."""
-    return (f"{n_edges:,} edges without the attribute {name!r} weigh 1",) if n_edges else ()
+    return (f"{n_edges:,} edges have no attribute {name!r} and get weight 1",) if n_edges else ()
 
 
 def _plain(name: str) -> str:
@@ -132,7 +134,7 @@ def asked_for(names: Sequence[str], source: str | None, target: str | None, weig
 
 
 def place_of(names: Sequence[str], wanted: str) -> int:
-    """Return where a column of this name stands, or refuse with the names that there are."""
+    """Return the place of the column of this name, or raise `InputError` with the known names."""
     if wanted not in names:
         raise InputError(f"there is no column {wanted!r}; the columns are {', '.join(map(repr, names))}")
     return list(names).index(wanted)

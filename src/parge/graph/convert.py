@@ -68,7 +68,7 @@ def _weight_notices(weight: str, values: list[Any], attributes: Callable[[], dic
     there = attributes()
     if weight != _USUAL:
         shown = ", ".join(map(repr, there)) or "none"
-        raise InputError(f"no edge has the attribute {weight!r}, which was to be the weight; attributes are: {shown}")
+        raise InputError(f"no edge has the attribute {weight!r} to use as the weight; edge attributes are: {shown}")
     return unread_notice([name for name, numbers in there.items() if numbers])
 
 
@@ -77,7 +77,7 @@ def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     n_vertices = graph.vcount()
     vertices = _names(graph.vs["name"]) if "name" in graph.vs.attributes() else np.arange(n_vertices)
     if repeated(vertices).size:
-        raise InputError("every vertex needs a name of its own; some names of the igraph graph repeat")
+        raise InputError("some vertex names of the igraph graph are repeated. Give every vertex a different name.")
     edges = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
     values = graph.es[weight] if weight in graph.es.attributes() else [None] * len(edges)
     notices: tuple[str, ...] = ()
@@ -99,12 +99,12 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
     has_index = getattr(data, "edge_index", None) is not None
     index = _array(data.edge_index if has_index else data)
     if index.ndim != 2 or index.shape[0] != 2:
-        raise InputError(f"an edge_index has the shape (2, m); found {index.shape}")
+        raise InputError(f"an edge_index must have the shape (2, m); found {index.shape}")
     if index.dtype.kind not in "iu" and index.size:
-        raise InputError(f"an edge_index holds integers; found {index.dtype}")
+        raise InputError(f"an edge_index must hold integers; found {index.dtype}")
     index = index.astype(np.int64, copy=False)
     if index.size and index.min() < 0:
-        raise InputError(f"an edge_index holds vertex numbers from 0; found {index.min()}")
+        raise InputError(f"an edge_index must hold vertex numbers from 0; found {index.min()}")
     if num_nodes is None and has_index:
         num_nodes = getattr(data, "num_nodes", None)
     n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else check_whole("num_nodes", num_nodes)
@@ -112,7 +112,7 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
     found = from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
     if weights is not None or not has_index or getattr(data, "edge_attr", None) is None:
         return found
-    notice = "edge_attr ignored; weights are read from edge_weight alone: copy the column that holds them there"
+    notice = "edge_attr ignored. Weights are read from edge_weight only; copy the weight column there."
     return replace(found, notices=(notice, *found.notices))
 
 
@@ -129,10 +129,8 @@ def from_frame(frame: Any, source: str | None = None, target: str | None = None,
     try:
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        hint = "; call its collect() first" if hasattr(frame, "collect") else ""
-        raise InputError(
-            f"a frame of edges was expected (pandas, polars or arrow); {type(frame)}: {error}{hint}"
-        ) from error
+        hint = ". Call its collect() first." if hasattr(frame, "collect") else ""
+        raise InputError(f"edges must be a pandas, polars or arrow frame; got {type(frame)}: {error}{hint}") from error
     return from_table(table, source, target, weight)
 
 
@@ -214,8 +212,8 @@ def _names(names: list[Any]) -> IdArray:
     others = [name for name in names if not isinstance(name, str)]
     if others:
         raise InputError(
-            f"vertex names must be all integers or all strings; found {others[0]!r} ({type(others[0]).__name__}); "
-            "relabel the vertices, for example with networkx.convert_node_labels_to_integers"
+            f"vertex names must be all integers or all strings; found {others[0]!r} ({type(others[0]).__name__}). "
+            "Relabel the vertices, for example with networkx.convert_node_labels_to_integers."
         )
     return np.array(names, STRING)
 
@@ -226,7 +224,7 @@ def _weights(values: list[Any]) -> Any:
         return None
     wrong = next((value for value in values if value is not None and not _is_number(value)), None)
     if wrong is not None:
-        raise InputError(f"weights must be numbers; found {wrong!r}; pass weight=None to ignore them")
+        raise InputError(f"weights must be numbers; found {wrong!r}. Pass weight=None to ignore them.")
     return np.array([1.0 if value is None else float(value) for value in values])
 
 

@@ -32,7 +32,7 @@ def with_features(bound: Footprint, graph: Graph, *, copies: int = 0, dim: int =
     graph : Graph
         With features or without.
     copies : int
-        Of the features, beside those that the worker reads.
+        Bytes of the features, in addition to those that the worker reads.
     dim : int
         Columns of float32 that a product with them needs for a while.
     """

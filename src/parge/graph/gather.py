@@ -51,7 +51,7 @@ class Gatherer:
             self._weights.append(weights)
 
     def graph(self, notices: tuple[str, ...] = ()) -> Graph:
-        """Build the graph, and forget the edges."""
+        """Build the graph and release the edges."""
         weights = np.concatenate(self._weights) if self._weights else None
         self._weights = []
         source, target, ids, n_vertices = self._numbered()

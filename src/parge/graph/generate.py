@@ -96,14 +96,14 @@ def tree(
 ) -> Planted:
     """Return a sparse labelled hierarchy, such as a taxonomy: a random tree with few cycles.
 
-    Labels are classes: the subtree, rooted at `depth`, that a vertex lies in; vertices above it have none.
+    Labels are classes: the subtree, rooted at `depth`, that a vertex is in; vertices above it have none.
 
     Parameters
     ----------
     branching : float
         About how many children a vertex has that has any, at least 1; so about ``branching ** depth`` classes.
     extra_edges : float
-        Edges beside the tree's own, as a share of those; the mean degree is about ``2 * (1 + extra_edges)``.
+        Extra edges, as a share of the tree's edges; the mean degree is about ``2 * (1 + extra_edges)``.
     depth : int
         Depth at which the classes begin.
     mixing : float
@@ -233,11 +233,11 @@ def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
     )  # a shape may have more than is asked for
     most = n_vertices * (n_vertices - 1) // 2
     if n_edges > most:
-        raise InputError(f"{n_edges:,} edges were asked for, but {n_vertices:,} vertices have at most {most:,}")
+        raise InputError(f"{n_edges:,} edges are requested, but {n_vertices:,} vertices have at most {most:,}")
     refuse_over_budget(
         _VERTEX_BYTES * n_vertices + _EDGE_BYTES * n_edges + _LABEL_BYTES * n_labels,
-        f"a graph of {n_vertices:,} vertices{f' and {n_edges:,} edges' if n_edges else ''} was asked for",
-        f"ask for a smaller one, {REMEDY}",
+        f"a graph of {n_vertices:,} vertices{f' and {n_edges:,} edges' if n_edges else ''} is requested",
+        f"request a smaller one, {REMEDY}",
     )
 
 

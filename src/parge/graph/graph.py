@@ -43,11 +43,11 @@ class Counted(Protocol):
 class Graph:
     """An undirected graph without self loops or repeated edges.
 
-    Build one with `parge.read`, `Graph.from_edges`, `Graph.from_scipy` and their siblings, which normalise
-    their input; the constructor itself checks shapes and ranges and trusts symmetry.
+    Create one with `parge.read`, `Graph.from_edges`, `Graph.from_scipy` or the other ``from_`` methods, which normalise
+    their input. The constructor checks shapes and ranges, but not symmetry.
 
-    Laws: rows are sorted and hold no repeats; ``v in row u`` if and only if ``u in row v``, with the same
-    weight; no vertex neighbours itself; weights are positive and finite; no array can be written to.
+    Laws: rows are sorted and hold no repeats; ``v in row u`` if and only if ``u in row v``, with the same weight; no
+    vertex is its own neighbour; weights are positive and finite; all arrays are read-only.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class Graph:
     indices : (2 * n_edges,) int32, or int64 for over 2^31 vertices
         Neighbours.
     weights : (2 * n_edges,) float32, optional
-        Weight of each stored neighbour; None where every edge weighs 1.
+        Weight of each stored neighbour; None where every edge has weight 1.
     ids : (n_vertices,) int64 or numpy strings, optional
-        Outside ids, ascending; None where vertex v is called v.
+        Ids of the vertices, ascending; None where vertex v has the id v.
     features : (n_vertices, n_features) scipy CSR, optional
         Vertex features.
     notices : tuple of str
-        What was normalised on the way in, for people to read.
+        What was changed while reading, as text.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Graph:
     def __post_init__(self) -> None:
         n_vertices = self.indptr.size - 1
         if n_vertices < 0 or self.indptr[0] != 0 or _falls(self.indptr):
-            raise InputError("indptr must start at 0 and never fall")
+            raise InputError("indptr must start at 0 and never decrease")
         if self.indptr[-1] != self.indices.size:
             raise InputError(f"indptr ends at {self.indptr[-1]}, but there are {self.indices.size} neighbours")
         if self.indices.size and not 0 <= self.indices.min() <= self.indices.max() < n_vertices:
@@ -92,8 +92,8 @@ class Graph:
             raise InputError(f"{self.ids.size} ids for {n_vertices} vertices")
         if self.features is not None and self.features.shape[0] != n_vertices:
             raise InputError(
-                f"the features have {self.features.shape[0]} rows, the graph has {n_vertices} vertices; "
-                "row i must belong to vertex i"
+                f"the features have {self.features.shape[0]} rows, but the graph has {n_vertices} vertices; give one "
+                "row per vertex, in order"
             )
         features = () if self.features is None else (self.features.data, self.features.indices, self.features.indptr)
         for array in (self.indptr, self.indices, self.weights, self.ids, *features):
@@ -149,8 +149,8 @@ class Graph:
     def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices: Any = None) -> "Graph":
         """Build a graph from arrays of ids (integers or strings), or from an (m, 2) array of them.
 
-        Self loops are dropped, repeated edges merged, isolated vertices kept where `vertices` (a count,
-        or a list of ids) names them; `Graph.notices` says what was done.
+        Self loops are dropped, repeated edges merged, isolated vertices kept where `vertices` (a count, or a list of
+        ids) names them; `Graph.notices` lists what was changed.
         """
         from parge.graph.build import from_edges
 
@@ -158,7 +158,7 @@ class Graph:
 
     @staticmethod
     def from_scipy(matrix: Any, *, ids: Any = None) -> "Graph":
-        """Build a graph from a square scipy matrix; an asymmetric one is made undirected with a notice."""
+        """Build a graph from a square scipy matrix; an asymmetric one is read as undirected, with a notice."""
         from parge.graph.convert import from_scipy
 
         return from_scipy(matrix, ids=ids)

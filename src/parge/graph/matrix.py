@@ -34,7 +34,7 @@ def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph
         rows.eliminate_zeros()
     rows, symmetric = _symmetric(rows)
     if not symmetric:
-        notices += ("the matrix is not symmetric: read as undirected, an entry in either direction is an edge",)
+        notices += ("the matrix is not symmetric. It is read as undirected: an entry in either direction is an edge.",)
     indices = rows.indices.astype(number_dtype(rows.shape[0]), copy=False)
     graph = Graph(rows.indptr.astype(np.int64), indices, useful_weights(rows.data), notices=notices)
     return graph if ids is None else _with_ids(graph, as_ids(ids))
@@ -44,7 +44,7 @@ def _checked_rows(matrix: Any, *, weighted: bool) -> Any:
     """Return a new CSR matrix of positive float32 entries, sorted and without repeats."""
     shape, kind = np.shape(matrix), np.dtype(matrix.dtype)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise InputError(f"an adjacency matrix must be square; found the shape {' x '.join(map(str, shape))}")
+        raise InputError(f"an adjacency matrix must be square; its shape is {' x '.join(map(str, shape))}")
     if kind.kind not in "biuf":
         raise InputError(f"an adjacency matrix must hold real numbers; found {kind}")
     if getattr(matrix, "format", "") in ("csr", "csc", "bsr"):
@@ -80,5 +80,5 @@ def _with_ids(graph: Graph, ids: IdArray) -> Graph:
         raise InputError(f"{ids.size} ids for {graph.n_vertices} vertices")
     twice = repeated(ids)
     if twice.size:
-        raise InputError(f"every vertex needs an id of its own; given more than once: {show_ids(twice)}")
+        raise InputError(f"every vertex needs a different id; given more than once: {show_ids(twice)}")
     return permuted(graph, ids)

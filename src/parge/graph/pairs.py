@@ -20,7 +20,7 @@ Draw = Callable[[int], IntArray]
 
 
 def pair_keys(u: NeighbourArray, v: NeighbourArray, n_vertices: int) -> IntArray:
-    """Return one number a pair, the same for both directions: lower end times `n_vertices` plus higher end."""
+    """Return one number per pair, the same for both directions: lower end times `n_vertices` plus higher end."""
     return np.minimum(u, v).astype(np.int64) * n_vertices + np.maximum(u, v)
 
 

@@ -14,10 +14,10 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What a subgraph with a context says of the rest of the graph, all of which it holds in some form.
+    """What a subgraph with a context knows about the rest of the graph: every other vertex is part of it in some form.
 
     Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign super-vertices:
-    groups of vertices merged into one, whose edges are the sums of their members' edges. Only own vertices learn.
+    groups of vertices merged into one, whose edges are the sums of their members' edges. Only own vertices are trained.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Context:
 class Subgraph:
     """The graph induced on a part's own vertices and the anchors, renumbered from 0.
 
-    Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the
-    anchors stand in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``.
-    A subgraph with a context (see `Context`) holds more, and its technique answers for own vertices and anchors alone.
+    Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the anchors are
+    in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``. A subgraph with a context
+    (see `Context`) holds more, and its technique answers for own vertices and anchors alone.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Subgraph:
     index : int
         Number of the subgraph within its decomposition.
     context : Context, optional
-        What it holds of the rest of the graph, where it holds that.
+        What it knows about the rest of the graph; None without a context.
     shared : mapping of arrays
         What the technique prepared for every subgraph (see `Technique.prepare`).
     """
@@ -101,12 +101,12 @@ class Subgraph:
 
     @staticmethod
     def whole(graph: Graph) -> "Subgraph":
-        """Return the graph as its own only subgraph, as a centralised embedding sees it."""
+        """Return the whole graph as one subgraph, as for a centralised embedding."""
         return Subgraph(graph, np.arange(graph.n_vertices), graph.n_vertices)
 
 
 def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) -> Subgraph:
-    """Cut out the subgraph on ascending `own` vertices and ascending `anchors` (disjoint)."""
+    """Extract the subgraph on ascending `own` vertices and ascending `anchors` (disjoint)."""
     from parge.kernels import csr  # compiled code, loaded only by who needs it
 
     vertices = np.concatenate([own, anchors]).astype(np.int64)
@@ -154,7 +154,7 @@ def induce_with_context(
     Parameters
     ----------
     own, anchors, halo : ascending and disjoint
-        Vertices that stand for themselves.
+        Vertices that are kept as they are.
     landmark : (n_vertices,) int64
         The landmark of every vertex: of anchor j it is j, of the others a number after the anchors'. No landmark holds
         vertices of two parts, none is empty.

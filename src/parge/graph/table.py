@@ -35,7 +35,7 @@ def edge_columns(schema: Any, source: str | None, target: str | None, weight: st
 
 
 class EdgeTable:
-    """Takes runs of rows and remembers how many there were, to say where one is at fault."""
+    """Collects runs of rows and counts them, so that errors can name the row."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class EdgeTable:
         return self._edges.projected_bytes
 
     def graph(self) -> Graph:
-        """Build the graph, and forget the rows."""
+        """Build the graph and release the rows."""
         return self._edges.graph(self._notices)
 
     def _refuse_nulls(self, name: str, part: Any) -> None:
         if part.null_count:
             row = pc.index(pc.is_null(part), True).as_py()
             raise InputError(
-                f"the column {name!r} has no value in row {self._n_rows + row + 1:,} ({part.null_count:,} such rows); "
-                "drop these rows"
+                f"the column {name!r} has no value in row {self._n_rows + row + 1:,} ({part.null_count:,} such rows). "
+                "Remove these rows."
             )
 
     def _weights(self, part: Any) -> FloatArray:
@@ -88,8 +88,8 @@ class EdgeTable:
         kind = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if not _is_number(part.type):
             raise InputError(
-                f"the weights in the column {name!r} must be numbers; found {kind}; name the column of weights "
-                "(weight=, --weight), or read without weights (--unweighted; of a frame, give the two columns of ids)"
+                f"the weights in the column {name!r} must be numbers; found {kind}. Name the weight column (weight=, "
+                "--weight), or ignore weights (--unweighted; for a frame, pass only the two id columns)."
             )
         weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
@@ -118,7 +118,7 @@ def _as_ids(name: str, part: Any) -> Any:
         return part.cast(pa.large_string() if beyond else pa.int32() if kind.bit_width < 32 else _signed(kind))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return part.cast(pa.large_string())
-    hint = "; turn it into integers" if pa.types.is_floating(kind) else ""
+    hint = ". Convert it to integers." if pa.types.is_floating(kind) else ""
     raise InputError(f"the ids in the column {name!r} must be integers or strings; found {kind}{hint}")
 
 

@@ -30,7 +30,7 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
     ----------
     graph : Graph
     vertices : int, or array of ids
-        A count n says that the ids are 0..n-1, and any other id is an error; ids are added to those there are.
+        A count n means that the ids are 0..n-1 (any other id is an error); ids are added to those there are.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Gra
 def check_vertex_count(count: Any) -> int:
     """Return a number of vertices that memory has room for, or refuse it."""
     n_vertices = check_whole("the number of vertices", count)
-    words = f"{n_vertices:,} vertices were asked for"
-    refuse_over_budget(_VERTEX_BYTES * n_vertices, words, f"ask for as many as there are, {REMEDY}")
+    words = f"{n_vertices:,} vertices are requested"
+    refuse_over_budget(_VERTEX_BYTES * n_vertices, words, f"request only the vertices that exist, {REMEDY}")
     return n_vertices
 
 
@@ -77,12 +77,12 @@ def _check_count(graph: Graph, n_vertices: int) -> None:
         return
     if graph.outside_ids.dtype == STRING:
         raise InputError(
-            f"{n_vertices:,} vertices were asked for, so ids must be 0..{n_vertices - 1}; found the id {found!r}; "
-            "name the vertices in a file, one id a line, instead"
+            f"{n_vertices:,} vertices are requested, so ids must be 0..{n_vertices - 1}; found the id {found!r}. Name "
+            "the vertices in a file instead, one id per line."
         )
     raise InputError(
-        f"{n_vertices:,} vertices were asked for, so ids must be 0..{n_vertices - 1}; found the id {found}; "
-        "give a larger count, or name the vertices in a file, one id a line"
+        f"{n_vertices:,} vertices are requested, so ids must be 0..{n_vertices - 1}; found the id {found}. Give a "
+        "larger count, or name the vertices in a file, one id per line."
     )
 
 

@@ -41,8 +41,8 @@ def declared_arrays(path: Path, *, copies: float = 2) -> dict[str, Declared]:
                 stored = item.file_size - (member.tell() if name != item.filename else 0)
             if stored != array.n_bytes and not array.dtype.hasobject:
                 raise InputError(
-                    f"{path}: the array {name[:80]!r} declares {array.n_bytes:,} bytes; the archive has {stored:,}; is "
-                    "the file complete?"
+                    f"{path}: the array {name[:80]!r} declares {array.n_bytes:,} bytes; the archive holds {stored:,}. "
+                    "Is the file complete?"
                 )
             total += array.n_bytes
             found[name] = array
@@ -58,7 +58,7 @@ def check_complete(path: Path) -> None:
         n_bytes = read_declared(file).n_bytes
         stored = path.stat().st_size - file.tell()
     if n_bytes > stored:
-        raise InputError(f"{path} declares {n_bytes:,} bytes of numbers; {stored:,} follow; is the file complete?")
+        raise InputError(f"{path} declares {n_bytes:,} bytes of numbers, but {stored:,} follow. Is the file complete?")
 
 
 def read_declared(file: Any) -> Declared:

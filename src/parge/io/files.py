@@ -29,13 +29,13 @@ def check_file(path: Path) -> None:
     """Refuse what cannot be opened as a file, and say why."""
     with foreign_errors(path, "file"):
         if path.is_dir():
-            raise InputError(f"{path} is a folder; give the file in it that holds the data")
+            raise InputError(f"{path} is a folder. Give the data file inside it.")
         if not path.exists():
             folder = current_folder()
-            seen = "the current folder is gone, too" if folder is None else f"looked from {folder}"
+            seen = "the current folder no longer exists" if folder is None else f"looked in {folder}"
             raise InputError(f"{path} does not exist ({seen})")
         if not path.is_file():
-            raise InputError(f"{path} is not a regular file, and it has to be read twice; save it to a file first")
+            raise InputError(f"{path} is not a regular file, and parge reads it twice. Save it to a file first.")
         with path.open("rb"):
             pass
 
@@ -48,7 +48,9 @@ def _compression(path: Path) -> str | None:
     named = COMPRESSIONS.get(path.suffix.lower())
     found = next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
     if named and start and found != named:
-        raise InputError(f"{path} is named {path.suffix} but is not {named} data; rename it, or compress it again")
+        raise InputError(
+            f"{path} has the suffix {path.suffix} but does not hold {named} data. Rename it, or compress it again."
+        )
     return found
 
 
@@ -108,11 +110,11 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
     except PargeError:
         raise
     except MemoryError as error:
-        raise InputError(f"{path}: reading this {kind} data needs more memory than there is") from error
+        raise InputError(f"{path}: reading this {kind} data needs more memory than this machine has") from error
     except OSError as error:
         reason = error.strerror or plain_reason(error)
-        raise InputError(f"{path}: cannot be read as {kind}: {reason}; is the file complete?") from error
+        raise InputError(f"{path}: cannot be read as {kind}: {reason}. Is the file complete?") from error
     except Exception as error:  # what a parser raises on damaged data is not documented by any of them
         raise InputError(
-            f"{path}: cannot be read as {kind}: {plain_reason(error)}; is the file complete, and its suffix right?"
+            f"{path}: cannot be read as {kind}: {plain_reason(error)}. Is the file complete, and is its suffix right?"
         ) from error

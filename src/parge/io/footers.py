@@ -114,10 +114,10 @@ def read_footer(path: Path) -> Footer:
         size = os.fstat(file.fileno()).st_size
         tail = os.pread(file.fileno(), _TAIL, max(0, size - _TAIL))
         if tail[4:] != _MAGIC:
-            raise ValueError("it does not end as such a file does")
+            raise ValueError("it does not end like a Parquet file")
         length = int.from_bytes(tail[:4], "little")
         if length > size - _TAIL - len(_MAGIC):
-            raise ValueError(f"a footer of {length:,} bytes is announced, in {size:,} bytes")
+            raise ValueError(f"it declares a footer of {length:,} bytes, but the file has {size:,} bytes")
         refuse_over_budget(_TIMES * length, f"{path} has a footer of {length:,} bytes")
         found = Walk(os.pread(file.fileno(), length, size - _TAIL - length)).fields(_FILE)
         leaves = _leaves(found["schema"])
@@ -139,7 +139,7 @@ def _leaves(schema: list[dict[str, Any]]) -> list[list[str]]:
         else:
             found.append([*names, element["name"]])
         if len(left) > _DEEPEST:
-            raise ValueError("columns within each other, too deep")
+            raise ValueError("columns are nested too deep")
     return found
 
 
@@ -175,7 +175,7 @@ def _check_chunk(path: Path, file: BinaryIO, chunk: Chunk) -> None:
         if page["kind"] in (_DATA, _DATA_2):
             seen += page["data" if page["kind"] == _DATA else "data_2"]["n_values"]
     if seen != chunk.n_values:
-        raise ValueError(f"{chunk.n_values:,} values of {chunk.column!r} are announced; its pages hold {seen:,}")
+        raise ValueError(f"it declares {chunk.n_values:,} values of {chunk.column!r}, but its pages hold {seen:,}")
 
 
 def _page(file: BinaryIO, place: int) -> tuple[dict[str, Any], int]:
@@ -199,6 +199,6 @@ def _damage(path: Path) -> Iterator[None]:
         yield
     except (ValueError, IndexError, OverflowError) as error:
         reason = "it ends too early" if isinstance(error, IndexError) else str(error)
-        raise InputError(f"{path}: cannot be read as Parquet: {reason}; is the file complete?") from error
+        raise InputError(f"{path}: cannot be read as Parquet: {reason}. Is the file complete?") from error
     except KeyError as error:
-        raise InputError(f"{path}: cannot be read as Parquet: it does not say its {error}; is it complete?") from error
+        raise InputError(f"{path}: cannot be read as Parquet: its {error} is missing. Is the file complete?") from error

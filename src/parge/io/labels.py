@@ -111,7 +111,10 @@ def _rows(path: Path) -> _Rows:
             text = bytes(segment).decode("utf-8-sig" if offset == 0 else "utf-8")
         except UnicodeDecodeError as error:
             line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
-            raise InputError(f"{path}, about line {line:,}: not UTF-8 text; lines of labels were expected") from None
+            raise InputError(
+                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with one vertex and its labels "
+                "per line."
+            ) from None
         lines = list(filter(_is_data, text.splitlines()))
         found = [_split(line, mark, path) for line in lines]
         words = [word for row in found for word in row]
@@ -150,7 +153,8 @@ def _mark(path: Path) -> str | None:
     others = "," if mark == "," else ", \t"  # of a .csv file without commas nothing else is expected to separate
     if lines and all(";" in line and not set(line.strip()) & set(others) for line in lines):
         raise InputError(
-            f"{path}: semicolons do not separate, as in {lines[0][:80]!r}; write commas in their place, in a .csv file"
+            f"{path}: semicolons do not separate columns, as in {lines[0][:80]!r}. Replace them by commas, in a .csv "
+            "file."
         )
     return None
 
@@ -171,13 +175,13 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
     if names is not None:
         rows = rows.without_first()
         if not _is_usual(names) and choice.header is None:
-            notices += (f"the first line taken as names of columns: {' '.join(names)!r}",)
+            notices += (f"the first line is read as column names: {' '.join(names)!r}",)
         wide = np.flatnonzero(rows.widths > len(names))
         if wide.size and choice.label_column != ALL:
             raise InputError(
                 f"{_where(path, int(wide[0]) + 1)}: the first line names {len(names)} columns, but this one has "
-                f"{rows.widths[wide[0]]} fields; quote labels with commas in .csv, use .csv or .tsv for labels with "
-                "blanks, or say --label-column all (every field is a label) or --no-header"
+                f"{rows.widths[wide[0]]} fields. Quote labels with commas in .csv; use .csv or .tsv for labels with "
+                "blanks; or give --label-column all (every field is a label) or --no-header."
             )
     width = int(rows.widths.max(initial=0)) if names is None or choice.label_column == ALL else len(names)
     place = _id_place(path, names, width, choice)
@@ -252,16 +256,16 @@ def _doubtful(path: Path, rows: _Rows, place: int) -> InputError:
     row = int(np.argmax(rows.widths > 2))
     other = 2 if place == 0 else 1
     return InputError(
-        f"{_where(path, row)}: {rows.widths[row]} fields; those beside the vertex may be labels or other columns; say "
-        f"--label-column {other} (one column is the label) or --label-column all (every field is a label)"
+        f"{_where(path, row)}: {rows.widths[row]} fields; those other than the vertex may be labels or other data. "
+        f"Give --label-column {other} (one column is the label) or --label-column all (every field is a label)."
     )
 
 
 def _ambiguous(names: Sequence[str], others: list[int]) -> str:
     shown = ", ".join(repr(names[other]) for other in others)
     return (
-        f"its columns beside the vertex are {shown}; say which is the label, such as --label-column "
-        f"{shlex.quote(names[others[0]])}; several, with commas between, where each holds labels"
+        f"besides the vertex it has the columns {shown}. Name the label column, for example --label-column "
+        f"{shlex.quote(names[others[0]])}; separate several with commas."
     )
 
 
@@ -269,7 +273,7 @@ def _not_read(names: Sequence[str] | None, places: list[int]) -> tuple[str, ...]
     if not places:
         return ()
     shown = ", ".join(repr(names[place]) if names is not None else str(place + 1) for place in places)
-    return (f"columns not read as labels: {shown} (--label-column says which are)",)
+    return (f"columns not read as labels: {shown} (choose with --label-column)",)
 
 
 def _place(path: Path, names: Sequence[str] | None, width: int, wanted: str, option: str) -> int:
@@ -278,21 +282,21 @@ def _place(path: Path, names: Sequence[str] | None, width: int, wanted: str, opt
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 and 1 <= int(wanted) <= width:
         return int(wanted) - 1
     there = ", ".join(map(repr, names)) if names is not None else f"the numbers 1 to {width}"
-    raise InputError(f"{path}: {option} {wanted!r} was asked for; the columns are {there}")
+    raise InputError(f"{path}: there is no column {wanted!r} for {option}; the columns are {there}")
 
 
 def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tuple[str, ...]) -> Pairs:
     ids, has_id = rows.column(place)
     if has_id.size < rows.widths.size or (ids == "").any():
-        raise InputError(f"{path}: a line has no id, or an empty one; every label needs a vertex")
+        raise InputError(f"{path}: a line has no id, or an empty one. Every label needs a vertex.")
     columns = [rows.column(label) for label in labels]
     carriers = [np.zeros(0, np.int64), *(rows_with[values != ""] for values, rows_with in columns)]
     values = [np.zeros(0, STRING), *(values[values != ""] for values, _ in columns)]
     carried, carrier = np.concatenate(values), np.concatenate(carriers)
     if not carried.size:
         raise InputError(
-            f"{path}: lines 'vertex label' were expected; found no labelled vertex. Ids and labels with "
-            "blanks or commas are read from .csv (with quotes) and .tsv"
+            f"{path}: no labelled vertex found. Write one line 'vertex label' per vertex; use .csv (with quotes) or "
+            ".tsv where ids or labels have blanks or commas."
         )
     return Pairs(_numbers(ids[carrier]), _numbers(carried), notices)
 
@@ -317,7 +321,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
             columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
             if columns[0].null_count:
                 raise InputError(
-                    f"{path}: the column {used[0]!r} has no value in some rows; every label needs a vertex"
+                    f"{path}: the column {used[0]!r} has no value in some rows. Every label needs a vertex."
                 )
             n_text += sum(map(text_bytes, columns))
             refuse_over_budget(TEXT_COPIES * n_text + _ROW_BYTES * n_rows, f"{path} has {n_text:,} bytes or more")
@@ -334,7 +338,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
 def _used(path: Path, names: list[str], choice: Choice) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are read, that of the vertices first, and what is not."""
     if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(f"{path}: two columns or more were expected, a vertex and its label; found {', '.join(names)}")
+        raise InputError(f"{path}: at least two columns are needed, a vertex and its label; found {', '.join(names)}")
     place = _id_place(path, names, len(names), choice)
     labels, notices = _label_places(path, names, len(names), place, choice)
     return [names[place], *(names[label] for label in labels)], notices
@@ -363,7 +367,7 @@ def _values(path: Path, name: str, column: Any) -> IdArray:
     if pa.types.is_floating(column.type):
         whole = column.to_numpy(zero_copy_only=False)
         if not (whole == np.round(whole)).all() or (np.abs(whole) > 2**53).any():
-            raise InputError(f"{path}: the column {name!r} has fractions; ids and labels are integers or strings")
+            raise InputError(f"{path}: the column {name!r} holds fractions. Convert it to integers or strings.")
         return np.asarray(whole, np.int64)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.large_string())
@@ -371,7 +375,7 @@ def _values(path: Path, name: str, column: Any) -> IdArray:
         return as_ids(column.to_numpy(zero_copy_only=False))
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
         return np.array(column.to_pylist(), STRING)
-    raise InputError(f"{path}: the column {name!r} must hold integers or strings; it holds {column.type}")
+    raise InputError(f"{path}: the column {name!r} must hold integers or strings; it holds {column.type}. Convert it.")
 
 
 def _joined(runs: list[IdArray]) -> IdArray:
@@ -385,14 +389,14 @@ _WRITTEN_AT_ONCE = 2**17
 def write_labels(path: str | Path, ids: IdArray, labels: Memberships, *, marked: bool = False) -> None:
     """Write a line ``vertex label`` for every label of every vertex (``.gz``, ``.zst``: compressed).
 
-    A `marked` file tells in its first line that parge generated it. The file gets its name when it is complete.
+    The first line of a `marked` file records that parge generated it. The file gets its name when it is complete.
     """
     if ids.size != labels.n_vertices:
         raise InputError(f"{ids.size} ids for the labels of {labels.n_vertices} vertices")
     blocks = row_blocks(ids.size, _WRITTEN_AT_ONCE)
     for name in (str(name) for block in blocks for name in ids[block].tolist()) if ids.dtype == STRING else ():
         if name.split() != [name]:
-            raise InputError(f"a line of labels is split at spaces, so the id {name!r} cannot stand in one; rename it")
+            raise InputError(f"a line of labels is split at spaces, so it cannot hold the id {name!r}. Rename it.")
 
     def lines(out: Any) -> None:
         for block in row_blocks(ids.size, _WRITTEN_AT_ONCE):

@@ -95,7 +95,7 @@ def check_outputs(
                     f"Cannot write {output.path}: it is the same file as the input {given}. Give another output."
                 )
         if any(same_file(output.path, other.path) for other in outputs[:i]):
-            raise InputError(f"Cannot write {output.path}: it was named for two things; each needs a file of its own.")
+            raise InputError(f"Cannot write {output.path}: it is given for two outputs. Give each its own file.")
     for output in outputs:
         _claim(output, overwrite=overwrite)
         _check_existing(output, overwrite=overwrite)
@@ -127,8 +127,8 @@ def check_still_free(*paths: Path) -> None:
         if output is None or now is None or not now.st_size or _is_same(begun, now) or _recognised(output):
             continue
         raise TakenError(
-            f"{path} was written by another program while parge was at work, so it is left alone. The result is kept: "
-            f"rename {' and '.join(str(_kept(place)) for place in places)}."
+            f"{path} was written by another program while parge was running, so it was not replaced. The result is "
+            f"kept: rename {' and '.join(str(_kept(place)) for place in places)}."
         )
 
 
@@ -145,7 +145,7 @@ def _kept(path: Path) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a path where no file can be written: an empty name, a folder, a device, no folder around it."""
     if not path.name:  # ".", "/", and the empty name
-        raise InputError(f"Cannot write {str(path)!r}: it is a folder or an empty name.")
+        raise InputError(f"Cannot write {str(path)!r}: it is a folder or an empty name. Give a file name.")
     try:
         has_folder = path.parent.is_dir()
         found = path.lstat()
@@ -153,16 +153,20 @@ def check_place(path: Path) -> None:
             found = path.stat()
     except FileNotFoundError:
         if not has_folder:
-            raise InputError(f"Cannot write {path}: the folder {path.parent} does not exist.") from None
+            raise InputError(
+                f"Cannot write {path}: the folder {path.parent} does not exist. Create it first."
+            ) from None
         if path.is_symlink():
-            raise InputError(f"Cannot write {path}: it is a link that leads nowhere. Remove it first.") from None
+            raise InputError(
+                f"Cannot write {path}: it is a link to a file that does not exist. Remove it first."
+            ) from None
         return
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot write {path}: {getattr(error, 'strerror', None) or error}.") from None
     if stat.S_ISDIR(found.st_mode):
         raise InputError(f"Cannot write {path}: it is a folder.")
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"Cannot write {path}: it is not a plain file (a device, a pipe or the like).")
+        raise InputError(f"Cannot write {path}: it is not a regular file (but a device or a pipe, for example).")
 
 
 def _check_existing(output: Output, *, overwrite: bool) -> None:
@@ -172,8 +176,8 @@ def _check_existing(output: Output, *, overwrite: bool) -> None:
         return
     if size and not overwrite and not _recognised(output):
         raise InputError(
-            f"{output.path} exists, and parge does not recognise it as an earlier output of its own. Give another "
-            "name, or --overwrite to replace it."
+            f"{output.path} exists, and it is not recognised as an earlier output of parge. Give another name, or "
+            "--overwrite to replace it."
         )
 
 
@@ -188,13 +192,18 @@ def _check_run(run: Path, outputs: list[Path], inputs: list[Path]) -> None:
     for path in outputs:
         if is_inside(path, run):
             raise InputError(
-                f"Cannot write {path}: {run} is the run folder, which holds nothing else. Write beside it."
+                f"Cannot write {path}: {run} is the run folder, which holds only files of the run. Write to a place "
+                "outside it."
             )
         if _has_other_names(path) and any(same_file(path, file) for file in run.rglob("*")):
-            raise InputError(f"Cannot write {path}: it is the same file as one of the run in {run}.")
+            raise InputError(
+                f"Cannot write {path}: it is the same file as one of the run in {run}. Give another output."
+            )
     for path in inputs:
         if is_inside(path, run):
-            raise InputError(f"{path} is inside of the run folder {run}, whose files come and go. Copy it elsewhere.")
+            raise InputError(
+                f"{path} is inside the run folder {run}, whose files may be removed. Copy it elsewhere first."
+            )
 
 
 def _has_other_names(path: Path) -> bool:

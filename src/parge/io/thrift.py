@@ -39,7 +39,7 @@ class Walk:
                 continue
             name, read = wanted[number]
             if name in found:
-                raise ValueError(f"{name} stands there twice")
+                raise ValueError(f"{name} is there twice")
             found[name] = read(self, head & 15)
         return found
 
@@ -49,7 +49,7 @@ class Walk:
             raise ValueError("an integer was expected")
         found = self._signed()
         if not 0 <= found < 1 << 63:
-            raise ValueError(f"the number {found}, where none is negative or so large")
+            raise ValueError(f"the number {found} is negative or too large")
         return found
 
     def text(self, kind: int) -> str:
@@ -76,7 +76,7 @@ class Walk:
             found |= (byte & 0x7F) << shift
             shift += 7
             if shift >= _MOST_BITS:
-                raise ValueError("a number of too many bytes")
+                raise ValueError("a number has too many bytes")
         return found | byte << shift
 
     def _signed(self) -> int:
@@ -100,7 +100,7 @@ class Walk:
     def _skip(self, kind: int, depth: int = 0, *, in_field: bool = True) -> None:
         """Go past a value; yes and no are kinds of their own in a field, and take a byte elsewhere."""
         if depth > _DEEPEST:
-            raise ValueError("structures within each other, too deep")
+            raise ValueError("structures are nested too deep")
         if kind in (_TRUE, _FALSE):
             self._jump(0 if in_field else 1)
         elif kind in (_I16, _I32, _I64):
@@ -118,7 +118,7 @@ class Walk:
         elif kind == _STRUCT:
             self._skip_fields(depth + 1)
         else:
-            raise ValueError(f"a value of the unknown kind {kind}")
+            raise ValueError(f"a value has the unknown kind {kind}")
 
     def _skip_fields(self, depth: int) -> None:
         while head := self._byte():

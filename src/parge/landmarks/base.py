@@ -34,7 +34,7 @@ class LandmarkTechnique(ABC):
 
     * ``embed_landmarks`` returns the arrays that `landmark_shapes` declares, finite;
     * ``embed`` answers for own vertices and anchors of a subgraph with a context, finite, the same bits each time;
-    * vectors of different parts lie in one space: an anchor has the same vector in every part.
+    * vectors of different parts are in one space: an anchor has the same vector in every part.
     """
 
     dim: int
@@ -61,7 +61,7 @@ class LandmarkTechnique(ABC):
         """Return the bound for subgraphs with a context, what `embed_landmarks` returned included."""
 
     def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
-        """Return the most memory that `embed_landmarks` takes beside the graph; 0 where that is not known."""
+        """Return the most memory that `embed_landmarks` needs in addition to the graph; 0 where that is not known."""
         del n_vertices, n_landmarks
         return 0
 
@@ -75,7 +75,7 @@ BACKBONE_SHAPES: Mapping[str, Shape] = {
 
 
 def backbone_bytes(dim: int, n_vertices: int, n_landmarks: int) -> int:
-    """Return the most memory of `parge.landmarks.backbone.prepare`, beside the graph.
+    """Return the most memory that `parge.landmarks.backbone.prepare` needs in addition to the graph.
 
     Four matrices over landmarks, or three and what decomposes one; three numbers per vertex.
     """

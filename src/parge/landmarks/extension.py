@@ -61,7 +61,7 @@ def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
     """Return the context of a subgraph, and its rows; pages of its own are let go of."""
     context, graph = subgraph.context, subgraph.graph
     if context is None or "reach" not in subgraph.shared:
-        raise TechniqueError(f"subgraph {subgraph.index} carries no backbone")
+        raise TechniqueError(f"subgraph {subgraph.index} has no backbone")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, context.loops)
     release_pages(graph.indices, weights)
@@ -172,7 +172,7 @@ def step_shares(window: int) -> FloatArray:
 
 
 def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
-    """Return ``log max(q / noise, FLOOR)``, in place of q; a landmark that is never drawn has no say."""
+    """Return ``log max(q / noise, FLOOR)``, in place of q; a landmark that is never drawn does not count."""
     q *= np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0).astype(np.float32)
     np.maximum(q, np.float32(FLOOR), out=q)
     return np.log(q, out=q)

@@ -26,7 +26,7 @@ _TIE = 1e-9
 
 
 def fix_signs(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Flip columns in place so that they point as the rule says.
+    """Flip columns in place to the signs of the rule.
 
     >>> fix_signs(np.array([[-0.6, 0.0], [-0.8, 0.0]])).tolist()
     [[0.6, 0.0], [0.8, 0.0]]

@@ -31,7 +31,7 @@ def whitened_rounds(
     A : Adjacency
         The graph.
     vectors, moved : (n, dim) float32
-        What is overwritten, and room of the same shape; memory maps will do.
+        What is overwritten, and room of the same shape; memory maps are accepted.
     columns : sequence of slice
         Columns that are in memory at the same time.
     rounds : int

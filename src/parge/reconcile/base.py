@@ -16,7 +16,7 @@ from parge.typing import FloatArray, IntArray, Matrix
 
 
 class Map(Protocol):
-    """What carries the vectors of one subgraph into the common space."""
+    """Maps the vectors of one subgraph into the common space."""
 
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Return the vectors in the common space; rows are independent of each other."""
@@ -24,10 +24,10 @@ class Map(Protocol):
 
 @dataclass(frozen=True)
 class Reconciler(ABC):
-    """A way to make one space of many, from the vectors that each gives to the same anchors.
+    """Base class of reconcilers: find maps into one space, from the vectors of shared anchors.
 
-    A reconciler sees anchor rows only, (n_anchors, dim) a subgraph, so that nobody has to hold more:
-    each subgraph's other vectors are mapped where they lie.
+    A reconciler receives anchor rows only, (n_anchors, dim) per subgraph. The other vectors of a subgraph are mapped
+    later, block by block.
 
     Laws (held by `parge.testing.ReconcilerContract`):
 
@@ -38,15 +38,15 @@ class Reconciler(ABC):
 
     name: ClassVar[str] = ""
     is_identity: ClassVar[bool] = False
-    """True where spaces are left as they are: there are no maps to judge or to warn of."""
+    """True where spaces stay unchanged: there are no maps to check or to warn about."""
     falls_back: ClassVar[bool] = False
-    """True where the spaces are left as they are if held-out anchors lie farther off as mapped than as computed."""
+    """True where the maps are skipped if they do not help on held-out anchors."""
     needs_landmarks: ClassVar[bool] = False
     """True where the workers train around one backbone: the technique is a `parge.landmarks.base.LandmarkTechnique`."""
 
     @abstractmethod
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one map a subgraph, from H_1..H_n, each (n_anchors, dim) in the same order of anchors."""
+        """Return one map per subgraph, from H_1..H_n, each (n_anchors, dim) in the same order of anchors."""
 
 
 @dataclass(frozen=True)
@@ -84,25 +84,28 @@ def double(vectors: NDArray[Any]) -> Matrix:
 
 
 def within(rows: Matrix, dtype: np.dtype[Any]) -> Matrix:
-    """Return the rows with what would overflow a precision, and be infinite, as its largest number."""
+    """Return the rows with numbers beyond a precision replaced by its largest number."""
     most = float(np.finfo(dtype).max)
     return np.clip(rows, -most, most)
 
 
 def check_anchors(anchors: Sequence[FloatArray]) -> None:
-    """Refuse anchor rows that are not one finite matrix of one shape a subgraph."""
+    """Raise `InputError` unless every subgraph gives one finite matrix of anchor rows, all of one shape."""
     shapes = {rows.shape for rows in anchors}
     if len(shapes) > 1:
-        raise InputError(f"every subgraph gives the same anchors vectors of one length; got shapes {sorted(shapes)}")
+        raise InputError(
+            "every subgraph must give the same number of anchor vectors, of the same length; got shapes "
+            f"{sorted(shapes)}"
+        )
     if any(len(shape) != 2 for shape in shapes):
-        raise InputError(f"anchor rows are matrices (anchors, dim); got shape {shapes.pop()}")
+        raise InputError(f"anchor rows must be matrices (anchors, dim); got shape {shapes.pop()}")
     for i, rows in enumerate(anchors):
         if not all_finite(rows):
-            raise InputError(f"subgraph {i} gives an anchor a vector with NaN or infinity; check its technique")
+            raise InputError(f"subgraph {i} gives an anchor a vector with NaN or infinity. Check its technique.")
 
 
 def nothing_to_map(anchors: Sequence[FloatArray]) -> bool:
-    """Return whether identity maps are the answer: at most one subgraph, or nothing that they share."""
+    """Return whether no maps are needed: at most one subgraph, or no shared anchors."""
     return len(anchors) <= 1 or anchors[0].size == 0
 
 
@@ -117,7 +120,7 @@ def folds(n_anchors: int, n_folds: int = 5) -> IntArray:
 
 @dataclass(frozen=True)
 class Identity(Reconciler):
-    """Leaves every space as it is (the paper's NoRecon)."""
+    """No reconciling: every space stays unchanged (the paper's NoRecon)."""
 
     name: ClassVar[str] = "none"
     is_identity: ClassVar[bool] = True
@@ -130,7 +133,7 @@ class Identity(Reconciler):
 
 @dataclass(frozen=True)
 class Backbone(Identity):
-    """Leaves every space as it is, because the workers trained in one (see `parge.landmarks.backbone`)."""
+    """No maps: the workers already trained in one space, around landmarks (see `parge.landmarks.backbone`)."""
 
     name: ClassVar[str] = "backbone"
     needs_landmarks: ClassVar[bool] = True
@@ -147,7 +150,7 @@ reconcilers.register_at("none", "parge.reconcile.base:Identity")
 
 
 def kind_of(name: str) -> type[Reconciler]:
-    """Return the class that a report or a folder names; the interface itself where nobody here has that name.
+    """Return the class of this name, as in a report or a folder; `Reconciler` itself where the name is unknown.
 
     >>> kind_of("backbone").needs_landmarks, kind_of("a plug-in that is not installed").is_identity
     (True, False)

@@ -1,4 +1,4 @@
-"""Least squares, ridged toward the rotation: bends a space only as far as held-out anchors approve."""
+"""A linear map by least squares, ridged toward the rotation; the ridge is chosen on held-out anchors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _ENOUGH = 1 - 1e-6
 
 @dataclass(frozen=True)
 class Linear(Reconciler):
-    """Rotates every space to the consensus, then bends it by least squares where that is borne out.
+    """Rotates every space to the consensus, then applies a linear map by least squares, ridged toward the rotation.
 
-    ``W = argmin |H_i W - T|^2 + ridge |W - R_i|^2`` with R_i the consensus rotation and T the mean of all
-    rotated anchors. The ridge is chosen by the error on held-out anchors; a ridge of infinity,
-    the rotation itself, is among the choices, so that few anchors (where least squares is dangerous) do no harm.
+    ``W = argmin |H_i W - T|^2 + ridge |W - R_i|^2`` with R_i the consensus rotation and T the mean of all rotated
+    anchors. The ridge is chosen by the error on held-out anchors. An infinite ridge, which is the rotation itself, is
+    among the choices, so few anchors (where least squares overfits) do no harm.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Linear(Reconciler):
     falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one linear map a subgraph: a rotation, bent or not."""
+        """Return one linear map per subgraph."""
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)

@@ -17,9 +17,8 @@ _NEIGHBOURS_AT_ONCE = 1 << 20
 def evidence(decomposition: Decomposition) -> IntArray:
     """Return how many edges each subgraph sees of each anchor, (n_parts, n_anchors).
 
-    The weights of an anchor's copies: a technique places a vertex by its edges, so the copy that saw more of
-    them is the better informed (for samples drawn along edges its variance falls as one over their number).
-    An anchor without any edge has equal weights, 1 each.
+    These are the weights of an anchor's copies: the copy with more edges is more precise (for samples drawn along edges
+    its variance falls as one over their number). An anchor without any edge has equal weights, 1 each.
     """
     graph, anchors = decomposition.graph, decomposition.anchors
     seen = np.zeros((decomposition.n_parts, anchors.size), np.int64)
@@ -90,13 +89,13 @@ def merged_blocks(
     Parameters
     ----------
     decomposition : Decomposition
-        Where each vertex lies.
+        The part of each vertex.
     vectors : sequence of (n_own + n_anchors, dim) arrays
-        Local vectors of every subgraph, own vertices first; memory maps will do.
+        Local vectors of every subgraph, own vertices first; memory maps are accepted.
     maps : sequence of Map
-        One a subgraph.
+        One per subgraph.
     block_rows : int, optional
-        Rows at a time; by default few enough for their number of columns.
+        Rows per block; by default chosen from the number of columns.
     """
     dim = vectors[0].shape[1]
     at_once = block_rows or rows_at_once(dim)

@@ -59,7 +59,7 @@ def odd_part(rows: Matrix, inner: Matrix, bias: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class MLP(Reconciler):
-    """Rotates every space to the consensus, then adds what a perceptron learned of the remaining misfit.
+    """Rotates every space to the consensus, then adds a correction learned by a perceptron.
 
     The perceptron (scikit-learn's, from a fixed seed) is trained on anchors; how much of its correction is
     applied, possibly none, is chosen on anchors it has not seen. With fewer than 10 anchors: none.
@@ -79,7 +79,7 @@ class MLP(Reconciler):
     falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one map a subgraph: its rotation, and a correction where that helps."""
+        """Return one map per subgraph: its rotation, and a correction where that helps."""
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)

@@ -22,7 +22,7 @@ _UNRELATED = 1.2
 def residuals(
     maps: Sequence[Map], anchors: Sequence[FloatArray], *, reconciler: Reconciler | None = None
 ) -> tuple[Residual, ...]:
-    """Return one residual a subgraph.
+    """Return one residual per subgraph.
 
     Parameters
     ----------
@@ -75,25 +75,25 @@ def few_anchors(n_anchors: int, dim: int) -> str | None:
         return None
     advice = f"use {2 * dim:,} anchors or more, or fewer dimensions"
     if n_anchors < dim:
-        return f"{n_anchors:,} anchors do not determine a rotation of {dim} dimensions; {advice}"
-    return f"{n_anchors:,} anchors hardly determine a rotation of {dim} dimensions; {advice}"
+        return f"{n_anchors:,} anchors cannot determine a rotation of {dim} dimensions; {advice}"
+    return f"{n_anchors:,} anchors are too few for a stable rotation of {dim} dimensions; {advice}"
 
 
 def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:
-    """Return whether spaces hardly have anything to do with each other after reconciling.
+    """Return whether spaces are still unrelated after reconciling.
 
     Parameters
     ----------
     found, held_out : float
         The residual after reconciling, and that on anchors held out.
     determined : bool
-        Whether there are anchors enough for the dimensions; else one that is held out tells of the lack of others.
+        Whether there are enough anchors for the dimensions; otherwise the held-out residual is not used.
     """
     return (held_out if determined and held_out is not None else found) > _UNRELATED
 
 
 def hardly_met(found: Sequence[Residual]) -> str | None:
-    """Return a warning where spaces hardly meet, though they were reconciled."""
+    """Return a warning where spaces hardly agree after reconciling."""
     apart = [
         i
         for i, r in enumerate(found)
@@ -103,10 +103,9 @@ def hardly_met(found: Sequence[Residual]) -> str | None:
         return None
     names = ", ".join(map(str, apart[:8])) + (", ..." if len(apart) > 8 else "")
     return (
-        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly meet: after reconciling, their anchors "
-        "are about as far from the others' as unrelated vectors are (141 %). The technique's vectors differ from part "
-        "to part by more than a rotation; compare vectors within a part only, or use another technique, more anchors "
-        "or fewer parts"
+        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly agree: after reconciling, their "
+        "anchors are about as far from the others' as unrelated vectors are (141 %). The parts differ by more than a "
+        "rotation. Compare vectors within a part only, or use another technique, more anchors or fewer parts."
     )
 
 
@@ -141,13 +140,13 @@ class Reconciliation:
     name : str
         The reconciler.
     maps : tuple of Map
-        One a subgraph.
+        One per subgraph.
     residuals : tuple of Residual
-        One a subgraph.
+        One per subgraph.
     warnings : tuple of str
         What a user should know before trusting the result.
-    gave_way : bool
-        Whether the spaces were left as they are, because anchors that were held out lie nearer so.
+    fell_back : bool
+        Whether the maps were not used, because they did not help on held-out anchors.
     """
 
     name: str
@@ -158,22 +157,22 @@ class Reconciliation:
 
     @property
     def helped(self) -> Helped | None:
-        """How far anchors are off on average: as computed, as mapped, and as mapped without having been seen."""
+        """Mean relative residual of the anchors: as computed, as mapped, and as mapped when held out of the fit."""
         seen = [r for r in self.residuals if r.held_out is not None]
         if not seen:
             return None
         return Helped(*(float(np.mean([getattr(r, name) for r in seen])) for name in ("before", "after", "held_out")))
 
     def report(self) -> Reconciled:
-        """Return what a report says of it: the name, the residuals, and what the maps were good for."""
+        """Return the entry of the report: the name, the residuals, and whether the maps helped."""
         return Reconciled(reconciler=self.name, residuals=self.residuals, helped=self.helped, gave_way=self.fell_back)
 
 
 def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Reconciliation:
     """Map the spaces of all subgraphs into one, given each one's anchor rows in the same order of anchors.
 
-    Held-out anchors decide between the maps and none: where they lie farther off as mapped than as computed, the spaces
-    are left as they are, so that reconciling is no worse than not reconciling.
+    The maps are used only where they bring held-out anchors closer together; otherwise the spaces stay unchanged, so
+    reconciling never makes the agreement worse.
     """
     chosen = resolve(reconciler)
     maps = chosen.maps(anchors)
@@ -185,8 +184,8 @@ def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Re
         plain, apart = Identity(), hardly_met(found)
         found = residuals(plain.maps(anchors), anchors, reconciler=plain)
         left = (
-            f"{chosen.name} would take anchors that it has not seen from {off[0]:.0%} off to {off[1]:.0%}: the spaces "
-            "were left as they are"
+            f"Alignment ({chosen.name}) did not help on held-out anchors (error {off[0]:.0%} -> {off[1]:.0%}), so it "
+            "was skipped."
         )
         return Reconciliation(chosen.name, plain.maps(anchors), found, _given(few, left, apart), fell_back=True)
     return Reconciliation(chosen.name, maps, found, _given(few, hardly_met(found)))

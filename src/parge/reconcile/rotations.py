@@ -122,7 +122,9 @@ class Orthogonal(Reconciler):
         """Return the identity for the pivot and a rotation for every other subgraph."""
         check_anchors(anchors)
         if self.pivot is not None and not 0 <= self.pivot < max(1, len(anchors)):
-            raise InputError(f"the pivot was to be subgraph {self.pivot}; there are 0..{len(anchors) - 1}")
+            raise InputError(
+                f"there is no subgraph {self.pivot} for the pivot; the subgraphs are 0..{len(anchors) - 1}"
+            )
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
         known = products(anchors)
@@ -140,18 +142,18 @@ _MOST_ROUNDS = 60
 
 @dataclass(frozen=True)
 class Consensus(Reconciler):
-    """Rotates every space onto the mean of all, the mean being found together with the rotations.
+    """Rotates every space onto the mean of all; mean and rotations are found together.
 
-    Minimises ``sum_i |H_i W_i - C|^2`` over orthogonal W_i and C. Uncentred: a translation would change inner
-    products (and multiplied the PIP of HOPE by 7 when it was tried). Rounds start from the best pivot and
-    update all rotations at once, so the order of the subgraphs plays no part.
+    Minimises ``sum_i |H_i W_i - C|^2`` over orthogonal W_i and C. Uncentred: a translation would change inner products
+    (and multiplied the PIP of HOPE by 7 when it was tried). Rounds start from the best pivot and update all rotations
+    at once, so the order of the subgraphs does not matter.
     """
 
     name: ClassVar[str] = "consensus"
     falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one rotation a subgraph."""
+        """Return one rotation per subgraph."""
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)

@@ -27,7 +27,7 @@ def in_memory(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where and with what a pass works; nothing in it changes a result.
+    """Resources of a pass: memory, threads and progress. They never change the result.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Workspace:
     budget : int
         Bytes that the columns in memory may take.
     threads : int
-        How many blocks of rows are worked on at the same time.
+        How many blocks of rows are processed at the same time.
     progress : callable
-        Told the share of the work that is done.
+        Called with the share of the work that is done.
     """
 
     matrix: Callable[[tuple[int, int], Any], NDArray[Any]] = in_memory
@@ -58,7 +58,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Refiner(ABC):
-    """A pass that improves all vectors at once, from the whole graph.
+    """Base class of refine passes: improve all merged vectors at once, using the whole graph.
 
     Laws (held by `parge.testing.RefinerContract`):
 
@@ -73,14 +73,14 @@ class Refiner(ABC):
 
     name: ClassVar[str] = ""
     is_identity: ClassVar[bool] = False
-    """True where the vectors stay as they are: there is no pass to make, to time or to tell of."""
+    """True where the vectors stay unchanged: there is no pass to run, time or report."""
 
     def check(self, technique: Technique) -> None:  # noqa: B027  most passes are for all techniques
-        """Refuse, before any work, a technique that the pass is not for."""
+        """Raise `InputError`, before any work, for a technique that the pass does not support."""
 
     @abstractmethod
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
-        """Overwrite the vectors (a memory map will do) with better ones; return what was done, in plain values."""
+        """Overwrite the vectors (an array or a memory map) in place; return what was done, as plain values."""
 
     def adjacency(self, graph: Graph, work: Workspace) -> Adjacency:
         """Return the graph as a matrix that multiplies columns with all threads."""
@@ -95,7 +95,7 @@ class Nothing(Refiner):
     is_identity: ClassVar[bool] = True
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
-        """Leave the vectors alone."""
+        """Do nothing."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""ProNE's second step as a pass of its own: vectors of any technique through a band of the graph's frequencies."""
+"""ProNE's second step as a refine pass for the vectors of any technique."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ _BYTES = 8 * 7
 class Propagate(Refiner):
     """The Gaussian filter of Zhang et al. (IJCAI 2019, section 3.2), then orthogonal columns and equal lengths.
 
-    Every row ends as long as the rows were on average before.
+    Every row gets the mean length of the rows before.
 
     Parameters
     ----------

@@ -58,15 +58,15 @@ class Subspace(Refiner):
     """Steps of ``F <- orth(T(M^2) F)`` with the technique's own matrix M, then the best vectors within that space.
 
     The last is the method of Rayleigh and Ritz. T is a Chebyshev polynomial that is small on eigenvalues below those
-    already found, so that one step does the work of many plain ones: on a tree HOPE in 8 parts reached 92 % of
-    the centralised micro-F1 after 8 plain steps, and 99.6 % after 20 of these.
-    After a few steps a random start is as good as the merged vectors: what the parts contribute is then the start,
-    not the end.
+    already found, so that one step does the work of many plain ones: on a tree HOPE in 8 parts reached 92 % of the
+    centralised micro-F1 after 8 plain steps, and 99.6 % after 20 of these. After a few steps a random start is as good
+    as the merged vectors: the parts then contribute only the start.
 
     Parameters
     ----------
     steps : int
-        The most steps. They end when the sum of the proximities within the space grows by less than `tolerance`.
+        Maximum number of steps. They end when the sum of the proximities within the space grows by less than
+        `tolerance`.
     tolerance : float
         As a share of that sum. Rows that few eigenvectors reach settle last, and links by cosine look at them as at
         any others: with 1e-4, 1e-5 and 1e-6 HOPE in 8 parts of ca-AstroPh had a ROC-AUC of .916, .935 and .945 after
@@ -79,11 +79,11 @@ class Subspace(Refiner):
     tolerance: float = 0.000001
 
     def check(self, technique: Technique) -> None:
-        """Refuse techniques that factorise no matrix that the graph's products reach."""
+        """Raise `InputError` for techniques that do not factorise a matrix of the graph."""
         if not isinstance(technique, Factorisation):
             raise InputError(
-                f"the refine pass subspace is for techniques that factorise a matrix of the graph, such as hope or "
-                f"spectral; {technique.name or type(technique).__name__} is none: use whiten, propagate or none"
+                "the refine pass subspace is only for techniques that factorise a matrix of the graph, such as hope "
+                f"or spectral, and not for {technique.name or type(technique).__name__}. Use whiten, propagate or none."
             )
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:

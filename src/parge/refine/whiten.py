@@ -1,4 +1,4 @@
-"""Whitened propagation as a pass of its own: vectors of any technique follow their neighbours, all directions alike."""
+"""Whitened propagation as a refine pass for the vectors of any technique."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,18 +15,17 @@ from parge.typing import FloatArray
 
 @dataclass(frozen=True)
 class Whiten(Refiner):
-    """Rounds in which vectors follow their neighbours, and all directions get the same variance.
+    """Whitened propagation: each round averages vectors over neighbours, then gives all directions the same variance.
 
-    In the end every row is as long as the rows were on average before, so that a classifier's regularisation means
-    the same. Many rounds forget where they began, so they end when little changes (see
-    `parge.linalg.whitening.whitened_rounds`).
+    Use it as ``refine="whiten"``. At the end every row gets the mean length of the rows before, so a classifier's
+    regularisation keeps its meaning. Rounds end when little changes (see `parge.linalg.whitening.whitened_rounds`).
 
     Parameters
     ----------
     rounds : int
-        The most rounds.
+        Maximum number of rounds.
     tolerance : float
-        Change of the subspace below which no further round follows.
+        Rounds end when the subspace changes by less than this.
     """
 
     name: ClassVar[str] = "whiten"
@@ -56,11 +55,11 @@ class Whiten(Refiner):
 
 @dataclass(frozen=True)
 class Settle(Whiten):
-    """`whiten` with ``rounds=20``: parts that lost much, as on trees, end where the whole graph does.
+    """Whitened propagation with 20 rounds. Use it when parts lost many edges, for example on trees.
 
-    For techniques whose parts differ from the whole by more than a rotation. With vectors of ProNE in 8 parts of a tree
-    `whiten` stopped after 2 rounds at 79 % of the centralised micro-F1; after 5, 10, 20 rounds there were 87, 96 and
-    99.7 %. What comes out has much of `parge.Whitened` and little of the technique.
+    The same as `Whiten` with ``rounds=20``; for techniques whose parts differ from the whole by more than a rotation.
+    With vectors of ProNE in 8 parts of a tree `whiten` stopped after 2 rounds at 79 % of the centralised micro-F1;
+    after 5, 10, 20 rounds there were 87, 96 and 99.7 %. The result is closer to `parge.Whitened` than to the technique.
     """
 
     name: ClassVar[str] = "settle"

@@ -20,7 +20,7 @@ def run_batches(
 
     * ``deterministic``: this thread trains, batch after batch, while the others draw the batches to come. A draw
       depends on its batch alone, so the number of threads changes nothing but the time.
-    * ``hogwild``: every thread draws and trains batches of its own, without locks (Niu et al., NIPS 2011). Two threads
+    * ``hogwild``: every thread draws and trains its own batches, without locks (Niu et al., NIPS 2011). Two threads
       that change one row at the same moment may lose a change, so no two runs are alike.
 
     Examples

@@ -145,7 +145,7 @@ def trained_vectors(table: FloatArray, dim: int, rate: float) -> FloatArray:
     """Return the table without its padding (itself where it has none), or raise where training diverged."""
     if not all_finite(table):
         raise TechniqueError(
-            f"training diverged at learning_rate={rate:g}: vectors grew beyond float32; lower the learning rate "
-            "(the default is 0.05)"
+            f"training diverged at learning_rate={rate:g}: vectors grew beyond float32. Lower the learning rate (the "
+            "default is 0.05)."
         )
     return table if table.shape[1] == dim else np.ascontiguousarray(table[:, :dim])

@@ -1,4 +1,4 @@
-"""Carrying one embedding into the space of another, from the ids that both have."""
+"""Rotate one embedding into the space of another, using the ids that both have."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,22 +22,22 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Alignment:
-    """How well an aligned embedding meets its reference.
+    """How well an aligned embedding agrees with its reference.
 
-    Residuals are relative, ``|X - Y| / sqrt((|X|^2 + |Y|^2) / 2)`` over the shared ids: 0 where they agree,
-    about 1.41 where they have nothing to do with each other.
+    Residuals are relative, ``|X - Y| / sqrt((|X|^2 + |Y|^2) / 2)`` over the shared ids: 0 where they are identical,
+    about 1.41 where they are unrelated.
 
     Parameters
     ----------
     shared, only_source, only_reference : int
-        Ids that both have, and that only one has.
+        Number of ids that both have, and that only one of them has.
     before, after : float
-        Residual as given, and as rotated.
+        Residual before and after the rotation.
     held_out : float, optional
-        Residual of shared ids under rotations that were fitted without them (five folds): what to expect of
-        ids that are not shared. None with fewer than 5 shared ids.
+        Residual of shared ids under rotations fitted without them (five folds): an estimate for ids that are not
+        shared. None with fewer than 5 shared ids.
     smallest_singular_value : float
-        Of the source's shared rows; 0 where they span fewer than `dim` directions.
+        Smallest singular value of the source's shared rows; 0 where they span fewer than `dim` directions.
     dim : int
         Dimensions of both.
     """
@@ -53,12 +53,12 @@ class Alignment:
 
     @property
     def warning(self) -> str | None:
-        """What to know before trusting it: too few shared ids for the dimensions, or nothing in common."""
+        """A warning of too few shared ids for the dimensions, or of unrelated spaces; None otherwise."""
         few = few_anchors(self.shared, self.dim)
         if unrelated(self.after, self.held_out, determined=few is None):
             return (
-                "the two hardly have anything in common: after the rotation the shared ids are about as far apart as "
-                "unrelated vectors are (1.41)"
+                "the spaces hardly agree after rotation: the shared ids are about as far apart as unrelated vectors "
+                "are (141 %). Check that the ids mean the same vertices"
             )
         return None if few is None else few.replace("anchors", "shared ids")
 
@@ -71,21 +71,22 @@ class Alignment:
         lines = [
             f"{self.shared:,} shared ids, {self.only_source:,} only in the source, "
             f"{self.only_reference:,} only in the reference",
-            f"relative residual {self.before:.4f} before, {self.after:.4f} after{held_out}",
+            f"relative residual {self.before:.4f} before, {self.after:.4f} after{held_out}; 0 is identical, 1.41 "
+            "unrelated",
         ]
         return "\n".join([*lines, f"warning: {self.warning}"] if self.warning else lines)
 
 
 def align(source: Embedding, reference: Embedding) -> tuple[Embedding, Alignment]:
-    """Rotate the source into the space of the reference; any tool may have made them.
+    """Rotate the source into the space of the reference. Embeddings of any tool can be given.
 
-    The rotation is the best orthogonal map on the ids that both have, applied to all rows of the source; it
-    changes no inner product within the source. Files that were mapped are read one block at a time.
+    The rotation is the best orthogonal map on the shared ids, applied to all rows of the source. It changes no inner
+    product within the source. Memory-mapped files are read one block at a time. Command line: ``parge align``.
 
     Parameters
     ----------
     source, reference : Embedding
-        Of equal dimensions, sharing some ids.
+        Embeddings of the same dimension that share some ids.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def _shared_rows(source: Embedding, reference: Embedding) -> IntArray:
     here = np.flatnonzero(place >= 0)
     if not here.size:
         raise InputError(
-            "the embeddings share no id, so nothing says how they lie to each other; the source has ids such as "
+            "the embeddings share no id, so no rotation can be found; the source has ids such as "
             f"{show_ids(source.ids)}, the reference {show_ids(reference.ids)}"
         )
     return np.stack([here, place[here]])

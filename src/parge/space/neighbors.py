@@ -1,4 +1,4 @@
-"""The vertices whose vectors point most nearly the same way."""
+"""Nearest vertices by cosine."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ def neighbors(
     *,
     block_rows: int = BLOCK_ROWS,
 ) -> tuple[IdArray, FloatArray]:
-    """Return the ids and cosines of the k vertices nearest to one, nearest first, itself left out.
+    """Return the ids and cosines of the k nearest vertices of a vertex, nearest first, without the vertex itself.
 
-    One block of rows is looked at at a time, so the embedding may be a memory map larger than memory. A vector
-    of zeros has cosine 0 with everything; equals come in the order of their rows.
+    The rows are read one block at a time, so the embedding may be a memory map larger than memory. A zero vector has
+    cosine 0 with every other; ties are in the order of rows.
 
     >>> embedding = Embedding(np.array([[1, 0], [2, 0.1], [0, 1]]), ["a", "b", "c"])
     >>> neighbors(embedding, "a", k=1)[0].tolist()

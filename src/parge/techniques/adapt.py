@@ -50,29 +50,28 @@ def adapt(
     path: str = "",
     settings: tuple[tuple[str, Any], ...] = (),
 ) -> Technique:
-    """Return a technique that embeds each subgraph by calling someone else's code.
+    """Return a technique that embeds each subgraph with a given function or object of any library.
 
     Parameters
     ----------
     target : callable or object
         A callable ``f(csr, rng)``, or ``f(csr)``, that returns one row per vertex; or an object with
-        ``fit_transform(csr)`` (as in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding``
-        (as in karateclub).
-        csr is the subgraph's symmetric adjacency matrix, scipy CSR in float32, and its own to change. Objects
-        are copied for every subgraph, and ``random_state`` or ``seed``, where they have one, is set for it.
+        ``fit_transform(csr)`` (as in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding`` (as in
+        karateclub). csr is the subgraph's symmetric adjacency matrix, scipy CSR in float32; the callable may change it.
+        Objects are copied for every subgraph, and their ``random_state`` or ``seed``, if any, is set.
     dim : int, optional
-        Columns of the answer. By default what the object says (``n_components``, ``dimensions`` ...); where
-        nothing says it, the first answer tells, and the technique's `dim` is 0 until then. On a subgraph of
-        about dim vertices or fewer, columns that are missing are filled with zeros.
+        Columns of the result. By default an attribute of the object (``n_components``, ``dimensions`` ...); otherwise
+        it is known after the first result, and the technique's `dim` is 0 until then. On a subgraph of about dim
+        vertices or fewer, columns that are missing are filled with zeros.
     graph_as : "auto", "csr" or "networkx"
-        What ``fit`` receives. "auto" is a networkx graph on 0..n-1, with weights, for classes of karateclub, for
-        those that say ``graph_as = "networkx"`` and for those that annotate ``fit`` so; other objects with
-        ``get_embedding`` receive csr, and a networkx graph where they ask csr for what only graphs have.
+        What ``fit`` receives. "auto" is a networkx graph on 0..n-1, with weights, for classes of karateclub, and for
+        classes that set ``graph_as = "networkx"`` or annotate ``fit`` with it. Other objects with ``get_embedding``
+        receive csr, or a networkx graph where they use attributes that only graphs have.
     footprint : Footprint, optional
-        Bound on the memory of a worker. The default supposes five copies of the vectors in float64 and six of
-        the matrix (and a networkx graph, where one is made), beside 500 MB for libraries.
+        Bound on the memory of a worker. The default assumes five copies of the vectors in float64, six of the matrix, a
+        networkx graph where one is made, and 500 MB for libraries.
     name : str, optional
-        What messages call it.
+        Name in messages.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def adapt(
 
 @dataclass(frozen=True)
 class Adapted(Technique):
-    """Someone else's code as a technique; made by `adapt`.
+    """A function or object of another library as a technique; created by `adapt`.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ class Adapted(Technique):
         )
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
-        """Return what the code answers; `checked.embed_checked` looks at it. No vertex, no call."""
+        """Return the unchecked result of the code, which is not called for an empty subgraph."""
         if subgraph.n_vertices == 0:
             return np.zeros((0, self.dim), np.float32)
         matrix = sp.csr_matrix(subgraph.graph.to_scipy(), copy=True)
@@ -240,7 +239,9 @@ def _instance(cls: type, dim: int | None) -> Any:
     try:
         return cls() if dim is None or alias is None else cls(**{alias: dim})
     except TypeError as error:
-        raise InputError(f"{cls.__name__} cannot be made without settings ({error}); give an object of it") from error
+        raise InputError(
+            f"{cls.__name__} cannot be created without settings ({error}). Give an instance of it."
+        ) from error
 
 
 def _told_dim(target: Any) -> int:
@@ -259,8 +260,8 @@ def _title(target: Any) -> str:
 def _check_callable(target: Any, name: str) -> None:
     if not callable(target):
         raise InputError(
-            "a technique is a Technique, a name, a callable f(csr, rng), or an object with fit_transform, or with fit "
-            f"and get_embedding; got {target!r}, a {type(target).__name__}"
+            "a technique must be a Technique, a name, a callable f(csr, rng), or an object with fit_transform, or "
+            f"with fit and get_embedding; got {target!r}, a {type(target).__name__}"
         )
     if not (_binds(target, 2) or _binds(target, 1)):
         raise InputError(f"{name} is called as f(csr, rng), but is declared as {name}{inspect.signature(target)}")

@@ -1,4 +1,4 @@
-"""Technique: the interface behind which any embedding technique rides along, and its laws."""
+"""Base class of embedding techniques, and its laws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from parge.typing import FloatArray, Shape
 
 @dataclass(frozen=True)
 class Technique(ABC):
-    """An embedding technique: frozen settings, and one method that turns a subgraph into vectors.
+    """Base class of embedding techniques: immutable settings, and a method that computes the vectors of a subgraph.
 
     Laws (held by `parge.testing.TechniqueContract`):
 
-    * same subgraph, same generator state, same vectors, bit for bit;
-    * every vector is finite, also of isolated vertices, of subgraphs smaller than `dim`, of no vertex at all;
-    * the subgraph is not written to;
+    * the same subgraph and generator state give the same vectors, bit for bit;
+    * every vector is finite, also for isolated vertices, subgraphs smaller than `dim` and empty ones;
+    * the subgraph is not changed;
     * the technique can be pickled;
     * memory of a process that embeds stays under ``projected_bytes(n_vertices, n_edges)``.
     """
@@ -75,7 +75,7 @@ class Technique(ABC):
         """Return the bound on the memory of a worker, linear in vertices and edges, for a graph without features."""
 
     def footprint_for(self, graph: Graph) -> Footprint:
-        """Return the bound for subgraphs of this graph: their features, which every worker reads, come on top."""
+        """Return the bound for subgraphs of this graph, including the features that every worker reads."""
         return with_features(self.footprint(), graph)
 
     def projected_bytes(self, n_vertices: int, n_edges: int) -> int:
@@ -110,16 +110,17 @@ _NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 
 
 def check_counts(technique: Technique, least: int, *settings: str) -> None:
-    """Refuse settings that are not whole numbers of at least `least`."""
+    """Raise `InputError` for settings that are not whole numbers of at least `least`."""
     for setting in settings:
         most = _MOST.get(setting, MOST_SETTING)
         check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
 
 
 def work(technique: Technique) -> float:
-    """Return about how many times the work of its default settings a technique takes, at least 1.
+    """Estimate the work of a technique relative to its default settings, at least 1.
 
-    The product of what its counts are of their defaults: walks, their length, windows and so on are loops in loops.
+    It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
+    loops.
 
     >>> from parge.techniques.deepwalk import DeepWalk
     >>> work(DeepWalk(walks=80, window=10, negatives=1))
@@ -133,18 +134,18 @@ def work(technique: Technique) -> float:
 
 
 def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
-    """Refuse a setting that is not a finite number from `low` to `high`, both included; `above` leaves `low` out."""
+    """Raise `InputError` unless a setting is a number from `low` to `high`, both included; `above` excludes `low`."""
     check_number(f"{setting} of {technique.name}", getattr(technique, setting), low, high, above=above)
 
 
 def check_choice(technique: Technique, setting: str, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of the choices."""
+    """Raise `InputError` for a setting that is not one of the choices."""
     value = getattr(technique, setting)
     if value not in choices:
         raise InputError(f"{setting} of {technique.name} must be one of {', '.join(choices)}; got {shown(value)}")
 
 
 def check_threads(technique: Technique) -> None:
-    """Raise unless `threads` and `mode` say how to run."""
+    """Raise `InputError` unless `threads` and `mode` are valid."""
     check_counts(technique, 1, "threads")
     check_choice(technique, "mode", get_args(Mode))

@@ -27,7 +27,7 @@ _ROWS = 4096
 def embed_checked(
     technique: Technique, subgraph: Subgraph, rng: np.random.Generator, progress: Progress = silent
 ) -> FloatArray:
-    """Return one finite vector per vertex of the subgraph, (n_vertices, dim) float32, or say what is wrong.
+    """Return one finite vector per vertex of the subgraph, (n_vertices, dim) float32, or raise `TechniqueError`.
 
     What the technique raises keeps its type and traceback, and gains a note that names technique and subgraph.
 
@@ -41,8 +41,8 @@ def embed_checked(
         answer = technique.embed(subgraph, rng, progress=progress)
     except SystemExit as error:  # of sys.exit(), which would end the run as if all were well
         raise TechniqueError(
-            f"the technique {technique.name} left by sys.exit({'' if error.code is None else repr(error.code)}) on "
-            f"{_sizes(subgraph)}; let it return vectors, or raise an error"
+            f"the technique {technique.name} called sys.exit({'' if error.code is None else repr(error.code)}) on "
+            f"{_sizes(subgraph)}. It must return vectors or raise an exception."
         ) from error
     except Exception as error:
         error.add_note(f"raised by the technique {technique.name} on {_sizes(subgraph)}")
@@ -63,7 +63,7 @@ class Decomposed(Protocol):
 
 
 def prepare_checked(technique: Technique, decomposition: Decomposed) -> dict[str, NDArray[Any]]:
-    """Return the arrays that every worker receives, or say which of them are not as the technique declares them."""
+    """Return the arrays that every worker receives; raise where they differ from what the technique declares."""
     graph, context = decomposition.graph, decomposition.contexts
     found = {name: np.ascontiguousarray(array) for name, array in technique.prepare(graph, decomposition).items()}
     if context is not None and isinstance(technique, LandmarkTechnique):
@@ -82,8 +82,8 @@ def check_shared(technique: Technique, shared: Mapping[str, NDArray[Any]], n_lan
         declared |= technique.landmark_shapes
     if declared.keys() != shared.keys():
         raise TechniqueError(
-            f"{technique.name} declares the shared arrays {_names(declared)}; there are {_names(shared)}: return from "
-            "prepare() what shared_shapes declares"
+            f"{technique.name} declares the shared arrays {_names(declared)}, but prepare() returned {_names(shared)}. "
+            "Return what shared_shapes declares."
         )
     lengths: dict[int | str, int] = {} if n_landmarks is None else {"landmarks": n_landmarks}
     for name, array in shared.items():
@@ -95,13 +95,13 @@ def check_shared(technique: Technique, shared: Mapping[str, NDArray[Any]], n_lan
         )
         if not array.ndim or expected != array.shape or len(declared[name]) != array.ndim:
             raise TechniqueError(
-                f"the shared array {name} of {technique.name} has shape {array.shape}; {declared[name]} is declared, "
-                f"with {lengths}"
+                f"the shared array {name} of {technique.name} has shape {array.shape}, but {declared[name]} is "
+                f"declared, with {lengths}"
             )
         if array.dtype not in _SHARED_TYPES or not all_finite(array):
             raise TechniqueError(
                 f"the shared array {name} of {technique.name} holds {array.dtype}; finite numbers of "
-                f"{', '.join(map(str, _SHARED_TYPES))} were expected"
+                f"{', '.join(map(str, _SHARED_TYPES))} are needed"
             )
 
 
@@ -119,8 +119,8 @@ def common_dim(technique: Technique, dims: Sequence[int]) -> int:
         if dim != known[0][0]:
             raise TechniqueError(
                 f"the technique {technique.name} must give vectors of one length to all subgraphs; it gave "
-                f"{known[0][0]} columns to subgraph {known[0][1]} and {dim} to subgraph {index}; "
-                f"declare the length where the technique is made, such as adapt(..., dim={max(known)[0]})"
+                f"{known[0][0]} columns to subgraph {known[0][1]} and {dim} to subgraph {index}. Declare the length "
+                f"where the technique is created, for example adapt(..., dim={max(known)[0]})"
             )
     return known[0][0] if known else technique.dim
 
@@ -129,8 +129,8 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
     def wrong(found: str) -> TechniqueError:
         columns = technique.dim or "any number of"
         return TechniqueError(
-            f"the technique {technique.name} must answer with a finite number for each of "
-            f"{subgraph.n_embedded:,} vertices x {columns} columns; on {_sizes(subgraph)} it answered with {found}"
+            f"the technique {technique.name} must return a finite number for each of {subgraph.n_embedded:,} vertices "
+            f"x {columns} columns; on {_sizes(subgraph)} it returned {found}"
         )
 
     if sp.issparse(answer):
@@ -138,7 +138,7 @@ def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatA
     try:
         vectors = np.asarray(answer)
     except (TypeError, ValueError) as error:
-        raise wrong(f"a {type(answer).__name__} that is no array ({error})") from error
+        raise wrong(f"a {type(answer).__name__} that is not an array ({error})") from error
     if vectors.dtype.kind not in "iuf":
         raise wrong(f"{vectors.dtype} in a {type(answer).__name__}")
     if vectors.ndim != 2:

@@ -1,4 +1,4 @@
-"""The closed form of skip-gram: DeepWalk's optimum on landmarks, every vertex placed by regression, nothing trained."""
+"""The closed form of skip-gram: DeepWalk's optimum on landmarks, extended to all vertices without training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,21 +28,21 @@ _GROUPING_BYTES_PER_EDGE = 150
 
 @dataclass(frozen=True)
 class ClosedForm(Technique, LandmarkTechnique):
-    """Vectors of the closed-form backbone (`parge.landmarks.backbone`) alone, without any training.
+    """DeepWalk in closed form: landmarks are embedded directly and all other vertices by regression, without training.
 
-    The matrix that skip-gram with negative sampling factorises is written down for a few hundred to 4,096 landmarks,
-    half of them vertices of high degree and half groups of the others, and decomposed; every other vertex is placed
-    by the chances of meeting each landmark on a walk from it, and borrows from its neighbours where it has few edges.
+    The matrix that skip-gram with negative sampling factorises is computed for a few hundred to 4,096 landmarks and
+    decomposed. Half of the landmarks are vertices of high degree, half are groups of the others. Every other vertex is
+    computed from its chances of meeting each landmark on a walk, and from its neighbours where it has few edges.
 
-    In parts around a backbone (``reconcile="backbone"``) the landmarks are those of the whole graph, and all
-    spaces are one by construction; with a rotation every part has landmarks of its own.
+    In parts around a backbone (``reconcile="backbone"``) the landmarks are those of the whole graph, and all spaces are
+    one by construction; with a rotation every part has its own landmarks.
 
     Parameters
     ----------
     dim : int
         Length of a vector.
     window, negatives : int
-        Those of `parge.DeepWalk`.
+        As for `parge.DeepWalk`.
 
     Examples
     --------

@@ -39,20 +39,21 @@ class SkipGramWalks(Technique, LandmarkTechnique):
     dim : int
         Length of a vector.
     walks : int
-        Walks from each vertex.
+        Number of walks from each vertex.
     walk_length : int
-        Vertices of a walk.
+        Number of vertices in a walk.
     window : int
-        Vertices on each side of a centre, at most: the reach of each window is uniform in 1..window.
+        Most vertices on each side of a centre; the size of each window is drawn uniformly from 1..window.
     negatives : int
-        Drawn vertices that a window is trained against.
+        Number of negative samples per window.
     learning_rate : float
-        Step size at the start; it falls linearly with the walks done, to 1 %.
+        Step size at the start; it decreases linearly to 1 % at the end.
     threads : int
         Threads of the worker that embeds.
     mode : {'deterministic', 'hogwild'}
-        With several threads: one trains while the others draw its walks, and the result is the same bit for bit
-        for any number of them; or all train at once on shared tables, which is faster and never the same twice.
+        With several threads: in ``deterministic`` mode one trains while the others draw walks, and the result is the
+        same, bit for bit, for any number of threads. In ``hogwild`` mode all train at once on shared tables, which is
+        faster, but results differ from run to run.
     """
 
     refine: ClassVar[str] = "whiten"
@@ -102,9 +103,9 @@ class SkipGramWalks(Technique, LandmarkTechnique):
     def refine_for(self, graph: Counted) -> str:
         """Return `settle` for large sparse graphs, `whiten` for others.
 
-        There a landmark stands for many vertices, and a vertex has too few edges to tell its place by: 8 parts of a
-        planted graph of a million vertices and mean degree 6, half of its edges at random, kept 79 % of the
-        centralised score after `whiten`, and more than all of it after `settle` (`make bench-pbg`;
+        In large sparse graphs a landmark represents many vertices, and a vertex has few edges to learn from. Measured:
+        8 parts of a planted graph of a million vertices, mean degree 6, half of its edges at random. It kept 79 % of
+        the centralised score after `whiten`, and more than 100 % after `settle` (`make bench-pbg`;
         `benchmarks/settling_helps.py`).
         """
         coarse = graph.n_vertices >= COARSE_LANDMARKS * self.landmark_count(graph)

@@ -39,17 +39,17 @@ TORCH = Extra("torch", "torch", "torch")
 class GraphSAGE(Technique):
     """Vectors from two rounds of averaging over neighbours, through matrices learnt from random walks.
 
-    Hamilton, Ying and Leskovec, "Inductive representation learning on large graphs" (NIPS 2017), algorithm 1 with
-    the mean aggregator: ``h_v = unit(relu(W [x_v, mean x_u]))`` over neighbours u, twice (the last round without
-    relu), trained so that vertices that meet on short walks have similar vectors and drawn ones do not
-    (equation 1). x are the graph's features, or normal draws keyed by the vertex's number in the graph (as `SGC`
-    has them); those say little, and without features other techniques do better.
+    Hamilton, Ying and Leskovec, "Inductive representation learning on large graphs" (NIPS 2017), algorithm 1 with the
+    mean aggregator: ``h_v = unit(relu(W [x_v, mean x_u]))`` over neighbours u, twice (the last round without relu),
+    trained so that vertices that meet on short walks have similar vectors and drawn ones do not (equation 1). x are the
+    graph's features, or normal draws keyed by the vertex's number in the graph (as `SGC` has them); these carry little
+    information, so without features other techniques do better.
 
-    The averages of the first round do not depend on what is learnt: they are computed once, over all
-    neighbours. The second round samples neighbours while training (one batch of blogcatalog is ten times as
-    fast so), and takes all of them in the end. Needs PyTorch.
+    Needs PyTorch. The averages of the first round do not depend on the training: they are computed once, over all
+    neighbours. The second round samples neighbours while training (ten times as fast for a batch of blogcatalog), and
+    uses all of them at the end.
 
-    Weights decide which neighbours are sampled, and how much each counts in the final averages.
+    Edge weights determine which neighbours are sampled, and how much each counts in the final averages.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ class GraphSAGE(Technique):
     samples : int
         Neighbours drawn for each vertex in the second round.
     walks : int
-        Positive pairs for each vertex.
+        Positive pairs per vertex.
     walk_length : int
-        Steps between the two of a pair, at most.
+        Most steps between the two vertices of a pair.
     negatives : int
-        Drawn vertices that a batch is trained against. (The paper has 20; with features, vectors of cora classify
-        .82 with 5 and .77 with 20.)
+        Number of negative samples per batch. (The paper has 20; with features, vectors of cora classify .82 with 5 and
+        .77 with 20.)
     batch : int
-        Pairs of a step of training.
+        Pairs per training step.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     seed : int
-        Decides the features drawn; the same in all subgraphs, whatever the seed of the run.
+        Seed of the features drawn; the same in all subgraphs, independent of the seed of the run.
     """
 
     name: ClassVar[str] = "graphsage"
@@ -89,7 +89,7 @@ class GraphSAGE(Technique):
         check_range(self, "learning_rate", 0.0, MOST_RATE)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector of length 1 per vertex; an isolated one has that of its own features."""
+        """Return one vector of length 1 per vertex; an isolated vertex has the vector of its own features."""
         torch = _torch()
         graph = subgraph.graph
         with one_blas_thread(), _one_torch_thread(torch):

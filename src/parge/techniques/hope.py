@@ -50,11 +50,11 @@ class HOPE(Technique):
     signal : str
         ``common-neighbours``: M = A·A, the weighted count of paths of length two, the signal of the paper.
         ``katz``: M = Σ_l (beta A)^l, paths of any length, shorter ones counting more.
-        ``adamic-adar``: M = A·diag(1 / log degree)·A; a vertex of one neighbour connects nobody and counts 0.
-        (The original divides by the degree itself, which is nowadays called resource allocation.)
+        ``adamic-adar``: M = A·diag(1 / log degree)·A; a vertex with one neighbour connects no pair and counts 0.
+        (The original divides by the degree itself, which is now called resource allocation.)
     beta : float, optional
-        Katz's decay, under 1 / |largest eigenvalue of A|. None takes half of that, from the subgraph at hand;
-        a number that serves the graph serves all of its subgraphs, whose eigenvalues are smaller.
+        Katz's decay, under 1 / |largest eigenvalue of A|. None means half of that, for each subgraph; a number that is
+        valid for the graph is valid for its subgraphs, whose eigenvalues are smaller.
     half : str
         ``source``, ``target``, or ``both``: dim/2 columns of each.
 
@@ -80,9 +80,12 @@ class HOPE(Technique):
         if self.beta is not None:
             check_range(self, "beta", 0.0)
             if self.signal != "katz":
-                raise InputError(f"beta of hope belongs to the signal katz; the signal is {self.signal}")
+                raise InputError(
+                    f"beta of hope is only for the signal katz; the signal is {self.signal}. Omit beta, or use the "
+                    "signal katz."
+                )
         if self.half == "both" and self.dim % 2:
-            raise InputError(f"dim of hope must be even to hold both halves; got {self.dim}")
+            raise InputError(f"dim of hope must be even for half=both; got {self.dim}")
 
     @property
     def n_pairs(self) -> int:
@@ -90,7 +93,7 @@ class HOPE(Technique):
         return self.dim // 2 if self.half == "both" else self.dim
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector per vertex; an isolated vertex is near nobody and lies at the origin."""
+        """Return one vector per vertex; an isolated vertex has the zero vector."""
         graph = subgraph.graph
         with one_blas_thread():
             product, proximity = self.products(graph, adjacency_matrix(graph).__matmul__, rng)
@@ -138,7 +141,7 @@ class HOPE(Technique):
             return _DECAY_SHARE / radius if radius > 0 and isfinite(1 / radius) else 0.0
         if self.beta * radius >= 1:
             raise InputError(
-                f"beta of hope must be under 1 / |largest eigenvalue| = {1 / radius:.6g} of the subgraph, or Katz's "
-                f"sum does not converge; got {self.beta:g}"
+                f"beta of hope must be under 1 / |largest eigenvalue| = {1 / radius:.6g} of the subgraph, otherwise "
+                f"Katz's sum does not converge; got {self.beta:g}"
             )
         return self.beta

@@ -32,14 +32,14 @@ from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 @dataclass(frozen=True)
 class LINE(Technique):
-    """Edges drawn in proportion to their weight, each trained in both directions with negative sampling.
+    """Training on edges drawn in proportion to their weight, in both directions, with negative sampling.
 
     Tang et al., "LINE: large-scale information network embedding" (WWW 2015). First order: an edge's ends have
     similar vectors. Second order: vertices with the same neighbours have similar vectors. Both: half of the
     columns each, every half scaled to unit length, as the authors' program does.
 
-    A drawn edge is a walk of two vertices that starts in proportion to degree, and trains on the kernel of
-    the walk techniques with a window of 1; so no table over edges is held.
+    A drawn edge is a walk of two vertices that starts in proportion to degree. It uses the training kernel of the walk
+    techniques with a window of 1, so no table over edges is needed.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class LINE(Technique):
     order : {'both', 'first', 'second'}
         Which proximity the vectors keep.
     samples : int
-        Edges drawn, for each vertex and each order; an edge trains two pairs.
+        Edges drawn per vertex and order; an edge trains two pairs.
     negatives : int
-        Drawn vertices that each pair is trained against.
+        Number of negative samples per pair.
     learning_rate : float
-        Step size at the start; it falls linearly to 1 %.
+        Step size at the start; it decreases linearly to 1 % at the end.
     threads, mode
         As for `parge.techniques.deepwalk.SkipGramWalks`.
     """
@@ -74,7 +74,9 @@ class LINE(Technique):
         check_range(self, "learning_rate", 0.0, MOST_RATE, above=True)
         check_threads(self)
         if self.order == "both" and self.dim % 2:
-            raise InputError(f"line of both orders gives each half of the columns, so dim must be even; got {self.dim}")
+            raise InputError(
+                f"dim of line must be even for order=both, which gives each order half of the columns; got {self.dim}"
+            )
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has a tiny random one."""

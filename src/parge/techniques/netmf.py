@@ -51,25 +51,24 @@ class NetMF(Technique):
     ``M = vol / (negatives window) Σ_r P^r D^-1`` for r = 1..window, P = D^-1 A; the vectors are ``U |S|^1/2``.
     M is symmetric, so its singular vectors are eigenvectors.
 
-    Up to `exact_up_to` vertices M is formed exactly, n x n, from sparse products. Over that it is their
-    algorithm 4: M from the `rank` leading eigenpairs of ``D^-1/2 A D^-1/2``. Theirs then stores an n x n matrix;
-    here its rows are computed anew, a few at a time, in each of 5 products of a randomised subspace
-    iteration, so memory is linear, though time stays quadratic in the vertices. The eigenvectors of
-    eigenvalue 1, one a component, are known beforehand and not counted in the rank: a graph of many
-    components would spend all of it there.
+    Up to `exact_up_to` vertices M is formed exactly, n x n, from sparse products. Over that it is their algorithm 4: M
+    from the `rank` leading eigenpairs of ``D^-1/2 A D^-1/2``. Theirs then stores an n x n matrix; here its rows are
+    computed again, a few at a time, in each of 5 products of a randomised subspace iteration. So memory is linear in
+    the vertices, but time is quadratic. The eigenvectors of eigenvalue 1, one per component, are known and not counted
+    in the rank: a graph of many components would otherwise use all of it for them.
 
     Parameters
     ----------
     dim : int
         Length of a vector. A subgraph of fewer vertices has that many columns, then zeros.
     window : int
-        Steps of a walk between a vertex and its context, at most.
+        Most steps of a walk between a vertex and its context.
     negatives : int
-        Negative samples of the skip-gram model whose optimum this is.
+        Number of negative samples of the skip-gram model.
     rank : int
-        Eigenpairs that stand for a larger graph.
+        Eigenpairs that approximate the matrix of a larger graph.
     exact_up_to : int
-        Vertices of the largest subgraph whose matrix is formed; memory for its square is always projected.
+        Largest number of vertices for which the exact matrix is formed; its memory is always projected.
 
     Examples
     --------
@@ -91,7 +90,7 @@ class NetMF(Technique):
         check_counts(self, 0, "exact_up_to")
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector per vertex; an isolated vertex lies at the origin."""
+        """Return one vector per vertex; an isolated vertex has the zero vector."""
         graph = subgraph.graph
         with one_blas_thread():
             if graph.n_vertices <= self.exact_up_to:

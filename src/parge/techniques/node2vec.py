@@ -22,9 +22,9 @@ class Node2Vec(SkipGramWalks):
     Parameters
     ----------
     p : float
-        Return parameter: going back to the vertex before is weighted by 1/p.
+        Return parameter: going back to the previous vertex is weighted by 1/p.
     q : float
-        In-out parameter: going on to a vertex that is no neighbour of the one before is weighted by 1/q.
+        In-out parameter: going to a vertex that is not a neighbour of the previous one is weighted by 1/q.
     dim, walks, walk_length, window, negatives, learning_rate
         As for `SkipGramWalks`.
     """

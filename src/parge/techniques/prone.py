@@ -44,7 +44,7 @@ class ProNE(Technique):
     dim : int
         Length of a vector. A subgraph of fewer vertices has that many columns, then zeros.
     step : int
-        Terms of the Chebyshev expansion; 1 leaves step two out.
+        Terms of the Chebyshev expansion; 1 skips step two.
     mu, theta : float
         Centre of the band of frequencies, and how narrow it is.
 
@@ -68,7 +68,7 @@ class ProNE(Technique):
         check_range(self, "theta", 0.0, 100.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector per vertex; an isolated vertex lies at the origin."""
+        """Return one vector per vertex; an isolated vertex has the zero vector."""
         with one_blas_thread():
             A = adjacency_matrix(subgraph.graph)
             vectors = factorise(A, self.dim, rng, progress=lambda share: progress(0.5 * share))

@@ -82,7 +82,7 @@ def restore(described: Any) -> Technique:
         name, settings = described.get("technique"), described.get("settings")
         if isinstance(name, str) and isinstance(settings, Mapping):
             return resolve(name, settings)
-    raise InputError(f"a technique and its settings were expected; found {described!r}")
+    raise InputError(f"a technique must be given with its settings; found {described!r}")
 
 
 def restore_declared(name: str, settings: Mapping[str, Any]) -> Technique:
@@ -108,7 +108,7 @@ def _refuse_imports(found: Any, path: str) -> None:
     """Refuse a class or function that a module has from another package: ``mine:Popen`` is none of mine."""
     home, package = getattr(found, "__module__", None), path.partition(":")[0].partition(".")[0]
     if isinstance(home, str) and home.partition(".")[0] != package:
-        raise InputError(f"{path} is only imported there, from {home}; name it where it is defined, {home}:...")
+        raise InputError(f"{path} is only imported there, from {home}. Name it where it is defined, {home}:...")
 
 
 def _is_technique(value: Any) -> bool:
@@ -189,7 +189,7 @@ def _imported(path: str) -> Any:
     """Return the attribute that ``module:attribute`` names; the current directory is searched last."""
     module_name, _, attribute = path.partition(":")
     folder = current_folder()
-    here = "a folder that is gone" if folder is None else str(folder)
+    here = "a folder that no longer exists" if folder is None else str(folder)
     if folder is not None and here not in sys.path:
         sys.path.append(here)  # kept: workers import the module again from the same path
     try:
@@ -204,8 +204,8 @@ def _imported(path: str) -> Any:
     for depth, name in enumerate(attribute.split(".")):
         if depth and not (inspect.isclass(found) and found.__module__ == module_name):
             raise InputError(
-                f"{path!r} goes through {attribute.split('.')[depth - 1]!r}, which is no class of {module_name}; name "
-                "a technique where it is defined, as module:name or module:Class.name"
+                f"{path!r} goes through {attribute.split('.')[depth - 1]!r}, which is not a class of {module_name}. "
+                "Name a technique where it is defined, as module:name or module:Class.name."
             )
         if not hasattr(found, name):
             public = ", ".join(key for key in dir(found) if not key.startswith("_"))
@@ -234,7 +234,7 @@ def _foreign(found: Any, given: Mapping[str, Any], path: str, *, free: bool = Tr
         target = _bound(found, keywords, owner)
     elif extra:
         name = next(iter(extra))
-        raise InputError(f"{owner} is an object, made already, and takes no setting {name!r}; name its class")
+        raise InputError(f"{owner} is an object and takes no setting {name!r}. Name its class instead.")
     return adapt(target, dim, path=path, settings=tuple(given.items()))
 
 
@@ -245,7 +245,7 @@ def _bound(found: Any, keywords: dict[str, Any], owner: str) -> Any:
         return found(**keywords)
     except TypeError as error:
         settings = f"the settings {keywords}" if keywords else "its default settings"
-        raise InputError(f"{owner} cannot be made with {settings}: {error}") from error
+        raise InputError(f"{owner} cannot be created with {settings}: {error}") from error
 
 
 def _keywords(function: Any, given: Mapping[str, Any], *, positional: int) -> dict[str, Any]:

@@ -30,13 +30,13 @@ _BASE_BYTES = 78_000_000
 class SGC(Technique):
     """Features after K steps of neighbourhood averaging, ``S^K X``.
 
-    Wu et al., "Simplifying graph convolutional networks" (ICML 2019): ``S = D~^-1/2 (A + I) D~^-1/2`` with the
-    degrees D~ of A + I. X are the graph's features, projected at random to `dim` where there are more, filled
-    with zeros where there are fewer; without features, normal draws for each vertex. Both are keyed by numbers
-    in the whole graph, never by the subgraph, so all subgraphs speak of the same space and need no reconciling.
+    Wu et al., "Simplifying graph convolutional networks" (ICML 2019): ``S = D~^-1/2 (A + I) D~^-1/2`` with the degrees
+    D~ of A + I. X are the graph's features, projected at random to `dim` where there are more, filled with zeros where
+    there are fewer; without features, normal draws for each vertex. Both depend on vertex numbers in the whole graph,
+    never on the subgraph. So all subgraphs share one space and need no reconciling.
 
-    Weights count as they are beside self loops of weight 1: edges that weigh far more drown a vertex's own
-    features, far less leave it alone.
+    Self loops have weight 1. With much larger edge weights a vertex's own features hardly count; with much smaller ones
+    its neighbours hardly count.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SGC(Technique):
     hops : int
         K, the steps.
     seed : int
-        Decides projection or draws; the same in all subgraphs, whatever the seed of the run.
+        Seed of the projection or the draws; the same in all subgraphs, independent of the seed of the run.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class SGC(Technique):
         check_counts(self, 0, "hops", "seed")
 
     def refine_for(self, graph: Counted) -> str:
-        """Return no pass where there are features: many rounds forget them (cora's words: .827 of .833, then .807)."""
+        """Return no pass where there are features: many rounds lose them (cora's words: .827 of .833, then .807)."""
         return self.refine if graph.features is None else "none"
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:

@@ -38,9 +38,9 @@ class Spectral(Technique):
     stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1; Zhang and Rohe, "Understanding
     regularized spectral clustering via graph conductance" (NeurIPS 2018) for why. They do not scale by eigenvalues.
 
-    Eigenvectors are taken by value: those of negative eigenvalues tell apart what is linked. The first one, nearly
-    constant, stays: with it pairs of vertices of many neighbours are closer than others, as their links are likelier.
-    Rows of random walks' eigenvectors, ``D~^-1/2 V``, differ from these by their lengths alone.
+    Eigenvectors are taken by value: those of negative eigenvalues separate vertices that are linked. The first one,
+    nearly constant, stays: with it pairs of vertices of many neighbours are closer than others, as their links are
+    likelier. Rows of random walks' eigenvectors, ``D~^-1/2 V``, differ from these by their lengths alone.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Spectral(Technique):
 
     @property
     def n_pairs(self) -> int:
-        """How many eigenpairs are used, one a column."""
+        """How many eigenpairs are used, one per column."""
         return self.dim
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:

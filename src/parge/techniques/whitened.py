@@ -24,12 +24,12 @@ _COLUMNS = 32
 
 @dataclass(frozen=True)
 class Whitened(Technique):
-    """Vectors that follow their neighbours for some rounds, whitened after each.
+    """Whitened propagation: vectors are averaged over neighbours for some rounds, and whitened after each.
 
-    The start is that of `parge.SGC`: the graph's features, or normal draws for each vertex, both keyed by
-    numbers in the whole graph. Whitening is symmetric, so that subgraphs begin in one space and leave it slowly; a
-    rotation brings them together again. Many rounds forget the start, and the vectors tend to the leading
-    eigenvectors of the walk matrix, weighed alike. pycleora does the like.
+    The start is that of `parge.SGC`: the graph's features, or normal draws for each vertex, both keyed by numbers in
+    the whole graph. Whitening is symmetric: subgraphs start in one space and drift apart slowly, so a rotation aligns
+    them. After many rounds the vectors approach the leading eigenvectors of the walk matrix, all with equal weight.
+    pycleora uses a similar method.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Whitened(Technique):
     tolerance : float
         Rounds end when the subspace of the columns changes by less.
     seed : int
-        Decides the draws; the same in all subgraphs, whatever the seed of the run.
+        Seed of the random start; the same in all subgraphs, independent of the seed of the run.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What tests of parge share with tests of techniques and stages that others add.
+"""Test helpers for parge and for techniques and stages of other packages.
 
 Property tests draw graphs from `parge.testing.graphs`; contracts hold a component to the laws of its interface.
 Names are imported when they are first used, so that nothing here needs pytest or hypothesis until it does.

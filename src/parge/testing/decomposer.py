@@ -1,4 +1,4 @@
-"""What every decomposer must keep to; subclass it in your tests and say which decomposer is meant."""
+"""Contract tests for decomposers: subclass `DecomposerContract` in your tests and set your decomposer."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from parge.graph.graph import Graph
 
 
 def check_decomposition(graph: Graph, limits: Limits, found: Decomposition) -> None:
-    """Assert the laws of a decomposition by counting everything anew, the slow and obvious way."""
+    """Assert the laws of a decomposition by counting everything again in a slow and simple way."""
     anchors = set(found.anchors.tolist())
     assert found.part.shape == (graph.n_vertices,)
     seen: set[tuple[int, int]] = set()
@@ -35,8 +35,8 @@ def _row(graph: Graph, v: int) -> list[int]:
 class DecomposerContract:
     """Laws of `Decomposer`, as tests.
 
-    Set `decomposer` to a function from a number of anchors to the decomposer under test, and call `check` with
-    graphs of your own, or inherit the test below.
+    Set `decomposer` to a function that takes a number of anchors and returns the decomposer under test. Call `check`
+    with your own graphs, or inherit the test below.
     """
 
     decomposer: Callable[[int], Decomposer]

@@ -1,4 +1,4 @@
-"""What every engine must keep to; subclass it in your tests and say which engine is meant."""
+"""Contract tests for engines: subclass `EngineContract` in your tests and return your engine."""
 
 import os
 import sys
@@ -42,11 +42,11 @@ def interrupt(_argument: None, _progress: Progress) -> None:
 
 
 class EngineContract:
-    """Laws of `Engine`, as tests; give `engine()` the engine under test."""
+    """Laws of `Engine`, as tests. Inherit, and override `engine()` to return the engine under test."""
 
     def engine(self) -> Engine:
         """Return the engine under test."""
-        raise TypeError("a contract test must say which engine it is for")
+        raise TypeError("override engine() to return the engine under test")
 
     def run(self, tasks: list[Task]) -> dict[int, Any]:
         """Run tasks and return their results by key."""
@@ -71,7 +71,7 @@ class EngineContract:
         assert "subgraph 3" in "\n".join(caught.value.__notes__)
 
     def test_a_task_that_ends_the_process_has_failed(self) -> None:
-        """The task is named, and whoever runs the tasks goes on; an interruption stays one."""
+        """The error names the task, and the caller continues; an interruption stays an interruption."""
         with pytest.raises(PargeError, match=r"left by sys.exit\(0\)") as caught:
             self.run([Task(0, leave, None, label="subgraph 0")])
         assert "subgraph 0" in "\n".join(caught.value.__notes__)

@@ -99,9 +99,9 @@ def capacity_vectors(
     Infeasible ones break one of the two, by as little as one vertex.
     """
     if not 0 <= anchors <= graph.n_vertices:
-        raise InputError(f"{anchors} anchors were asked for in a graph of {graph.n_vertices} vertices")
+        raise InputError(f"{anchors} anchors are requested in a graph of {graph.n_vertices} vertices")
     if not feasible and graph.n_vertices == 0:
-        raise InputError("no capacities are infeasible for a graph of no vertex: draw graphs with min_vertices=1")
+        raise InputError("no capacities are infeasible for a graph without vertices: draw graphs with min_vertices=1")
     _need_hypothesis()
     from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What every reconciler must keep to; subclass it in your tests and say which reconciler is meant."""
+"""Contract tests for reconcilers: subclass `ReconcilerContract` in your tests and set your reconciler."""
 
 import pickle
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def random_rotation(rng: np.random.Generator, dim: int) -> NDArray[np.float64]:
 
 
 def inner_products(spaces: Sequence[Rows]) -> NDArray[np.float64]:
-    """Return all inner products among the rows of all spaces: they forget a common rotation and nothing else."""
+    """Return all inner products among the rows of all spaces: they are unchanged only by a common rotation."""
     stacked = np.concatenate([np.asarray(rows, np.float64) for rows in spaces])
     return np.asarray(stacked @ stacked.T)
 
@@ -32,7 +32,7 @@ def agree(one: Rows, other: Rows, tolerance: float) -> bool:
 class ReconcilerContract:
     """Laws of `Reconciler`, as tests.
 
-    Set `reconciler`; a control that is not meant to undo rotations sets `undoes_rotations` to False.
+    Inherit, and set `reconciler`. A control that does not undo rotations sets `undoes_rotations` to False.
     """
 
     reconciler: Reconciler
@@ -57,7 +57,7 @@ class ReconcilerContract:
     def mapped(self, anchors: list[Rows], spaces: list[Rows]) -> list[Rows]:
         """Return all spaces in the common one."""
         maps = self.reconciler.maps(anchors)
-        assert len(maps) == len(anchors), "one map a subgraph"
+        assert len(maps) == len(anchors), "one map per subgraph"
         return [apply(rows) for apply, rows in zip(maps, spaces, strict=True)]
 
     def test_planted_rotations_are_undone(self) -> None:

@@ -1,4 +1,4 @@
-"""What every refine pass must keep to; subclass it in your tests and say which pass is meant."""
+"""Contract tests for refine passes: subclass `RefinerContract` in your tests and return your pass."""
 
 import json
 import pickle
@@ -49,7 +49,7 @@ def in_files() -> Iterator[Callable[[tuple[int, int], Any], NDArray[Any]]]:
 
 
 class RefinerContract:
-    """Laws of `Refiner`, as tests; give `refiner()` the pass under test.
+    """Laws of `Refiner`, as tests. Inherit, and override `refiner()` to return the pass under test.
 
     * Same graph, same vectors: same bits, for any number of threads and any budget, in memory and in files.
     * Every vector stays finite: of isolated vertices, of graphs without edges, with one vertex or with none, of
@@ -61,15 +61,15 @@ class RefinerContract:
     * `check` accepts `technique()` and refuses each of `refuses()` with an `InputError`.
     * The pass is a value: it has a name, can be pickled, and what it returns can be written as JSON.
 
-    Override `technique()` where the pass is for certain techniques only, and `refuses()` to name some that it is not
-    for.
+    Override `technique()` where the pass supports certain techniques only, and `refuses()` to name some that it does
+    not support.
     """
 
     dim = 12
 
     def refiner(self) -> Refiner:
         """Return the pass under test."""
-        raise TypeError("a contract test must say which refine pass it is for")
+        raise TypeError("override refiner() to return the refine pass under test")
 
     def technique(self, dim: int) -> Technique:
         """Return a technique that the pass is for."""

@@ -1,4 +1,4 @@
-"""What every technique must keep to; subclass it in your tests and say which technique is meant."""
+"""Contract tests for techniques: subclass `TechniqueContract` in your tests and return your technique."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ def small_graphs() -> dict[str, Graph]:
 def communities(n_vertices: int = 400, *, weighted: bool = False) -> tuple[Subgraph, IntArray]:
     """Return a graph of four planted communities, and the community of each vertex.
 
-    Weighted, an edge is as likely between communities as inside them: the weights alone tell.
+    If weighted, edges are as likely between communities as inside them: only the weights differ.
     """
     rng = np.random.default_rng(11)
     community = np.arange(n_vertices) % _COMMUNITIES
@@ -120,7 +120,7 @@ def landmark_subgraphs(technique: LandmarkTechnique, graph: Graph, n_anchors: in
 
 @dataclass(frozen=True)
 class FreshRun:
-    """What a process of its own needed for a subgraph, and what it answered."""
+    """The memory that a separate process needed for a subgraph, and its result."""
 
     peak_bytes: int
     digest: str
@@ -151,7 +151,7 @@ def embed_in_fresh_process(technique: Technique, subgraph: Subgraph, *, limit_by
             check=False,
         )
     if done.returncode:
-        raise AssertionError(f"{technique} failed in a process of its own:\n{done.stderr}")
+        raise AssertionError(f"{technique} failed in a separate process:\n{done.stderr}")
     return FreshRun(**json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -173,10 +173,10 @@ def digest(vectors: FloatArray) -> str:
 
 
 class TechniqueContract:
-    """Laws of `Technique`, as tests; give `technique()` the technique under test.
+    """Laws of `Technique`, as tests. Inherit, and override `technique()` to return the technique under test.
 
-    Override `quick()` where the default settings take long, `tells_apart` where the technique is not meant to
-    put communities together, and `memory_scale` to measure memory on larger or smaller graphs.
+    Override `quick()` where the default settings are slow, and `tells_apart` where communities are not expected to be
+    close together. Override `memory_scale` to measure memory on larger or smaller graphs.
     """
 
     tells_apart = 0.7
@@ -184,7 +184,7 @@ class TechniqueContract:
 
     def technique(self) -> Technique:
         """Return the technique under test, with the settings whose memory is measured."""
-        raise TypeError("a contract test must say which technique it is for")
+        raise TypeError("override technique() to return the technique under test")
 
     def quick(self) -> Technique:
         """Return it with settings for small graphs."""

@@ -154,9 +154,9 @@ def test_parquet_lists_of_other_tools_are_read(tmp_path: Path) -> None:
     [
         (".npy", "two\nlines", "cannot hold line breaks"),
         (".npy", "two\rlines", "cannot hold line breaks"),
-        (".vec", "two words", r"white space.*save as \.parquet"),
+        (".vec", "two words", r"white space.*Save as \.parquet"),
         (".txt", "no\u00a0break", "white space"),
-        (".emb", "", "nor be empty"),
+        (".emb", "", "cannot be empty"),
     ],
 )
 def test_names_that_a_format_cannot_hold_are_refused(tmp_path: Path, suffix: str, name: str, message: str) -> None:

@@ -58,14 +58,17 @@ def test_words_are_no_numbers(word: str) -> None:
 
 
 CASES: dict[str, tuple[str, str]] = {
-    "skew": (HEAD.format("real", "skew-symmetric") + "3 3\n1\n2\n3\n", "a skew-symmetric matrix is no adjacency"),
-    "hermitian": (HEAD.format("real", "hermitian") + "2 2\n1\n2\n3\n", "a hermitian matrix is no adjacency matrix"),
-    "complex": (HEAD.format("complex", "general") + "1 1\n1 2\n", "real numbers; found complex"),
+    "skew": (
+        HEAD.format("real", "skew-symmetric") + "3 3\n1\n2\n3\n",
+        "a skew-symmetric matrix is not an adjacency matrix",
+    ),
+    "hermitian": (HEAD.format("real", "hermitian") + "2 2\n1\n2\n3\n", "a hermitian matrix is not an adjacency matrix"),
+    "complex": (HEAD.format("complex", "general") + "1 1\n1 2\n", "real numbers; this one holds complex"),
     "pattern": (HEAD.format("pattern", "general") + "2 2\n1\n2\n3\n4\n", "array and pattern"),
     "rectangle": (HEAD.format("real", "general") + "2 3\n" + "1\n" * 6, "must be square; found 2 x 3"),
-    "too many": (HEAD.format("integer", "general") + "2 2\n" + "1\n" * 5000, "announces 4 numbers; 5,000 follow"),
-    "too few": (HEAD.format("integer", "symmetric") + "2 2\n1\n", "announces 3 numbers; 1 follow"),
-    "huge": (HEAD.format("real", "general") + "2000000 2000000\n1\n", "more than its .* bytes can hold|budget"),
+    "too many": (HEAD.format("integer", "general") + "2 2\n" + "1\n" * 5000, "declares 4 numbers, but 5,000 follow"),
+    "too few": (HEAD.format("integer", "symmetric") + "2 2\n1\n", "declares 3 numbers, but 1 follow"),
+    "huge": (HEAD.format("real", "general") + "2000000 2000000\n1\n", "more than .* bytes can hold|budget"),
     "not a number": (HEAD.format("real", "general") + "2 2\n0\nnan\n1\n0\n", "finite"),
 }
 

@@ -156,7 +156,7 @@ def test_weights_are_asked_for_by_name(tmp_path: Path, suffix: str) -> None:
     assert not any("strength" in notice for notice in graph.notices)
     with pytest.raises(InputError, match=r"'strenght'.*'strength'"):
         read(path, weight="strenght")
-    with pytest.raises(InputError, match="give one of them"):
+    with pytest.raises(InputError, match="only one of"):
         read(path, weight="strength", weighted=False)
     assert run(["plan", str(path), "--parts", "1", "--weight", "strenght"]) == 2
     assert run(["plan", str(path), "--parts", "1", "--weight", "strength"]) == 0
@@ -207,7 +207,7 @@ class TestOtherLibraries:
         assert Graph.from_networkx(graph, weight="strength").notices == ()
         graph.add_edge(2, 3)
         assert Graph.from_networkx(graph, weight="strength").notices == (
-            "1 edges without the attribute 'strength' weigh 1",
+            "1 edges have no attribute 'strength' and get weight 1",
         )
         assert Graph.from_networkx(networkx.empty_graph(3), weight="any").n_edges == 0
         graph.add_edge(3, 4, weight=True)

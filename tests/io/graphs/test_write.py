@@ -115,17 +115,17 @@ def test_other_programs_read_what_is_written(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    ("g.xyz", GRAPHS["triangle"], "told by the suffix"),
-    ("g.parquet.gz", GRAPHS["triangle"], "told by the suffix"),
-    ("g.txt", BLANKS["blanks"], "'a b' would not come back"),
-    ("g.txt", BLANKS["commas"], "'#x' would not come back"),
-    ("g.tsv", Graph.from_edges(["a\tb"], ["c"]), "would not come back"),
-    ("g.csv", Graph.from_edges(["a\nb"], ["c"]), "would not come back"),
-    ("g.csv", Graph.from_edges([" a"], ["c"]), "would not come back"),
-    ("g.csv", Graph.from_edges(["a"], [""]), "'' would not come back"),
-    ("g.csv", Graph.from_edges(["a"], ["b"], vertices=["#c"]), "'#c' would not come back.*write .npz"),
-    ("g.mtx", GRAPHS["sparse ids"], "cannot hold their ids, such as -7|cannot hold their ids, such as np"),
-    ("g.graph", GRAPHS["strings"], "cannot hold their ids, such as 'a'"),
+    ("g.xyz", GRAPHS["triangle"], "names no graph format"),
+    ("g.parquet.gz", GRAPHS["triangle"], "names no graph format"),
+    ("g.txt", BLANKS["blanks"], "'a b' would change"),
+    ("g.txt", BLANKS["commas"], "'#x' would change"),
+    ("g.tsv", Graph.from_edges(["a\tb"], ["c"]), "would change"),
+    ("g.csv", Graph.from_edges(["a\nb"], ["c"]), "would change"),
+    ("g.csv", Graph.from_edges([" a"], ["c"]), "would change"),
+    ("g.csv", Graph.from_edges(["a"], [""]), "'' would change"),
+    ("g.csv", Graph.from_edges(["a"], ["b"], vertices=["#c"]), "'#c' would change.*Write .npz"),
+    ("g.mtx", GRAPHS["sparse ids"], "cannot store vertex ids such as -7|cannot store vertex ids such as np"),
+    ("g.graph", GRAPHS["strings"], "cannot store vertex ids such as 'a'"),
     ("g.graph", GRAPHS["fractions"], "whole numbers as weights"),
     ("nowhere/g.txt", GRAPHS["triangle"], "folder .*nowhere does not exist"),
 ]

@@ -55,7 +55,7 @@ _IDS: dict[str, Callable[[IdArray, Path], None]] = {
 def write(table: Vectors, path: str | os.PathLike[str]) -> None:
     """Write vectors in the format of the suffix; the old file stays whole until the new one is.
 
-    An existing file is replaced, whatever it is, as `numpy.save` does; the command line asks first.
+    An existing file is replaced, as `numpy.save` does; the command line refuses unless parge wrote it.
     """
     path = check_output(path)
     try:
@@ -73,15 +73,15 @@ def read(path: str | os.PathLike[str]) -> Vectors:
     except InputError as error:
         raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
     except FileNotFoundError as error:
-        raise InputError(f"{path} was to be read as an embedding; there is no such file") from error
+        raise InputError(f"Cannot read the embedding {path}: there is no such file.") from error
     except MemoryError as error:
-        raise InputError(f"{path} says that it holds more than fits in memory; keep large ones as .npy") from error
+        raise InputError(f"{path} declares more data than fits in memory. Save large embeddings as .npy.") from error
     except Exception as error:  # what numpy and arrow raise on damaged files is not documented by either
         raise InputError(f"{path} could not be read as {path.suffix}: {plain_reason(error)}") from error
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:
-    """Return the path if an embedding can be written there, before any work is spent on one."""
+    """Return the path if an embedding can be written there; checked before any work."""
     path = Path(path)
     _known_suffix(path)
     check_place(path)
@@ -118,5 +118,5 @@ def check_ids(path: str | os.PathLike[str], ids: IdArray, *, overwrite: bool = T
 
 def _known_suffix(path: Path) -> str:
     if path.suffix.lower() not in _FORMATS:
-        raise InputError(f"{path}: the suffix says the format of an embedding; known: {', '.join(_FORMATS)}")
+        raise InputError(f"{path}: the suffix names no embedding format. Use one of {', '.join(_FORMATS)}.")
     return path.suffix.lower()

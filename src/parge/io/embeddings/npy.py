@@ -1,4 +1,4 @@
-"""``.npy``: the matrix alone, readable by numpy and as a memory map; its ids beside it, one a line."""
+"""``.npy``: the matrix alone, readable by numpy and as a memory map; its ids in a second file, one per line."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _ID_BYTES = 150
 
 
 def ids_path(path: Path) -> Path:
-    """Return where the ids of a ``.npy`` file stand.
+    """Return the path of the ids of a ``.npy`` file.
 
     >>> ids_path(Path("runs/x.npy")).name
     'x.ids.txt'
@@ -29,12 +29,12 @@ def ids_path(path: Path) -> Path:
 
 
 def check_line_ids(ids: IdArray, path: Path) -> None:
-    """Refuse ids that cannot stand one a line."""
+    """Raise `InputError` for ids that cannot be written one per line."""
     broken = ids[containing(ids, "\n\r")] if ids.dtype == STRING else ids[:0]
     if broken.size:
         raise InputError(
-            f"{path}: ids beside .npy stand one a line, so they cannot hold line breaks, as {show_ids(broken)} does; "
-            "save as .parquet or .npz"
+            f"{path}: the ids of a .npy file are stored one per line, so they cannot hold line breaks, as "
+            f"{show_ids(broken)} does. Save as .parquet or .npz."
         )
 
 
@@ -71,7 +71,7 @@ def _lines(ids: IdArray) -> bytes:
 
 
 def write_npy(table: Vectors, path: Path) -> None:
-    """Write the matrix, and its ids beside it."""
+    """Write the matrix, and its ids to a second file."""
     check_line_ids(table.ids, path)
     # Contexts end in reverse order: the ids are in place before the matrix is.
     with replacing(path) as file, replacing(ids_path(path)) as ids:
@@ -84,7 +84,7 @@ def write_npy(table: Vectors, path: Path) -> None:
 def read_npy(path: Path) -> Vectors:
     """Map the matrix; without a file of ids, row i belongs to vertex i."""
     if path.is_dir():
-        raise InputError(f"{path} was to be read as an embedding; it is a folder")
+        raise InputError(f"Cannot read the embedding {path}: it is a folder.")
     check_complete(path)
     vectors = np.lib.format.open_memmap(path, mode="r")
     ids_file = ids_path(path)
@@ -96,6 +96,6 @@ def read_npy(path: Path) -> Vectors:
     text = ids_file.read_bytes()
     n_lines = text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
     if n_lines != n_rows:
-        raise InputError(f"{path} has {n_rows:,} rows, {ids_file.name} beside it has {n_lines:,} ids")
+        raise InputError(f"{path} has {n_rows:,} rows, but {ids_file.name} next to it has {n_lines:,} ids")
     lines = text.decode().removesuffix("\n").split("\n") if n_rows else []
     return Vectors(vectors, parse_ids([line.removesuffix("\r") for line in lines]))

@@ -61,7 +61,7 @@ def read_npz(path: Path) -> Vectors:
         declared_arrays(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # numpy leaves a bad file open
         if "vectors" not in archive:
-            raise InputError(f"an array 'vectors' was expected; found: {', '.join(archive) or 'nothing'}")
+            raise InputError(f"an array 'vectors' is needed; found: {', '.join(archive) or 'nothing'}")
         vectors = archive["vectors"]
         refuse_over_budget(24 * len(vectors) if vectors.ndim else 0, f"{path} has {len(vectors):,} rows")
         ids = _ids_from_arrays(archive, len(vectors) if vectors.ndim else 0)
@@ -77,7 +77,7 @@ def _ids_from_arrays(archive: Any, n_rows: int) -> IdArray:
         return np.arange(n_rows)
     text, offsets = archive["ids_utf8"].tobytes(), archive["ids_offsets"]
     if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or offsets.size != n_rows + 1:
-        raise InputError(f"{n_rows + 1:,} whole numbers were expected as ids_offsets; found shape {offsets.shape}")
+        raise InputError(f"ids_offsets must be {n_rows + 1:,} whole numbers; found shape {offsets.shape}")
     if offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
         raise InputError("ids_offsets must rise from 0 to the length of ids_utf8")
     cuts = offsets.tolist()

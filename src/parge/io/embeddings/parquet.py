@@ -55,11 +55,11 @@ def is_parquet(path: Path) -> bool:
 
 
 def read_parquet(path: Path) -> Vectors:
-    """Read the columns ``id`` and ``vector``; lists of any width will do if all have the same length."""
+    """Read the columns ``id`` and ``vector``; lists of any type are accepted if all have the same length."""
     with open_table(path) as table:
         names = table.names
         if "id" not in names or "vector" not in names:
-            raise InputError(f"columns 'id' and 'vector' were expected; found: {', '.join(names) or 'none'}")
+            raise InputError(f"the columns 'id' and 'vector' are needed; found: {', '.join(names) or 'none'}")
         n_rows, n_numbers = table.n_rows, table.n_values(["vector"])  # equal numbers take next to nothing in a file
         refuse_over_budget(
             2 * 8 * n_numbers + _ID_BYTES * n_rows, f"{path} has {n_rows:,} rows and {n_numbers:,} numbers in vectors"
@@ -81,12 +81,14 @@ def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
             refuse_over_budget(n_rows * block.shape[1] * block.itemsize, f"{path} has {n_rows:,} vectors")
             vectors = np.empty((n_rows, block.shape[1]), block.dtype)
         if block.shape[1] != vectors.shape[1]:
-            raise InputError(f"vectors of {vectors.shape[1]} and of {block.shape[1]} numbers stand in one file")
+            raise InputError(
+                f"all vectors must have the same length; found {vectors.shape[1]} and {block.shape[1]} numbers"
+            )
         if done + len(block) > n_rows:
-            raise InputError(f"{n_rows:,} rows are declared; more follow")
+            raise InputError(f"{n_rows:,} rows are declared, but more follow")
         vectors[done : done + len(block)] = block
         n_text += text_bytes(batch.column("id"))
-        refuse_over_budget(TEXT_COPIES * n_text, f"{path} has ids of {n_text:,} bytes or more")
+        refuse_over_budget(TEXT_COPIES * n_text, f"{path} has at least {n_text:,} bytes of ids")
         ids.append(_ids_of(batch.column("id")))
         done += len(block)
     if vectors is None:
@@ -107,7 +109,7 @@ def _vectors_of(column: Any) -> NDArray[Any]:
     if types.is_list(kind) or types.is_large_list(kind):
         lengths = set(column.value_lengths().to_pylist())
         if lengths - {dim}:
-            raise InputError(f"vectors of {min(lengths)} to {max(lengths)} numbers stand in one file")
+            raise InputError(f"all vectors must have the same length; found {min(lengths)} to {max(lengths)} numbers")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
 
 

@@ -24,14 +24,14 @@ _LONGEST_NUMBER = 400
 
 
 def check_text_ids(ids: IdArray, path: Path) -> None:
-    """Refuse ids that cannot stand in word2vec text."""
+    """Raise `InputError` for ids that word2vec text cannot hold."""
     if ids.dtype != STRING:
         return
     broken = ids[np.array([not text or any(map(str.isspace, text)) for text in ids.tolist()], np.bool_)]
     if broken.size:
         raise InputError(
-            f"{path}: ids in word2vec text end at white space, so they can neither hold any nor be empty, as "
-            f"{show_ids(broken)}; save as .parquet, .npz or .npy"
+            f"{path}: ids in word2vec text cannot be empty or hold white space, as {show_ids(broken)}. Save as "
+            ".parquet, .npz or .npy."
         )
 
 
@@ -81,18 +81,18 @@ def read_text(path: Path) -> Vectors:
     """Read one vertex per line, a block of lines at a time."""
     with path.open("rb") as file:
         n_rows, dim = _text_header(path, file.readline(1000))
-        refuse_over_budget(n_rows * (8 * dim + _ID_BYTES), f"{path} promises {n_rows:,} vectors of {dim:,} numbers")
+        refuse_over_budget(n_rows * (8 * dim + _ID_BYTES), f"{path} declares {n_rows:,} vectors of {dim:,} numbers")
         vectors = np.empty((n_rows, dim), np.float32)
         ids: list[str] = []
         while lines := list(islice(file, _ROWS)):
             fields = [line.split() for line in lines if not line.isspace()]
             rows = slice(len(ids), len(ids) + len(fields))
             if rows.stop > n_rows:
-                raise InputError(f"{path}: the first line promises {n_rows:,} vectors; more lines follow")
+                raise InputError(f"{path}: the first line declares {n_rows:,} vectors, but more lines follow")
             vectors[rows] = _text_numbers(fields, dim, first_line=len(ids) + 2)
             ids += [row[0].decode() for row in fields]
     if len(ids) != n_rows:
-        raise InputError(f"{path}: the first line promises {n_rows:,} vectors; {len(ids):,} lines follow")
+        raise InputError(f"{path}: the first line declares {n_rows:,} vectors, but {len(ids):,} lines follow")
     return Vectors(vectors, parse_ids(ids))
 
 
@@ -103,21 +103,25 @@ def _text_header(path: Path, line: bytes) -> tuple[int, int]:
     n_rows, dim = int(fields[0]), int(fields[1])
     # An id, and for every number a space and a digit: a file too short for its promise is refused unread.
     if n_rows * (1 + 2 * dim) > path.stat().st_size:
-        raise InputError(f"{path}: the first line promises {n_rows:,} x {dim:,} numbers; the file is too short")
+        raise InputError(
+            f"{path}: the first line declares {n_rows:,} x {dim:,} numbers, but the file is too short. Is it complete?"
+        )
     return n_rows, dim
 
 
 def _text_numbers(fields: list[list[bytes]], dim: int, *, first_line: int) -> FloatArray:
     for i, row in enumerate(fields):
         if len(row) != dim + 1:
-            raise InputError(f"line {first_line + i:,}: an id and {dim} numbers were expected; found {len(row)} fields")
+            raise InputError(
+                f"line {first_line + i:,}: a line must have an id and {dim} numbers; found {len(row)} fields"
+            )
         longest = max(map(len, row[1:]), default=0)
         if longest > _LONGEST_NUMBER:  # all of a block would be as wide
-            raise InputError(f"line {first_line + i:,}: a number was expected; found a word of {longest:,} bytes")
+            raise InputError(f"line {first_line + i:,}: a field of {longest:,} bytes is not a number")
     numbers = np.array([row[1:] for row in fields], np.bytes_)
     try:
         with np.errstate(over="ignore"):
             return numbers.reshape(len(fields), dim).astype(np.float64).astype(np.float32)
     except ValueError as error:
         last = first_line + len(fields) - 1
-        raise InputError(f"lines {first_line:,} to {last:,}: numbers were expected; {error}") from error
+        raise InputError(f"lines {first_line:,} to {last:,}: not all fields are numbers; {error}") from error

@@ -29,11 +29,11 @@ def parse_array(path: Path, text: bytes, n: int, symmetry: str, *, line: int = 1
     [[0.0, 3.0], [3.0, 1.0]]
     """
     if symmetry not in {"general", "symmetric"}:
-        raise InputError(f"{path}: a {symmetry} matrix is no adjacency matrix: general or symmetric was expected")
+        raise InputError(f"{path}: a {symmetry} matrix is not an adjacency matrix. Save it as general or symmetric.")
     values = _numbers(path, text, line)
     expected = n * n if symmetry == "general" else n * (n + 1) // 2
     if values.size != expected:
-        raise InputError(f"{path}: its header announces {expected:,} numbers; {values.size:,} follow")
+        raise InputError(f"{path}: its header declares {expected:,} numbers, but {values.size:,} follow")
     if symmetry == "general":
         return values.reshape((n, n), order="F")
     matrix = np.zeros((n, n))
@@ -54,4 +54,4 @@ def _numbers(path: Path, text: bytes, line: int) -> NDArray[np.float64]:
         if wrong is not None:
             shown = wrong[:80].decode("utf-8", "replace")
             raise InputError(f"{path}, line {number:,}: {shown!r} is not a number")
-    raise InputError(f"{path}: after its header stands something that is not a number")
+    raise InputError(f"{path}: something after its header is not a number")

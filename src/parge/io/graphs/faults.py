@@ -9,12 +9,12 @@ from parge.io.graphs.lines import MAX_LINE
 def line_fault(line: bytes, layout: Layout) -> str:
     """Say what is wrong with a line and what to do; nothing where it is an edge, a comment or empty."""
     if len(line) > MAX_LINE:
-        return f"a line of {len(line):,} bytes; one edge a line was expected"
+        return f"a line has {len(line):,} bytes. Write one edge per line."
     try:
         text = _text(line, layout)
     except UnicodeDecodeError as error:
         byte = error.object[error.start : error.start + 1].hex()
-        return f"not UTF-8 text (byte 0x{byte}); convert the file to UTF-8, for example with iconv"
+        return f"this is not UTF-8 text (byte 0x{byte}). Convert the file to UTF-8, for example with iconv."
     return _fields_fault(layout.split(text), text, layout) if text.strip(" \t") else ""
 
 
@@ -32,19 +32,19 @@ def _text(line: bytes, layout: Layout) -> str:
 def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
     shown = f"in {text[:80]!r}"
     if layout.delimiter == "," and text.count('"') % 2:
-        return f"a quote that is not closed, {shown}; ids cannot hold line breaks"
+        return f"a quote is not closed, {shown}. Close it; ids cannot hold line breaks."
     if len(fields) != layout.n_columns:
         return (
-            f"{layout.n_columns} columns were expected, as in the first line; found {len(fields)}, {shown}; "
-            "write one edge a line, all with the same columns"
+            f"the first line has {layout.n_columns} columns, this one has {len(fields)}, {shown}. Write one edge per "
+            "line, all with the same columns."
         )
     source, target, *weights = (fields[place] for place in layout.columns.used)
     if not source or not target:
-        return f"an id is empty, {shown}; every edge needs two ids"
+        return f"an id is empty, {shown}. Every edge needs two ids."
     if weights and not _is_weight(weights[0]):
         return (
-            f"the weight {weights[0][:80]!r} is not a finite number from 0 up, {shown}; correct it, name the column "
-            "of weights (--weight), or read without weights (weighted=False, --unweighted)"
+            f"the weight {weights[0][:80]!r} must be a finite number from 0 to 3.4e38, {shown}. Correct it, name the "
+            "weight column (--weight), or ignore weights (weighted=False, --unweighted)."
         )
     return ""
 

@@ -45,8 +45,8 @@ def read_graphml(path: Path, *, weighted: bool = True, weight: str | None = None
             found.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise InputError(
-                f"{path}, line {error.lineno:,}: not well-formed XML ({expat.errors.messages[error.code]}); "
-                "is the file complete?"
+                f"{path}, line {error.lineno:,}: not well-formed XML ({expat.errors.messages[error.code]}). Is the "
+                "file complete?"
             ) from None
     if weight is not None:
         found.check_weight()
@@ -86,7 +86,7 @@ class _Elements:
         """Refuse what is over the budget so far, and a tag that does not end."""
         waiting = n_read - max(0, self.parser.CurrentByteIndex)
         if waiting > _LONGEST_TAG:
-            raise self._fail(f"a tag of over {waiting:,} bytes; is it complete?")
+            raise self._fail(f"a tag has more than {waiting:,} bytes. Is the file complete?")
         n_names = len(self._vertices) + 2 * len(self._weights)
         refuse_over_budget(
             _NAME_BYTES * n_names + 2 * self._n_text,
@@ -96,7 +96,7 @@ class _Elements:
     def graph(self, *, weighted: bool) -> Graph:
         """Build the graph from what was heard."""
         if not self._n_graphs:
-            raise InputError(f"{self._path} has no <graph> element; is it GraphML?")
+            raise InputError(f"{self._path} has no <graph> element. Is it a GraphML file?")
         self._refuse_undeclared()
         ids = parse_ids(self._vertices)
         source, target = (_like(ids, end) for end in self._ends)
@@ -130,16 +130,18 @@ class _Elements:
         return InputError(f"{self._path}, line {self.parser.CurrentLineNumber:,}: {what}")
 
     def _refuse_doctype(self, *_: Any) -> None:
-        raise self._fail("a document type (DOCTYPE) is not accepted; remove it, as GraphML needs none")
+        raise self._fail("a document type (DOCTYPE) is not accepted. Remove it; GraphML does not need one.")
 
     def _refuse_undeclared(self) -> None:
         declared = set(self._vertices)
         if len(declared) < len(self._vertices):
             twice = Counter(self._vertices).most_common(1)[0][0]
-            raise InputError(f"{self._path}: two vertices have the id {twice!r}; every vertex needs its own")
+            raise InputError(f"{self._path}: two vertices have the id {twice!r}. Give every vertex a different id.")
         missing = next((name for end in self._ends for name in end if name not in declared), None)
         if missing is not None:
-            raise InputError(f"{self._path}: an edge names the vertex {missing!r}, which no <node> element declares")
+            raise InputError(
+                f"{self._path}: an edge names the vertex {missing!r}, which no <node> element declares. Add one."
+            )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         element = name.rpartition(" ")[2]
@@ -157,14 +159,14 @@ class _Elements:
         elif element == "graph":
             self._n_graphs += 1
             if self._n_graphs > 1:
-                raise self._fail("a second or nested <graph>; keep one graph a file")
+                raise self._fail("there is a second or nested <graph>. Keep one graph per file.")
             self._directed = attributes.get("edgedefault") == "directed"
         elif element == "node":
             self._vertices.append(self._attribute(attributes, "id", "node"))
         elif element == "edge":
             self._edge(attributes)
         elif element == "hyperedge":
-            raise self._fail("hyperedges are not edges of a graph; replace them by edges")
+            raise self._fail("hyperedges cannot be read. Replace them by edges.")
         elif element in ("data", "default") and self._of_weight(element, attributes):
             self._text = []
 
@@ -179,7 +181,7 @@ class _Elements:
         value = attributes.get(name)
         self._n_text += len(value or "")
         if not value:
-            raise self._fail(f"<{element}> without {name}; every vertex and both ends of an edge need an id")
+            raise self._fail(f"<{element}> has no {name}. Every vertex and both ends of an edge need an id.")
         return value
 
     def _edge(self, attributes: dict[str, str]) -> None:
@@ -193,7 +195,7 @@ class _Elements:
         if self._text is not None:
             self._text.append(text)
             if len(self._text) > _LONGEST_NUMBER:  # pieces of text, of which a line break begins a new one
-                raise self._fail("the text of a weight goes on and on; one number was expected")
+                raise self._fail("the text of a weight is too long. Write one number.")
 
     def _end(self, name: str) -> None:
         element = self._open.pop()
@@ -215,7 +217,7 @@ class _Elements:
         except ValueError:
             raise self._fail(f"the weight {text.strip()[:80]!r} is not a number") from None
         if not 0 <= weight < np.inf:
-            raise self._fail(f"the weight {weight} is not a finite number from 0 up")
+            raise self._fail(f"the weight {weight} must be a finite number of at least 0")
         return weight
 
 

@@ -142,11 +142,11 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str |
 
 def _refuse_binary(head: bytes, path: Path) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path} is UTF-16 text; save it as UTF-8")
+        raise InputError(f"{path} is UTF-16 text. Save it as UTF-8.")
     if b"\0" in head[: 2**16]:
         raise InputError(
-            f"{path} is not text, and its suffix names no binary format; formats are told by their suffix: "
-            ".parquet, .npz, .mat, and text for every other"
+            f"{path} is not text, and its suffix names no binary format. Rename it to .parquet, .npz or .mat if it is "
+            "one of these; all other suffixes are read as text."
         )
 
 
@@ -241,10 +241,10 @@ def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks
     if n_columns > 1:
         return
     between = {"\t": "tabs", ",": "commas"}.get("" if blanks else delimiter, "blanks")
-    semicolons = "; semicolons do not separate: write commas in their place" if ";" in text else ""
+    semicolons = " Semicolons do not separate columns: replace them by commas." if ";" in text else ""
     raise InputError(
-        f"{path}: one column was found where two ids were expected, in the line {text[:80]!r} (split at {between}); "
-        f"write one edge a line: two ids, and a weight if there is one, separated by blanks, tabs or commas{semicolons}"
+        f"{path}: only one column found in the line {text[:80]!r} (split at {between}); an edge has two ids. Write one "
+        f"edge per line: two ids and optionally a weight, separated by blanks, tabs or commas.{semicolons}"
     )
 
 
@@ -272,7 +272,7 @@ def _with_columns(
     notices += ignored_notice(header or (), read, layout.n_columns, weighted=weighted)
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
     if header and not integers and (layout.blanks or not named):
-        notices += (f"the first line taken as names of columns: {' '.join(header)!r}",)
+        notices += (f"the first line is read as column names: {' '.join(header)!r}",)
     first = () if header or layout.blanks or integers else tuple(body[0])
     return replace(
         layout,

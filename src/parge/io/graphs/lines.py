@@ -42,7 +42,7 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
             if n_read == 0:
                 cut = end  # the last line may have no end
             elif cut == 0 and end > MAX_LINE:
-                raise InputError(f"{path}: {end:,} bytes without a line break; one edge a line was expected")
+                raise InputError(f"{path}: {end:,} bytes have no line break. Write one edge per line.")
             if cut:
                 yield offset, memoryview(buffer)[:cut]
             offset, end = offset + cut, end - cut

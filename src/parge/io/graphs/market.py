@@ -78,13 +78,15 @@ def parse_header(path: Path, head: bytes) -> Header:
         )
     layout, field, symmetry = (word.lower() for word in words[2:])
     if field == "complex":
-        raise InputError(f"{path}: an adjacency matrix must hold real numbers; found complex ones")
+        raise InputError(f"{path}: an adjacency matrix must hold real numbers; this one holds complex numbers")
     known = ((layout, _LAYOUTS), (field, _FIELDS), (symmetry, _SYMMETRIES))
     wrong = next((word for word, names in known if word not in names), None)
     if wrong is not None:
         raise InputError(f"{path}: cannot be read as Matrix Market: its first line has the unknown word {wrong[:80]!r}")
     if layout == "array" and field == "pattern":
-        raise InputError(f"{path}: its header says array and pattern, of which nothing would be left to read")
+        raise InputError(
+            f"{path}: its header says array and pattern, so the file holds no values. Save it in the coordinate layout."
+        )
     sizes, size = _sizes(path, lines, 2 if layout == "array" else 3)
     if sizes[0] != sizes[1]:
         raise InputError(f"{path}: an adjacency matrix must be square; found {sizes[0]:,} x {sizes[1]:,}")
@@ -102,10 +104,10 @@ def _sizes(path: Path, lines: list[bytes], count: int) -> tuple[list[int], int]:
             if len(words) == count and all(map(_WHOLE.fullmatch, words)):
                 return [int(word) for word in words], size
             raise InputError(
-                f"{path}, line {number + 1:,}: cannot be read as Matrix Market: {count} whole numbers were expected, "
-                f"the sizes of the matrix; found {' '.join(words)[:80]!r}"
+                f"{path}, line {number + 1:,}: cannot be read as Matrix Market: the sizes of the matrix must be "
+                f"{count} whole numbers; found {' '.join(words)[:80]!r}"
             )
-    raise InputError(f"{path}: cannot be read as Matrix Market: no line gives the sizes; is the file complete?")
+    raise InputError(f"{path}: cannot be read as Matrix Market: no line gives the sizes. Is the file complete?")
 
 
 def _refuse_too_large(path: Path, header: Header) -> None:
@@ -115,7 +117,8 @@ def _refuse_too_large(path: Path, header: Header) -> None:
     size, shortest = path.stat().st_size, 2 if header.layout == "array" else 4  # bytes of an entry and its line break
     if not is_compressed(path) and stored * shortest > size + 1:
         raise InputError(
-            f"{path}: its header announces {header.n_entries:,} entries, more than its {size:,} bytes can hold"
+            f"{path}: its header declares {header.n_entries:,} entries, more than the file's {size:,} bytes can hold. "
+            "Is the file complete?"
         )
     each = _NUMBER_BYTES if header.layout == "array" else _ENTRY_BYTES * (1 if header.symmetry == "general" else 2)
     refuse_over_budget(
@@ -129,7 +132,7 @@ def _counted(path: Path, header: Header) -> Any:
     most = 2**16 + 400 * (header.n_entries + 1)  # no number is longer
     for offset, segment in read_segments(path, header.size):
         if offset + len(segment) - header.size > most:
-            raise InputError(f"{path}: its header announces {header.n_entries:,} numbers; more text follows")
+            raise InputError(f"{path}: its header declares {header.n_entries:,} numbers, but more text follows")
         yield offset, segment
 
 
@@ -158,8 +161,8 @@ def _coordinates(path: Path, header: Header) -> Any:
     if n_found != header.n_entries:
         more = "or more " if n_found > header.n_entries else ""
         raise InputError(
-            f"{path}: cannot be read as Matrix Market: its header announces {header.n_entries:,} entries; {n_found:,} "
-            f"{more}follow; is the file complete?"
+            f"{path}: cannot be read as Matrix Market: its header declares {header.n_entries:,} entries, but "
+            f"{n_found:,} {more}follow. Is the file complete?"
         )
     return _both_halves(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), header)
 
@@ -222,13 +225,16 @@ def line_fault(line: bytes, header: Header) -> str:
     if not words:
         return ""
     if len(words) != header.n_fields:
-        return f"cannot be read as Matrix Market: an entry has {header.n_fields} numbers; {shown}"
+        return f"cannot be read as Matrix Market: an entry must have {header.n_fields} numbers; {shown}"
     for word in words[:2]:
         if not _WHOLE.fullmatch(word) or not 1 <= int(word) <= header.n_vertices:
             return (
-                "cannot be read as Matrix Market: rows and columns are whole numbers in "
-                f"1..{header.n_vertices}; {shown}"
+                f"cannot be read as Matrix Market: rows and columns must be whole numbers in 1..{header.n_vertices}; "
+                f"{shown}"
             )
     if header.n_fields == 3 and not _VALUES[header.field].fullmatch(words[2]):
-        return f"cannot be read as Matrix Market: the value {words[2][:80]!r} is no {header.field} number; {shown}"
+        return (
+            f"cannot be read as Matrix Market: the value {words[2][:80]!r} is not a number of the type {header.field}; "
+            f"{shown}"
+        )
     return ""

@@ -59,7 +59,7 @@ def read_mat(path: Path, *, weighted: bool = True) -> Graph:
         if done.returncode == InputError.exit_code:
             raise InputError(done.stdout)
         if done.returncode != 0:
-            raise InputError(f"{path}: cannot be read as MATLAB: the file is damaged, and its reader crashed on it")
+            raise InputError(f"{path}: cannot be read as MATLAB: the file is damaged (reading it crashed)")
         declared_arrays(out)
         return graph_of_file(path, sp.load_npz(out), weighted=weighted)
 
@@ -84,7 +84,7 @@ def _load(path: Path) -> sp.csc_matrix:
         try:
             variables = scipy.io.whosmat(str(path))
         except NotImplementedError:
-            raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
+            raise InputError(f"{path} is a MATLAB file of version 7.3. Save it again with -v7.") from None
         name, n_vertices = _choose(path, variables)
         refuse_over_budget(VERTEX_BYTES * n_vertices, f"{path} declares {n_vertices:,} vertices")
         if (name, "sparse") not in {(variable, kind) for variable, _, kind in variables}:
@@ -131,11 +131,11 @@ def _choose(path: Path, variables: Sequence[tuple[str, tuple[int, ...], str]]) -
             return name, square[name][0][0]
         if names:
             raise InputError(
-                f"{path} has several square matrices ({', '.join(names)}) and none is called network; "
-                "save the adjacency matrix under that name"
+                f"{path} has several square matrices ({', '.join(names)}) and none is called network. Save the "
+                "adjacency matrix under that name."
             )
     found = ", ".join(f"{name} ({' x '.join(map(str, shape))} {kind})" for name, shape, kind in variables)
-    raise InputError(f"{path} has no square matrix to be the graph; found {found or 'no variables'}")
+    raise InputError(f"{path} has no square matrix, so no graph can be read; found {found or 'no variables'}")
 
 
 if __name__ == "__main__":

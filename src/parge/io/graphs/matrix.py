@@ -33,8 +33,8 @@ def read_npz(path: Path, *, weighted: bool = True) -> Graph:
         members = declared_arrays(path)
         if "format" not in members or "shape" not in members:
             raise InputError(
-                f"{path} holds {', '.join(sorted(members)) or 'nothing'}, which is no sparse matrix; save the "
-                "adjacency matrix with scipy.sparse.save_npz"
+                f"{path} holds {', '.join(sorted(members)) or 'nothing'}, which is not a sparse matrix. Save the "
+                "adjacency matrix with scipy.sparse.save_npz."
             )
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
             ids = arrays["ids"] if "ids" in members else None

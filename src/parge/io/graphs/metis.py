@@ -73,19 +73,19 @@ def _header(path: Path, text: bytes) -> tuple[Header, int]:
     shown = line.decode("utf-8", "replace").strip()[:80]
     if not 2 <= len(fields) <= 4 or not all(field.isdigit() and len(field) < 20 for field in fields):
         raise InputError(
-            f"{path}: a METIS file starts with its numbers of vertices and edges, and perhaps a format; "
-            f"found {shown!r}; an edge list needs another suffix than .graph"
+            f"{path}: a METIS file starts with its numbers of vertices and edges, and optionally a format; found "
+            f"{shown!r}. If this is an edge list, change the suffix .graph to .txt."
         )
     n_vertices, n_edges = int(fields[0]), int(fields[1])
     flags = fields[2].decode().zfill(3) if len(fields) > 2 else "000"
     if set(flags) - {"0", "1"} or len(flags) > 3:
-        raise InputError(f"{path}: the format in a METIS header is three digits of 0 and 1; found {shown!r}")
+        raise InputError(f"{path}: the format in a METIS header must be three digits of 0 and 1; found {shown!r}")
     n_weights = int(fields[3]) if len(fields) > 3 else 1
     size = path.stat().st_size
     if not is_compressed(path) and max(n_vertices, 4 * n_edges) > size + 2:  # a vertex has a line, an edge two numbers
         raise InputError(
-            f"{path}: its header announces {n_vertices:,} vertices and {n_edges:,} edges, more than its {size:,} bytes "
-            "can hold"
+            f"{path}: its header declares {n_vertices:,} vertices and {n_edges:,} edges, more than the file's {size:,} "
+            "bytes can hold. Is the file complete?"
         )
     refuse_over_budget(
         VERTEX_BYTES * n_vertices + 2 * _NUMBER_BYTES * n_edges,
@@ -128,7 +128,7 @@ def _no_numbers(path: Path, offset: int, lines: bytes) -> InputError:
             break
         place += len(line)
     return InputError(
-        f"{path}, line {line_number(path, place):,}: neighbours and weights in a METIS file are whole numbers; "
+        f"{path}, line {line_number(path, place):,}: neighbours and weights in a METIS file must be whole numbers; "
         f"found {found.decode('utf-8', 'replace')[:80]!r}"
     )
 
@@ -154,8 +154,8 @@ def _graph(path: Path, header: Header, counts: IntArray, numbers: IntArray, *, w
     n_vertices = header.n_vertices
     if counts.size < n_vertices or counts[n_vertices:].any():
         raise InputError(
-            f"{path}: its header announces {n_vertices:,} vertices, but {counts.size:,} lines follow; "
-            "every vertex has a line, an empty one where it has no neighbours"
+            f"{path}: its header declares {n_vertices:,} vertices, but {counts.size:,} lines follow. Write one line "
+            "per vertex, an empty one where it has no neighbours."
         )
     counts = counts[:n_vertices]
     rows, weights = _rows(path, header, counts, numbers)
@@ -164,13 +164,13 @@ def _graph(path: Path, header: Header, counts: IntArray, numbers: IntArray, *, w
     if wrong.size:
         vertex = np.searchsorted(np.cumsum(degrees), wrong[0], side="right") + 1
         raise InputError(
-            f"{path}: vertex {vertex:,} has the neighbour {rows[wrong[0]]}; neighbours lie in 1..{n_vertices}, "
-            "as METIS counts from 1"
+            f"{path}: vertex {vertex:,} has the neighbour {rows[wrong[0]]}; neighbours must lie in 1..{n_vertices}, "
+            "because METIS counts from 1"
         )
     if rows.size != 2 * header.n_edges:
         raise InputError(
-            f"{path}: its header announces {header.n_edges:,} edges, so {2 * header.n_edges:,} neighbours; found "
-            f"{rows.size:,}; the header counts every edge once, the lines list it at both of its ends"
+            f"{path}: its header declares {header.n_edges:,} edges, so {2 * header.n_edges:,} neighbours; found "
+            f"{rows.size:,}. The header must count every edge once, and the lines must list it at both ends."
         )
     indptr = np.concatenate([[0], np.cumsum(degrees)])
     data = np.ones(rows.size, np.float32) if weights is None else weights
@@ -187,9 +187,8 @@ def _rows(path: Path, header: Header, counts: IntArray, numbers: IntArray) -> tu
     wrong = np.flatnonzero((counts < header.n_ahead) | ((counts - header.n_ahead) % pairs != 0))
     if wrong.size:
         raise InputError(
-            f"{path}: the line of vertex {wrong[0] + 1:,} has {counts[wrong[0]]} numbers; by the format in the header "
-            f"{header.n_ahead} stand ahead of the neighbours"
-            + (", and each neighbour has a weight" if pairs == 2 else "")
+            f"{path}: the line of vertex {wrong[0] + 1:,} has {counts[wrong[0]]} numbers; by the format in the header, "
+            f"{header.n_ahead} come before the neighbours" + (", and each neighbour has a weight" if pairs == 2 else "")
         )
     if header.n_ahead:
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -204,15 +203,18 @@ def _refuse_asymmetric(path: Path, matrix: Any) -> None:
     rows = matrix.copy()
     rows.sum_duplicates()
     if rows.nnz != matrix.nnz:
-        raise InputError(f"{path}: {matrix.nnz - rows.nnz:,} neighbours stand twice on the line of a vertex")
+        raise InputError(
+            f"{path}: {matrix.nnz - rows.nnz:,} neighbours are listed twice on the line of a vertex. Remove the "
+            "repeats."
+        )
     difference = rows - rows.T.tocsr()
     difference.eliminate_zeros()
     if difference.nnz:
         u = int(np.flatnonzero(np.diff(difference.indptr))[0])
         v = int(difference.indices[difference.indptr[u]])
         raise InputError(
-            f"{path}: vertices {u + 1} and {v + 1} do not list each other alike ({difference.nnz // 2:,} such pairs); "
-            "a METIS file holds an undirected graph, every edge at both of its ends"
+            f"{path}: vertices {u + 1} and {v + 1} do not list each other with the same weight "
+            f"({difference.nnz // 2:,} such pairs). A METIS file must list every edge at both ends."
         )
 
 

@@ -108,7 +108,7 @@ class FileGatherer(Gatherer):
         self._edges.append(*pair, weights)
 
     def graph(self, notices: tuple[str, ...] = ()) -> Graph:
-        """Build the graph, and forget the edges."""
+        """Build the graph and release the edges."""
         from parge.graph.build import sorted_rows
 
         number, ids, n_vertices = self._numbering()

@@ -76,25 +76,25 @@ def read(
         Edge list (whitespace, tab or comma; optional third column of weights; also ``.gz`` or ``.zst``), ``.parquet``,
         ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``; docs/formats.md has the details.
     vertices : int or path, optional
-        Vertices that exist even where no edge names them: a count n, which says that the ids are 0..n-1 and makes any
-        other id an error; or a file with one id a line.
+        Extra (isolated) vertices: a count n, which means that the ids are 0..n-1 (any other id is an error), or a file
+        with one id per line.
     features : path, optional
         Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``.
     weighted : bool
-        Whether to read weights where there are some; without them every edge weighs 1.
+        Whether to read weights; otherwise every edge has weight 1.
     weight : str, optional
         Column (its name, or its number from 1 in a text file without a header) or GraphML attribute that holds the
         weights; by default one called weight, or the third column.
     coordinator_memory : size, optional
-        Most memory of this process, such as ``"2GB"``: where the graph is projected not to fit (an edge list or
-        Parquet), its rows are sorted in files and mapped.
+        Memory limit of this process, such as ``"2GB"``. A larger graph (an edge list or Parquet) is processed on disk:
+        its rows are sorted in files and memory-mapped.
     scratch : path, optional
-        Folder for such files, which have no name and go with the graph; by default the system's temporary one.
+        Folder for these temporary files, which are removed with the graph; by default the system's temporary folder.
 
     Returns
     -------
     Graph
-        Undirected; `Graph.notices` says what was normalised.
+        An undirected graph; `Graph.notices` lists what was changed while reading.
     """
     path = Path(path)
     known = _known_vertices(vertices)
@@ -107,8 +107,8 @@ def read(
     elif graph.n_edges == 0:
         dropped = "".join(f" ({notice})" for notice in graph.notices)
         raise InputError(
-            f"{path} has no edge between two vertices{dropped}; to read a graph without edges, say which vertices "
-            "there are: their number, or a file with one id a line"
+            f"{path} has no edge between two vertices{dropped}. To read a graph without edges, give its vertices: "
+            "their number, or a file with one id per line."
         )
     return graph if features is None else _with_features(graph, Path(features))
 
@@ -118,10 +118,12 @@ def _named_weight(path: Path, weighted: bool, weight: str | None) -> dict[str, s
     if weight is None:
         return {}
     if not weighted:
-        raise InputError(f"the weights {weight!r} were asked for, and to read none; give one of them")
+        raise InputError(
+            f"both the weights {weight!r} and no weights are asked for. Give only one of weight and unweighted."
+        )
     suffix = _format(path)
     if suffix in _READERS and suffix not in _NAMED:
-        raise InputError(f"{path}: the weights of {suffix} files have no name; leave {weight!r} out")
+        raise InputError(f"{path}: the weights of {suffix} files have no name. Omit {weight!r}.")
     return {"weight": weight}
 
 
@@ -130,9 +132,11 @@ def _reader(path: Path) -> Callable[..., Graph]:
     suffix = _format(path)
     if suffix in _OTHERS:
         formats = ", ".join(_READERS)
-        raise InputError(f"{path}: {suffix} files are not read; convert it to an edge list, or one of {formats}")
+        raise InputError(
+            f"{path}: {suffix} files are not supported. Convert it to an edge list, or to one of {formats}."
+        )
     if suffix in _SEEKABLE and path.suffix.lower() in COMPRESSIONS:
-        raise InputError(f"{path}: {suffix} files are compressed inside; unpack it first")
+        raise InputError(f"{path}: {suffix} files already have their own compression. Decompress it first.")
     module, name = _READERS.get(suffix, ("parge.io.graphs.text", "read_edge_list"))
     reader: Callable[..., Graph] = getattr(import_module(module), name)
     return reader
@@ -163,7 +167,7 @@ def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
     if graph.n_vertices and graph.outside_ids.dtype != STRING and not isinstance(known, int) and known.dtype == STRING:
         wide = next((name for name in known.tolist() if set(name) & set(" \t,;")), None)
         if wide is not None:
-            raise InputError(f"the file of vertices has one id a line; found {wide!r}, and {path} has integer ids")
+            raise InputError(f"the vertices file must have one id per line; found {wide!r}, and {path} has integer ids")
     try:
         return add_vertices(graph, known)
     except InputError as error:
@@ -193,12 +197,12 @@ def _with_features(graph: Graph, path: Path) -> Graph:
             raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz, numpy.savez) or .npy")
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
             raise InputError(
-                f"{path}: features must be a matrix of numbers; found {matrix.dtype}, shape {matrix.shape}"
+                f"{path}: features must be a matrix of numbers; found type {matrix.dtype}, shape {matrix.shape}"
             )
         if matrix.shape[0] != graph.n_vertices:
             raise InputError(
-                f"{path} has {matrix.shape[0]:,} rows, the graph has {graph.n_vertices:,} vertices; row i belongs to "
-                "vertex i, in ascending order of ids (is --vertices missing?)"
+                f"{path} has {matrix.shape[0]:,} rows, but the graph has {graph.n_vertices:,} vertices. Give one row "
+                "per vertex, in ascending order of ids (is --vertices missing?)."
             )
         found = graph.with_features(_sparse(path, matrix))
         if not np.isfinite(found.features.data).all():
@@ -217,7 +221,7 @@ def _sparse(path: Path, matrix: Any) -> Any:
     for rows in row_blocks(len(matrix), rows_at_once(max(1, matrix.shape[1]))):
         blocks.append(sp.csr_matrix(np.asarray(matrix[rows]).astype(np.float32)))
         n_entries += blocks[-1].nnz
-        refuse_over_budget(3 * 8 * n_entries, f"{path} has {n_entries:,} features that are not 0, or more")
+        refuse_over_budget(3 * 8 * n_entries, f"{path} has at least {n_entries:,} nonzero features")
     return sp.vstack(blocks, format="csr") if blocks else sp.csr_matrix(matrix.shape, dtype=np.float32)
 
 
@@ -234,8 +238,8 @@ def _npz_matrix(path: Path) -> Any:
         return matrix
     if len(members) != 1:
         raise InputError(
-            f"{path} holds {', '.join(sorted(members)) or 'nothing'}; features are one array of numpy, or a sparse "
-            "matrix of scipy"
+            f"{path} holds {', '.join(sorted(members)) or 'nothing'}; save features as one numpy array, or as a scipy "
+            "sparse matrix"
         )
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
         return np.asarray(arrays[next(iter(members))])

@@ -1,4 +1,4 @@
-"""Text edge lists: two ids a line, and a weight if there is one."""
+"""Text edge lists: two ids per line, and optionally a weight."""
 
 import re
 from dataclasses import replace
@@ -76,8 +76,8 @@ def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
     if any(place.size != 1 or graph.degrees[place[0]] != 1 for place in ends):
         return graph
     notice = (
-        f"the first line, {','.join(names)!r}, is read as an edge, and no other line has these ids; if it names the "
-        "columns, call them source and target, or remove it"
+        f"the first line, {','.join(names)!r}, is read as an edge, although no other line has these ids. If it names "
+        "the columns, call them source and target, or remove the line."
     )
     return replace(graph, notices=(*graph.notices, notice))
 

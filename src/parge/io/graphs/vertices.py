@@ -18,7 +18,7 @@ _ID_BYTES = 130
 
 
 def read_vertices(path: Path) -> IdArray:
-    """Read ids, one a line; lines that start with # or % are comments, blanks around an id are not part of it."""
+    """Read ids, one per line; lines that start with # or % are comments, blanks around an id are not part of it."""
     ids: list[IdArray] = []
     n_ids = n_text = 0
     for offset, segment in read_segments(path, size=_BLOCK):
@@ -27,12 +27,12 @@ def read_vertices(path: Path) -> IdArray:
         except UnicodeDecodeError as error:
             line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
             raise InputError(
-                f"{path}, about line {line:,}: not UTF-8 text; one vertex id a line was expected"
+                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with one vertex id per line."
             ) from None
         names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
         ids.append(np.array(names, STRING))
         n_ids, n_text = n_ids + len(names), n_text + len(text)
         refuse_over_budget(_ID_BYTES * n_ids + 4 * n_text, f"{path} names {n_ids:,} vertices or more")
     if not n_ids:
-        raise InputError(f"{path} names no vertex; one id a line was expected")
+        raise InputError(f"{path} names no vertex. Write one id per line.")
     return as_numbers(np.concatenate(ids))

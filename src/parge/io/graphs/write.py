@@ -31,15 +31,14 @@ _WRITTEN_AT_ONCE = 2**18
 def write(graph: Graph, path: str | Path, *, marked: bool = False) -> tuple[Path, ...]:
     """Write a graph and return the files written.
 
-    Edge lists (``.txt``, ``.edges``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz`` or ``.zst``) and
-    ``.parquet`` hold edges only: where some vertex has none, these vertices go to a file beside it, ``x.vertices.txt``
-    for ``x.csv``, which `read` takes as `vertices`. ``.npz`` holds everything; ``.mtx`` and METIS ``.graph`` hold
-    graphs whose ids are 0..n-1.
+    Edge lists (``.txt``, ``.edges``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz`` or ``.zst``) and ``.parquet``
+    hold edges only: isolated vertices are written to a second file, ``x.vertices.txt`` for ``x.csv``, which `read`
+    accepts as `vertices`. ``.npz`` holds everything; ``.mtx`` and METIS ``.graph`` hold graphs whose ids are 0..n-1.
 
-    Nothing is left behind by a write that fails: files get their name when they are complete. An existing file is
-    replaced, whatever it is; the command line asks first. `marked` files tell that parge generated them, and whether
-    they were changed since: by a comment, an entry of the schema (``.parquet``) or the comment of an archive
-    (``.npz``). ``.csv`` and ``.tsv`` have no place for a mark.
+    A failed write leaves no file: files get their name when they are complete. An existing file is replaced; the
+    command line refuses unless parge wrote it. `marked` files record that parge generated them, with a checksum: in a
+    comment, the schema (``.parquet``) or the comment of an archive (``.npz``). ``.csv`` and ``.tsv`` cannot hold a
+    mark.
     """
     path = Path(path)
     writer = _writer(path)
@@ -136,7 +135,7 @@ def _writer(path: Path) -> _Writer:
         ".graph": _write_metis,
     }
     if suffix not in writers or (path.suffix.lower() in COMPRESSIONS and suffix in (".parquet", ".npz")):
-        raise InputError(f"{path}: graphs are written as {', '.join(writers)}, told by the suffix; found {path.name!r}")
+        raise InputError(f"{path}: the suffix of {path.name!r} names no graph format. Use one of {', '.join(writers)}.")
     check_place(path)
     return writers[suffix]
 
@@ -180,8 +179,8 @@ def _refuse_ids(ids: IdArray, path: Path, pattern: str) -> None:
     bad = pc.index(pc.match_substring_regex(names, pattern), True).as_py()
     if bad >= 0:
         raise InputError(
-            f"{path}: the id {names[bad].as_py()!r} would not come back as given from this format; "
-            "write .npz, or .csv for ids with blanks"
+            f"{path}: the id {names[bad].as_py()!r} would change in this format. Write .npz, or .csv for ids with "
+            "blanks."
         )
 
 
@@ -262,7 +261,7 @@ def _write_metis(graph: Graph, path: Path, marked: bool) -> None:
 
     _refuse_other_ids(graph, path)
     if graph.weights is not None and (graph.weights != np.rint(graph.weights)).any():
-        raise InputError(f"{path}: METIS files hold whole numbers as weights; write .parquet, .npz, .mtx or .csv")
+        raise InputError(f"{path}: METIS files hold only whole numbers as weights. Write .parquet, .npz, .mtx or .csv.")
 
     def rows(file: Any) -> None:
         for text in metis_text(graph):
@@ -274,6 +273,5 @@ def _write_metis(graph: Graph, path: Path, marked: bool) -> None:
 def _refuse_other_ids(graph: Graph, path: Path) -> None:
     if graph.ids is not None:
         raise InputError(
-            f"{path}: this format numbers its vertices and cannot hold their ids, such as {graph.ids[0]!r}; "
-            "write .npz, .parquet or .csv"
+            f"{path}: this format cannot store vertex ids such as {graph.ids[0]!r}. Write .npz, .parquet or .csv."
         )
