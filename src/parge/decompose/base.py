@@ -18,14 +18,14 @@ from parge.typing import IntArray, PartArray
 
 @dataclass(frozen=True)
 class Decomposer(ABC):
-    """A way to cut a graph into subgraphs for workers of given limits.
+    """Base class of decomposers: split a graph into subgraphs within the limits of workers.
 
     Laws (held by `parge.testing.DecomposerContract`):
 
     * every vertex is in exactly one part, every anchor in every subgraph;
     * no subgraph is over its limit, ever; limits that cannot be kept raise `InfeasibleError`, all others do not
       (exactly so for limits in vertices; in bytes, up to the edges that are lost);
-    * same graph, limits and settings, same decomposition.
+    * the same graph, limits and settings give the same decomposition.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Decomposer(ABC):
 
 @dataclass(frozen=True)
 class AnchorDecomposer(Decomposer):
-    """Parts of G - A by a partitioner, and the anchors A by a strategy.
+    """Choose the anchors A by a strategy, and split the rest of the graph with a partitioner.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class AnchorDecomposer(Decomposer):
     partitioner : str
         kaminpar, metis or random.
     seed : int
-        Seeds all choices.
+        Seed of all random choices.
     """
 
     n_anchors: int

@@ -83,7 +83,7 @@ class Choice:
 
 
 def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
-    """Return the best partitioner that fits beside what this process has already; refuse where none does.
+    """Return the best partitioner that fits in the memory left; raise where none does.
 
     A partitioner other than kaminpar is used as requested, or refused.
     """
@@ -105,7 +105,7 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
 
 
 def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
-    """Return what to say where the coordinator's memory is limited, and nobody knows what the partitioner takes."""
+    """Return a notice where the coordinator's memory is limited and the memory of the partitioner is unknown."""
     if partitioner in PROJECTED or n_parts == 1:
         return ()
     return (
@@ -137,7 +137,7 @@ def _projected(partitioner: str, graph: Graph, in_files: bool) -> int:
 
 @dataclass(frozen=True)
 class Chosen(Decomposer):
-    """A decomposer whose partitioner the coordinator's memory decided, which its decompositions say."""
+    """A decomposer whose partitioner was chosen by the coordinator's memory, with a notice of the choice."""
 
     decomposer: Decomposer
     choice: Choice

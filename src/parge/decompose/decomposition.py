@@ -39,7 +39,7 @@ class Decomposition:
     budgets : (n_parts,) int64, optional
         The most bytes each worker may use, for a technique of `footprint`.
     notices : tuple of str
-        What was done otherwise than asked, in words.
+        What differs from the request, as text.
     contexts : Contexts, optional
         Where subgraphs hold the rest of the graph as landmarks and a halo; all of that counts against their limits.
     """
@@ -87,14 +87,14 @@ class Decomposition:
 
     @cached_property
     def owned(self) -> IntArray:
-        """Own vertices of each part: those of the part that are no anchors."""
+        """Own vertices of each part: those that are not anchors."""
         blocks = row_blocks(self.part.size, _BLOCK)
         inside = sum((np.bincount(self.part[some], minlength=self.n_parts) for some in blocks), np.zeros(self.n_parts))
         return (inside - np.bincount(self.part[self.anchors], minlength=self.n_parts)).astype(np.int64)
 
     @property
     def sizes(self) -> IntArray:
-        """Vertices that each subgraph has vectors of, |V_i ∪ A|: its own and the anchors."""
+        """Vertices that each subgraph embeds, |V_i ∪ A|: its own and the anchors."""
         return self.owned + self.anchors.size
 
     @property
@@ -141,12 +141,12 @@ class Decomposition:
 
     @property
     def n_lost(self) -> int:
-        """Edges that are lost, in all."""
+        """Total number of lost edges."""
         return int(np.triu(self.lost).sum())
 
     @property
     def lost_edges(self) -> float:
-        """Share of the edges that are lost: the first cause of a worse embedding."""
+        """Share of the edges that are lost: the main cause of a worse embedding."""
         return self.n_lost / max(1, self.graph.n_edges)
 
     @property
@@ -180,11 +180,11 @@ class Decomposition:
         return np.array([footprint.bytes(n_vertices, n_edges) for n_vertices, n_edges in sizes], np.int64)
 
     def own(self, i: int) -> IntArray:
-        """Return the vertices of part i that are no anchors, ascending."""
+        """Return the vertices of part i that are not anchors, ascending."""
         return np.flatnonzero((self.part == i) & ~self.is_anchor)
 
     def subgraph(self, i: int) -> Subgraph:
-        """Cut out subgraph i."""
+        """Extract subgraph i."""
         if self.contexts is not None:
             around = self.contexts
             halo = halo_of(self, i)
@@ -195,8 +195,8 @@ class Decomposition:
     def unanchored(self) -> tuple[int, int]:
         """Connected components of the graph without an anchor: how many, and how many vertices they hold.
 
-        Nothing ties such a component to the rest: wherever it is embedded, its place in the common space is
-        arbitrary, as it is in a centralised embedding.
+        Nothing connects such a component to the rest, so its position in the common space is arbitrary, as it is in a
+        centralised embedding.
         """
         from parge.kernels.components import component_roots
 

@@ -114,10 +114,9 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
     Parameters
     ----------
     request : "auto", a number, or a share such as "5%"
-        What was asked for. ``auto`` spends the slack, ``floor(slack / (n_parts - 1))``, but no more than 10 % of
-        the vertices; never under `dim` where slack allows it, since fewer anchors than dimensions leave the
-        rotation between two spaces undetermined; and no more than half the smallest worker, or half a graph
-        that has fewer vertices than dimensions.
+        The request. ``auto`` uses the slack, ``floor(slack / (n_parts - 1))``, but at most 10 % of the vertices. It is
+        at least `dim` where the slack allows it, because fewer anchors than dimensions do not determine a rotation. It
+        is at most half the smallest worker, or half of a graph that has fewer vertices than dimensions.
     slack : int
         Vertices that the workers can hold together beyond the graph's own.
     smallest : int
@@ -139,7 +138,7 @@ def check_request(request: str | int) -> None:
 
 
 def request_meaning(request: str | int) -> tuple[float, bool]:
-    """Return the number asked for and whether it is a share; equal for 8 and "8", an error for what is no number."""
+    """Return the requested number and whether it is a share; equal for 8 and "8"; raise for other text."""
     text = str(request)
     return float(text.removesuffix("%")), text.endswith("%")
 
@@ -164,7 +163,7 @@ def _requested(text: str, n_vertices: int | None) -> int:
 
 
 def check_feasible(limits: Limits, graph: Graph, n_anchors: int, *, useful: int = 0) -> None:
-    """Refuse limits that no decomposition with `n_anchors` can keep.
+    """Raise `InfeasibleError` for limits that no decomposition with `n_anchors` can keep.
 
     In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|`` (the paper
     asks for ``Σ k_i > |V|`` only, which does not hold once anchors are in every subgraph). In bytes it is the

@@ -22,9 +22,9 @@ def repair(
 ) -> PartArray:
     """Return a partition that keeps every limit, by moving vertices out of the parts that break theirs.
 
-    The vertices that lose the fewest kept edges move first. With unit weights it always succeeds if the limits
-    add up to the vertices; otherwise, where no move fits, the whole is packed anew from the heaviest vertex
-    down, and if that fails too, `InfeasibleError` says by how much.
+    The vertices that lose the fewest kept edges move first. With unit weights it always succeeds if the limits add up
+    to the vertices; otherwise, where no move fits, all vertices are packed again, the heaviest first. If that fails
+    too, `InfeasibleError` gives the missing amount.
     """
     part = part.copy()
     loads = np.bincount(part, weights, minlength=limits.size).astype(np.int64)

@@ -44,10 +44,10 @@ def planted(
 ) -> Planted:
     """Return a graph of planted communities with power-law degrees, labelled by community.
 
-    A degree-corrected block model with exact counts: `n_edges` distinct edges, of which a share `mixing`
-    joins vertices that have no community in common. Both ends of an edge are drawn in proportion to their
-    expected degrees, the second one from a community of the first. Where communities are too full for
-    their edges, the missing ones are drawn anywhere.
+    A degree-corrected block model with exact counts: `n_edges` distinct edges, of which a share `mixing` joins vertices
+    that have no community in common. Both ends of an edge are drawn in proportion to their expected degrees, the second
+    one from a community of the first. Where communities have no room for their edges, the missing ones are drawn from
+    the whole graph.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def planted(
         Number of communities, about ``sqrt(n_vertices) / 2`` unless given; the i-th largest has a size in
         proportion to ``i ** -0.5``. With one community nothing can leave it, and `mixing` is not used.
     mixing : float
-        Share of the edges that leave their community, 0 to 1.
+        Share of edges between communities, 0 to 1.
     exponent : float
         Exponent of the expected degrees' power law, above 2; hubs are kept to a third of the vertices and
         to ``4 * sqrt(2 * n_edges)``, as in social graphs.
@@ -101,13 +101,13 @@ def tree(
     Parameters
     ----------
     branching : float
-        About how many children a vertex has that has any, at least 1; so about ``branching ** depth`` classes.
+        Mean number of children of a vertex that has any, at least 1; this gives about ``branching ** depth`` classes.
     extra_edges : float
         Extra edges, as a share of the tree's edges; the mean degree is about ``2 * (1 + extra_edges)``.
     depth : int
-        Depth at which the classes begin.
+        Depth of the roots of the classes.
     mixing : float
-        Share of the extra edges that leave their class, 0 to 1.
+        Share of extra edges between classes, 0 to 1.
     noise : float
         Share of the labelled vertices whose label is drawn at random instead, 0 to 1.
 
@@ -201,7 +201,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     Parameters
     ----------
     isolated : float
-        Share of the vertices, at least, that have no edge.
+        Smallest share of vertices without edges.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
 
 
 def check_size(n_vertices: int, n_edges: int = 0, n_labels: float = 0) -> None:
-    """Refuse a graph that cannot be, or would take more memory than the budget, before anything is allocated."""
+    """Raise `InputError` for an impossible graph, or one that needs more memory than the budget, before allocating."""
     check_whole("the number of vertices", n_vertices)
     check_whole(
         "the number of edges", n_edges, most=max(MOST, n_vertices**2)

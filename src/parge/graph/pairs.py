@@ -83,8 +83,8 @@ class PairSource:
     def pairs(self, n_inside: int, n_across: int, known: IntArray | None = None) -> IntArray:
         """Return distinct keys: the `known` ones, and that many more that share and do not share a community.
 
-        Where communities are too full, or too few, for what is asked, the rest is drawn anywhere, so that the
-        total is met as long as there are enough pairs at all.
+        Where communities have too few pairs left, the rest is drawn from the whole graph, so the total is reached
+        whenever enough pairs exist.
         """
         keys = np.empty(0, np.int64) if known is None else known
         wanted = keys.size + n_inside + n_across

@@ -158,7 +158,7 @@ def _chunk(names: list[str], found: dict[str, Any]) -> Chunk:
 def check_pages(path: Path, footer: Footer, names: Collection[str]) -> None:
     """Refuse a file whose pages, in the columns of these names, hold more or fewer values than its footer says.
 
-    A page of a few bytes may stand for any number of values. One that is larger than the memory budget is refused, too.
+    A page of a few bytes may expand to any number of values. One that is larger than the memory budget is refused, too.
     """
     with _damage(path), path.open("rb") as file:
         for chunk in footer.chunks:

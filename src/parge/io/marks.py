@@ -1,4 +1,4 @@
-"""Marks: how a file says that parge wrote it, and that nobody has changed it since.
+"""Marks: how a file shows that parge wrote it, and that it has not been changed since.
 
 A mark is one line near the top, with a checksum of all other bytes. It shows who wrote a file, not that it is safe:
 anybody can write one.
@@ -46,7 +46,7 @@ def sum_of(content: Callable[[Any], None]) -> int:
 
 
 def shown(value: int) -> str:
-    """Return a checksum as it stands in a mark.
+    """Return a checksum as written in a mark.
 
     >>> shown(255)
     '(crc32 000000ff)'

@@ -75,7 +75,7 @@ def check_outputs(
     Parameters
     ----------
     outputs : iterable of Output
-        All files that the command writes, also those beside others.
+        All files that the command writes, second files included.
     inputs : iterable of Path
         All files that it reads.
     run : Path, optional
@@ -213,7 +213,7 @@ def _has_other_names(path: Path) -> bool:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path, as it stands or with its links followed, is a folder or lies in it.
+    """Return whether a path, as given or with its links followed, is a folder or inside it.
 
     >>> is_inside(Path("run/parts/x.npy"), Path("run")), is_inside(Path("run.npy"), Path("run"))
     (True, False)
@@ -236,8 +236,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file that takes the place of `path` when it is complete, and vanishes if it never is.
 
     A link is followed: what it leads to is replaced, and the link stays. What a process that was killed left of the
-    same file is removed. Where another file has taken the place meanwhile (see `check_still_free`), the new one is kept
-    beside it.
+    same file is removed. If another program wrote that file in the meantime (see `check_still_free`), the new one is
+    kept under another name.
     """
     path = Path(os.path.realpath(path))
     check_place(path)

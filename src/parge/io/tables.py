@@ -44,7 +44,7 @@ class Table:
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Yield the columns of these names, at most `n_rows` rows at a time.
 
-        A file that stands for far more than its size is refused (`parge.budget.refuse_expansion`).
+        A file that expands to far more than its size is refused (`parge.budget.refuse_expansion`).
         """
         packed, n_text = self.path.stat().st_size, 0
         what = f"{self.path} has {self.n_rows:,} rows"

@@ -28,7 +28,7 @@ class Walk:
     def fields(self, wanted: Fields) -> dict[str, Any]:
         """Read a structure, and return the fields that are wanted, by name.
 
-        One that stands there twice is refused: which of the two counts would depend on who reads.
+        A field that is there twice is refused: which of the two counts would depend on the reader.
         """
         found: dict[str, Any] = {}
         number = 0

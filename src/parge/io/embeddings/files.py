@@ -106,7 +106,7 @@ def embedding_inputs(path: Path) -> list[Path]:
 def check_ids(path: str | os.PathLike[str], ids: IdArray, *, overwrite: bool = True) -> None:
     """Refuse ids that the format of the path cannot hold, as soon as they are known.
 
-    Without `overwrite`, also a file of other ids that stands alone where those of a ``.npy`` file would go.
+    Without `overwrite`, also refuse to replace a file of other ids where those of a ``.npy`` file would be written.
     """
     path = Path(path)
     check = _IDS.get(_known_suffix(path))
