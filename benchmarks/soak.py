@@ -57,8 +57,8 @@ _STAGES = {
     "decomposing": "decompose",
     "embedding": "embed",
     "embedded": "embed",
-    "again": "embed",
-    "reconciling": "reconcile",
+    "retrying": "embed",
+    "aligning": "reconcile",
     "refining": "refine",
     "writing": "write",
 }
@@ -70,7 +70,7 @@ _SAID = re.compile(r"^ *\d+\.\d s  (\w+)", re.MULTILINE)
 # over and over: it is drawn first more often than not, so that some 10 % of the kills fall there.
 _EARLY = {("", 2.0): 2, ("decomposing", 0.4): 20}
 _MIDDLE = {("embedding", 1.5): 2, ("a worker", 0.8): 10}
-_LATE = {("reconciling", 0.04): 1, ("refining", 0.03): 1, ("writing", 0.2): 1}
+_LATE = {("aligning", 0.04): 1, ("refining", 0.03): 1, ("writing", 0.2): 1}
 
 # A run that hangs is as bad as one that is wrong.
 _LONGEST_SECONDS = 300.0
@@ -296,7 +296,7 @@ class Lane:
     def _wait(self, running: "subprocess.Popen[bytes]", log: Path) -> bool:
         """Wait for a random moment, drawn so that no stage is spared; return whether the run is still there."""
         text = log.read_text(errors="replace")
-        begun, over = "embedding" in text, "reconciling" in text
+        begun, over = "embedding" in text, "aligning" in text
         if over and self.late >= LATE_PER_RUN:
             return False  # a run whose subgraphs are done can only be hit at its end
         moments = _LATE if over else _MIDDLE | _LATE if begun or _RESUMED in text else _EARLY | _MIDDLE | _LATE
@@ -305,7 +305,7 @@ class Lane:
         until = time.monotonic() + _LONGEST_SECONDS
         while running.poll() is None and (end is None or time.monotonic() < end) and time.monotonic() < until:
             text = log.read_text(errors="replace")
-            if word == "a worker" and "reconciling" in text:
+            if word == "a worker" and "aligning" in text:
                 return self._wait(running, log)  # there will be none any more
             if word == "decomposing" and _RESUMED in text:
                 return self._wait(running, log)  # it was decomposed before
@@ -377,7 +377,7 @@ class Lane:
             time.sleep(0.1)
 
 
-_TOO_OFTEN = re.compile(r"ended from outside|was lost|Ray cluster|hold the run|is at work")
+_TOO_OFTEN = re.compile(r"killed from outside|was lost|Ray cluster|hold the run|is at work")
 
 
 def _with_token(token: str) -> Iterator[psutil.Process]:

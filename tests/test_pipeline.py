@@ -174,7 +174,7 @@ def test_odd_graphs_are_embedded(graph: parge.Graph, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("e.csv", r"use parge\.read\('e\.csv'\)"), (Path("e.csv"), r"parge\.read"), (np.eye(3), "ndarray.*from_scipy")],
+    [("e.csv", r"parge\.read\('e\.csv'\)"), (Path("e.csv"), r"parge\.read"), (np.eye(3), "ndarray.*from_scipy")],
 )
 def test_what_is_no_graph_is_refused_with_a_remedy(given: object, words: str) -> None:
     with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""The memory budget: how much this process may take for what it reads or makes; counted before it is allocated."""
+"""The memory budget: how much this process may allocate for what it reads or makes; checked before allocation."""
 
 import os
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ _ALWAYS_FITS = 10**6
 _MOST_TIMES = 250
 
 UNPACKED_TEXT, UNPACKED_ARRAYS = 16 * 2**20, 256 * 2**20
-"""Bytes of text, and of numbers, that may be unpacked from a file of any size; text becomes much more in memory."""
+"""Bytes of text, and of numbers, that may be unpacked from a file of any size; text needs much more in memory."""
 
-REMEDY = f"use a machine with more memory, or set {VARIABLE} (such as 8GB) if you know better"
-"""What to do about a size that is right but over the budget."""
+REMEDY = f"use a machine with more memory, or set {VARIABLE} (such as 8GB) to change the budget"
+"""The remedy for a size that is right but over the budget."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Bytes that may be taken from now on, and where the number comes from."""
+    """Bytes that may still be allocated, and the reason for that number."""
 
     n_bytes: int
     because: str
@@ -44,9 +44,9 @@ class Budget:
 def budget() -> Budget:
     """Return the budget of this process.
 
-    It is what `VARIABLE` says, where it is set. Else it is the least of what the limits of this process leave
-    (``--coordinator-memory``, ``ulimit -d``, ``ulimit -v``) and 80 % of the memory that is free, in the machine or in
-    the control group (container) of this process.
+    It is the value of `VARIABLE`, if that is set. Otherwise it is the smaller of two numbers: what the limits of this
+    process leave (``--coordinator-memory``, ``ulimit -d``, ``ulimit -v``), and 80 % of the free memory of the machine
+    or of the control group (container).
     """
     given = os.environ.get(VARIABLE)
     if given:
@@ -55,29 +55,29 @@ def budget() -> Budget:
 
 
 def refuse_over_budget(n_bytes: float, what: str, remedy: str = REMEDY) -> None:
-    """Refuse what would take more bytes than the budget, with both numbers; `what` is the start of the message."""
+    """Raise if a size exceeds the budget, with both numbers in the message; `what` is its start."""
     if n_bytes < _ALWAYS_FITS:
         return
     allowed = budget()
     if n_bytes > allowed.n_bytes:
         size = format_bytes(n_bytes)
-        raise InputError(f"{what}: that would take {size} of memory; the budget is {allowed}; {remedy}")
+        raise InputError(f"{what}: that needs {size} of memory, and the budget is {allowed}. Remedy: {remedy}.")
 
 
 def refuse_expansion(
     n_bytes: float, packed: int, what: str, *, always: int = UNPACKED_ARRAYS, remedy: str = "unpack the file first"
 ) -> None:
-    """Refuse what unpacks to many times the size of its file, whatever the memory; both numbers are in the message.
+    """Raise if a file unpacks to many times its size, even if the memory is free; both numbers are in the message.
 
-    No real file reaches the limit, and a file made to fill the memory is refused before it does. Where `VARIABLE` is
-    set, the budget that it gives is the only limit.
+    No real file reaches this limit; a file made to fill the memory is refused in time. If `VARIABLE` is set, its
+    budget is the only limit.
 
     Parameters
     ----------
     n_bytes : float
         Bytes unpacked so far, or declared.
     packed : int
-        Bytes of the file that they are unpacked from.
+        Bytes of the packed file.
     what : str
         Start of the message.
     always : int
@@ -89,20 +89,20 @@ def refuse_expansion(
         return
     size = format_bytes(n_bytes)
     raise InputError(
-        f"{what}: {packed:,} bytes of the file unpack to {size} or more, over {_MOST_TIMES} times as much; if the file "
-        f"is right, {remedy}, or set {VARIABLE} (such as 8GB)"
+        f"{what}: {packed:,} bytes of the file unpack to {size} or more, over {_MOST_TIMES} times as much. If the file "
+        f"is right, {remedy}, or set {VARIABLE} (such as 8GB)."
     )
 
 
 def _rooms() -> Iterator[Budget]:
-    """Yield every bound on what this process may still take."""
+    """Yield every bound on the memory that this process may still allocate."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
-    yield Budget(int(_SHARE * free), f"{100 * _SHARE:.0f} % of the {format_bytes(free)} that are free")
+    yield Budget(int(_SHARE * free), f"{100 * _SHARE:.0f} % of {format_bytes(free)} of free memory")
     left = _left_in_group()
     if left is not None:
-        yield Budget(int(_SHARE * left), f"{100 * _SHARE:.0f} % of the {format_bytes(left)} left to this container")
+        yield Budget(int(_SHARE * left), f"{100 * _SHARE:.0f} % of {format_bytes(left)} left in this container")
     limit = current_limit()
     if limit is not None:
         yield Budget(max(0, limit - private_bytes()), f"the memory limit of this process is {format_bytes(limit)}")
@@ -136,7 +136,7 @@ _GROUPS = (
 
 
 def _left_in_group() -> int | None:
-    """Return what the control groups of this process leave it, the least of all levels; None without a limit."""
+    """Return the memory left in the control groups of this process, the smallest of all levels; None if unlimited."""
     found = []
     with suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -151,7 +151,7 @@ def _left_in_group() -> int | None:
 
 
 def _left_in(folder: Path, limit: str, use: str, cached: str) -> int | None:
-    """Return the limit of one group less what it uses; cached pages of files give way, so they do not count."""
+    """Return the limit of one group minus what it uses; cached pages of files can be freed, so they do not count."""
     with suppress(OSError, ValueError, KeyError):  # no such file, or "max": no limit
         most, used = int((folder / limit).read_text()), int((folder / use).read_text())
         facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Bytes: read from text, shown as text, measured for this process, projected for a worker."""
+"""Bytes: parsed, formatted, measured for this process, projected for a worker."""
 
 import contextlib
 import re
@@ -27,28 +27,28 @@ _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGTPE]?)(I?)B?\s*", re.IGNORECAS
 
 
 def parse_bytes(text: str) -> int:
-    """Read the size of a memory such as ``2GB``, ``512MiB`` or ``1500000``; under 1 MB nothing runs.
+    """Read a size of memory such as ``2GB``, ``512MiB`` or ``1500000`` (bytes); at least 1 MB.
 
     >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("1500000")
     (2000000000, 1572864, 1500000)
     """
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise InputError(f"a size was expected, such as 2GB, 512MiB or 1500000 bytes; got {shown(text)}")
+        raise InputError(f"expected a size such as 2GB, 512MiB or 1500000 (bytes); got {shown(text)}")
     number, unit, binary = match[1], match[2].upper(), match[3]
     if binary and not unit:
-        raise InputError(f"a size was expected, such as 2GB or 512MiB; got {shown(text)}")
+        raise InputError(f"expected a size such as 2GB or 512MiB; got {shown(text)}")
     size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
     if size < _SMALLEST:
-        hint = "" if unit else f"; a number without a unit counts bytes, did you mean {number[:20]}GB?"
-        raise InputError(f"a memory of at least 1 MB was expected; got {shown(text)}{hint}")
+        hint = "" if unit else f". A number without a unit means bytes; did you mean {number[:20]}GB?"
+        raise InputError(f"expected at least 1 MB of memory; got {shown(text)}{hint}")
     if not size < MOST:
-        raise InputError(f"a memory of at most {format_bytes(MOST)} was expected; got {shown(text)}")
+        raise InputError(f"expected at most {format_bytes(MOST)} of memory; got {shown(text)}")
     return int(size)
 
 
 def format_bytes(size: float) -> str:
-    """Show a size in decimal units, of any number of digits.
+    """Format a size of any magnitude in decimal units.
 
     >>> [format_bytes(size) for size in (999, 2_340_000, 999_700_000, 2**63, 10**400)]
     ['999 B', '2.34 MB', '1.00 GB', '9.22 EB', 'over 1,000 EB']
@@ -64,12 +64,12 @@ def format_bytes(size: float) -> str:
 
 
 def process_peak_bytes(pid: int | str) -> int:
-    """Return the largest resident memory a process has had, or 0 where the system does not tell."""
+    """Return the peak resident memory of a process, or 0 if the system does not report it."""
     return _status(pid, "VmHWM:")
 
 
 def private_bytes() -> int:
-    """Return the private memory of this process that a limit counts, or 0 where the system does not tell."""
+    """Return the private memory of this process that a limit counts, or 0 if the system does not report it."""
     return _status("self", "VmData:")
 
 
@@ -84,7 +84,7 @@ def _status(pid: int | str, field: str) -> int:
 
 
 def reset_peak() -> None:
-    """Start the measure of `peak_bytes` anew, where the system allows it (Linux)."""
+    """Reset the measurement of `peak_bytes`, if the system allows it (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -93,10 +93,10 @@ _limit: int | None = None
 
 
 def limit_memory(limit: int | None) -> None:
-    """Have the operating system refuse this process more private memory than `limit`; None takes it back.
+    """Limit the private memory of this process to `limit` bytes; None removes the limit.
 
-    Private memory (RLIMIT_DATA) rather than address space: compilers and BLAS reserve addresses that they never
-    touch. An allocation over the limit raises MemoryError.
+    The limit is on private memory (RLIMIT_DATA), not on address space: compilers and BLAS reserve addresses that they
+    never use. An allocation over the limit raises MemoryError.
     """
     global _limit  # noqa: PLW0603  a process has one limit, as it has one memory
     import resource
@@ -109,9 +109,9 @@ def limit_memory(limit: int | None) -> None:
 
 
 def return_freed_memory() -> None:
-    """Have every large block go back to the system when it is freed, where the C library can be told so (glibc).
+    """Make the C library (glibc) return every large block to the system when it is freed.
 
-    Left alone it keeps more the larger the blocks it has met were, and a limit counts what is kept.
+    By default it keeps more memory after larger blocks, and a limit counts what is kept.
     """
     import ctypes
 
@@ -125,18 +125,18 @@ def current_limit() -> int | None:
 
 
 def over_limit() -> bool:
-    """Return whether this process, with all that it started, has held more than its limit, pages of files counted."""
+    """Return whether this process and those it started have exceeded the limit, pages of files included."""
     return _limit is not None and tree_peak_bytes() > _limit
 
 
 def bytes_wanted(error: MemoryError) -> int:
-    """Return how much private memory a refused allocation would have led to, as far as it is known."""
+    """Return the private memory that a refused allocation would have needed, as far as it is known."""
     asked = getattr(error, "_total_size", 0)  # numpy's own MemoryError knows
     return max(private_bytes() + (asked if isinstance(asked, int) else 0), _limit or 0)
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory this process has had."""
+    """Return the peak resident memory of this process."""
     if peak := process_peak_bytes("self"):
         return peak
     import resource
@@ -150,19 +150,19 @@ _guarded: Callable[[], int] | None = None
 
 
 def guarded_by(measure: Callable[[], int] | None) -> None:
-    """Say who measures this process and all that it starts: the guard of a worker."""
+    """Set the function that measures this process and those it starts: the guard of a worker."""
     global _guarded  # noqa: PLW0603  a process has one guard
     _guarded = measure
 
 
 def tree_peak_bytes() -> int:
-    """Return the most memory that this process and all that it started have held, as far as somebody looks."""
+    """Return the peak memory of this process and those it started, as far as it is measured."""
     return max(peak_bytes(), _guarded() if _guarded is not None else 0)
 
 
 @contextlib.contextmanager
 def measured_tree() -> Iterator[Callable[[], int]]:
-    """Yield what returns the peak so far of this process with all that it starts; without a guard we look ourselves."""
+    """Yield a function that returns the peak of this process and those it starts; without a guard, measure here."""
     if _guarded is not None:
         yield tree_peak_bytes
         return
@@ -172,10 +172,10 @@ def measured_tree() -> Iterator[Callable[[], int]]:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Memory that is at most linear in a subgraph: ``fixed + per_vertex * n_vertices + per_edge * n_edges``.
+    """Upper bound on memory, linear in the subgraph: ``fixed + per_vertex * n_vertices + per_edge * n_edges``.
 
-    Linear, because then the memory of a part is a sum over its vertices, and a partitioner that keeps
-    weight limits keeps byte budgets exactly, hubs included (see `parge.decompose.limits`).
+    Because it is linear, the memory of a part is a sum over its vertices, and a partitioner that keeps weight limits
+    keeps byte budgets exactly, hubs included (see `parge.decompose.limits`).
 
     >>> Footprint(fixed=100, per_vertex=10, per_edge=2).bytes(n_vertices=5, n_edges=7)
     164
@@ -190,5 +190,5 @@ class Footprint:
         return int(self.fixed + self.per_vertex * n_vertices + self.per_edge * n_edges + 0.5)
 
     def plus(self, fixed: float, per_vertex: float) -> "Footprint":
-        """Return the bound with that much more of a worker, and of each vertex."""
+        """Return the bound with more bytes per worker and per vertex."""
         return Footprint(ceil(self.fixed + fixed), self.per_vertex + per_vertex, self.per_edge)

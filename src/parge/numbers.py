@@ -1,4 +1,4 @@
-"""Numbers, checked where they enter: whole or not, finite, within a range; and how messages show what was given."""
+"""Checks of numbers (whole, finite, within a range), and how messages show a value."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -22,7 +22,7 @@ _SHOWN, _TAIL = 64, 8
 
 
 def shown(value: Any, limit: int = _SHOWN) -> str:
-    """Return a value for a message, as `repr` has it, and shortened where it is long.
+    """Return the `repr` of a value for a message, shortened if it is long.
 
     >>> shown("2GB"), shown("9" * 5000), shown(10**5000)
     ("'2GB'", "'9999999999999999999999999999999999999...9999999' (5,002 characters)", 'a number of about 5,001 digits')
@@ -40,7 +40,7 @@ def shown(value: Any, limit: int = _SHOWN) -> str:
 
 
 def check_whole(what: str, value: Any, least: int = 0, most: int = MOST) -> int:
-    """Return a whole number from `least` to `most`, or refuse what was given.
+    """Return a whole number from `least` to `most`, or raise.
 
     >>> check_whole("walks", 10, 1)
     10
@@ -52,7 +52,7 @@ def check_whole(what: str, value: Any, least: int = 0, most: int = MOST) -> int:
 
 
 def read_whole(what: str, text: str, least: int = 0, most: int = MOST) -> int:
-    """Return the whole number from `least` to `most` that a text says in any notation, or refuse the text.
+    """Return the whole number from `least` to `most` that a text holds in any notation, or raise.
 
     >>> [read_whole("--vertices", text) for text in ("1000000", "1_000_000", "1,000,000", "1e6", "2.5e3")]
     [1000000, 1000000, 1000000, 1000000, 2500]
@@ -64,7 +64,7 @@ def read_whole(what: str, text: str, least: int = 0, most: int = MOST) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is written as a number, in any notation, however long.
+    """Return whether a text is a number, in any notation and of any length.
 
     >>> [is_number(text) for text in ("1e6", "1,000,000", "-3", "2.5", "1e6.txt", "e6", "1,00")]
     [True, True, True, True, False, False, False]
@@ -73,7 +73,7 @@ def is_number(text: str) -> bool:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """Return the number that a text says, of any size; None where it says none, or has more digits than any need."""
+    """Return the number in a text, of any size; None if it is not a number, or has too many digits."""
     number = text.strip()
     if not is_number(number) or len(number) > _DIGITS:
         return None
@@ -86,7 +86,7 @@ def _decimal(text: str) -> Decimal | None:
 def check_number(
     what: str, value: Any, low: float = -inf, high: float = inf, *, above: bool = False, below: bool = False
 ) -> float:
-    """Return a finite number from `low` to `high`, or refuse what was given; `above` and `below` leave the ends out.
+    """Return a finite number from `low` to `high`, or raise; `above` and `below` exclude the ends.
 
     >>> check_number("mixing", 0.3, 0, 1)
     0.3
@@ -100,7 +100,7 @@ def check_number(
 def read_number(
     what: str, text: str, low: float = -inf, high: float = inf, *, above: bool = False, below: bool = False
 ) -> float:
-    """Return the finite number from `low` to `high` that a text says, or refuse the text."""
+    """Return the finite number from `low` to `high` that a text holds, or raise."""
     number = _finite(text)
     if number is None or not _within(number, low, high, above=above, below=below):
         raise InputError(f"{what} must be {_range(low, high, above=above, below=below)}; got {shown(text)}")
@@ -120,7 +120,7 @@ def _within(number: float, low: float, high: float, *, above: bool, below: bool)
 
 
 def _range(low: float, high: float, *, above: bool, below: bool) -> str:
-    """Return the words for a range of numbers."""
+    """Describe a range of numbers."""
     if above and below:
         return f"a number between {low:g} and {high:g}"
     least = "" if low == -inf else f" above {low:g}" if above else f" of at least {low:g}"
@@ -135,7 +135,7 @@ def _no_whole(what: str, value: Any, least: int, most: int) -> InputError:
 
 
 def _most(value: Any, most: int) -> str:
-    """Name the upper end where it was missed."""
+    """Name the upper end if it was exceeded."""
     text = value.strip() if isinstance(value, str) else ""
     beyond = isinstance(value, Integral) and int(value) > most
     number = _decimal(text)

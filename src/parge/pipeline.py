@@ -43,7 +43,7 @@ def embed(
     resume: bool = False,
     listener: Listener = ignore,
 ) -> Embedding:
-    """Embed a graph in parts, each alone, and return all vectors in one space.
+    """Embed a graph in parts, each independently, and return all vectors in one space.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def embed(
     run_dir : path, optional
         Folder that keeps the run, so that it can be resumed; by default a temporary one.
     resume : bool
-        Go on with the run in `run_dir` where it stopped.
+        Resume the run in `run_dir` where it stopped.
     listener : callable
-        Hears of stages and of the progress of each subgraph.
+        Called at every stage, and with the progress of each subgraph.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def embed_to_file(
     resume: bool = False,
     listener: Listener = ignore,
 ) -> Report:
-    """Embed a graph into a file, never holding all vectors in memory; return the report."""
+    """Embed a graph into a file without holding all vectors in memory; return the report."""
     _refuse_inside(out, run_dir)
     with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
         embed_parts(run, listener)
@@ -91,7 +91,7 @@ def embed_to_file(
 
 def _refuse_inside(out: Path, run_dir: Path) -> None:
     if is_inside(out, run_dir):
-        raise InputError(f"Cannot write {out}: a run folder holds nothing but the run. Write beside it.")
+        raise InputError(f"Cannot write {out}: a run folder may hold only the run. Choose a file outside it.")
 
 
 def finish(run: Run, out: Path, listener: Listener) -> Report:
@@ -110,14 +110,14 @@ def finish(run: Run, out: Path, listener: Listener) -> Report:
 
 
 def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
-    """Return a matrix in a file that goes away with `scratch`; one that stands there already is left alone."""
+    """Return a matrix in a file that is removed with `scratch`; an existing file is not touched."""
     made = scratch_matrix(path, shape, dtype)
     scratch.callback(path.unlink, missing_ok=True)
     return made
 
 
 def write_subgraphs(run: Run) -> list[int]:
-    """Write every part folder that is not there, or not intact; return the subgraphs that have no result yet."""
+    """Write every part folder that is missing or damaged; return the subgraphs that have no result yet."""
     facts = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
     missing = [i for i in waiting if not run.has_subgraph(i)]
@@ -128,7 +128,7 @@ def write_subgraphs(run: Run) -> list[int]:
 
 
 def shared_arrays(run: Run) -> dict[str, Any]:
-    """Return what the technique prepares for every worker, its landmarks included; nothing for most techniques."""
+    """Return the arrays that the technique prepares for all workers, landmarks included; empty for most techniques."""
     if run.decomposition.contexts is None and not run.technique.shared_shapes:
         return {}
     with run.timed("prepare"):
@@ -154,7 +154,7 @@ def _tell_of_retry(run: Run, listener: Listener, words: str) -> None:
 
 
 def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:
-    """Pass on how far a task is; only its result makes it done, however far it says it is."""
+    """Pass on the progress of a task; only its result makes it done, not the progress that it reports."""
     listener(Part(task.key, min(share, _NEARLY_DONE), n_parts))
 
 
@@ -179,7 +179,7 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
 
 
 def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
-    """Compute the maps into one space, from the anchor rows of every result and nothing else."""
+    """Compute the maps into one space; reads only the anchor rows of every result."""
     listener(Step("reconcile", _how_reconciled(run)))
     with run.timed("reconcile"):
         return run.reconcile()
@@ -187,15 +187,15 @@ def reconcile_parts(run: Run, listener: Listener) -> Reconciliation:
 
 def _how_reconciled(run: Run) -> str:
     if run.decomposition.n_parts == 1:
-        return "nothing to do for one part"
+        return "not needed for one part"
     if run.plan.reconciler.is_identity:
         agree = run.in_one_space
-        return f"skipped{': the spaces agree by construction' if agree else ', as asked'}"
+        return "not needed (all parts are in one space already)" if agree else "skipped, as requested"
     return f"from {run.decomposition.anchors.size:,} anchors"
 
 
 def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> FloatArray:
-    """Write all vectors into `out`, in vertex order, a block at a time; `out` may be a memory map."""
+    """Write all vectors into `out`, in vertex order, one block at a time; `out` may be a memory map."""
     with run.timed("reconcile"), one_blas_thread():
         for rows, block in merged_blocks(run.decomposition, run.local_vectors, reconciliation.maps):
             out[rows] = block
@@ -204,9 +204,9 @@ def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> Fl
 
 
 def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_files: bool = False) -> Refined:
-    """Improve all vectors in place by the plan's pass over the whole graph; return what it did.
+    """Improve all vectors in place with the plan's pass over the whole graph; return what it did.
 
-    A pass that is interrupted begins anew from the results of the workers, which are kept.
+    An interrupted pass restarts from the results of the workers, which are kept.
     """
     name, refiner = run.plan.refine, run.plan.refiner
     if refiner.is_identity:
@@ -219,7 +219,7 @@ def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_file
 
 
 def workspace(folder: Path, scratch: ExitStack) -> Workspace:
-    """Return where a pass works when the vectors are in files: scratch files, and what memory is left."""
+    """Return the workspace of a pass on vectors in files: scratch files, and the memory that is left."""
     names = iter(range(9))
 
     def matrix(shape: tuple[int, int], dtype: Any) -> Any:

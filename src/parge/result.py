@@ -1,4 +1,4 @@
-"""Report: how an embedding was computed, in numbers with names; what `parge embed --json` prints."""
+"""Report: how an embedding was computed, as typed numbers; `parge embed --json` prints it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def known(value: T | None, what: str) -> T:
-    """Return what a report says; refuse a report that does not say it."""
+    """Return a value of a report; raise if the report does not have it."""
     if value is None:
-        raise InputError(f"the report does not say {what}: use the report that the run itself returned")
+        raise InputError(f"the report does not say {what}. Use the report that the run itself returned.")
     return value
 
 
@@ -26,12 +26,12 @@ class EdgeCounts(Value):
     inside : int
         Both ends are own vertices of one part.
     at_anchors : int
-        An end is an anchor, so that a subgraph holds the edge.
+        At least one end is an anchor, so a subgraph holds the edge.
     in_halos : int
         Between two parts, at least one of which has the other end in its halo.
     lost : int
-        Between two parts, neither of which holds the other end as a vertex of its own kind: where subgraphs are
-        with a context the edge only adds to the weight of super-vertices, else nobody sees it.
+        Cut edges covered by neither an anchor nor a halo. In subgraphs with a context they only add to the weight of
+        super-vertices; in others no worker sees them.
     """
 
     inside: int
@@ -42,28 +42,28 @@ class EdgeCounts(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Value):
-    """One subgraph: its size against its limits, and what its worker took.
+    """One subgraph: its size and limits, and the time and memory of its worker.
 
     Parameters
     ----------
     vertices : int
-        All that its worker holds: `own` vertices, the anchors, and where it has a context a `halo` and `lumps`.
+        All vertices that its worker holds: `own` vertices, the anchors, and with a context also `halo` and `lumps`.
     own, halo, lumps : int
-        Of those, the ones beside the anchors, of which every subgraph holds the same; lumps are super-vertices.
+        The vertices without the anchors, which are the same in every subgraph; lumps are super-vertices.
     capacity : int
-        The most vertices it may hold.
+        Maximum number of vertices.
     edges : int
-        Edges that its worker holds; a super-vertex's edges to one vertex are one.
+        Edges that its worker holds; several edges of a super-vertex to one vertex count once.
     projected_bytes : int
-        The most memory of its worker.
+        Upper bound on the memory of its worker.
     kept_edges : float
-        Share of the graph's edges at its own vertices that it holds as they are.
+        Share of the graph's edges at its own vertices that it holds unchanged.
     budget_bytes : int, optional
-        What its worker has, where the plan says it in bytes.
+        Memory of its worker, if the plan gives it in bytes.
     peak_bytes : int, optional
-        The most memory of its worker, measured. None before the run, and in files.
+        Measured peak memory of its worker. None before the run, and in files.
     seconds : float, optional
-        How long its worker embedded. None before the run, and in files.
+        Time of its worker. None before the run, and in files.
     """
 
     vertices: int
@@ -81,18 +81,18 @@ class Part(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Seconds(Value):
-    """How long each stage took by the clock, without reading the graph and writing vectors; stages do not overlap.
+    """Wall time of each stage, without reading the graph and writing vectors; stages do not overlap.
 
     Parameters
     ----------
     decompose : float, optional
         To choose parts and anchors.
     prepare : float, optional
-        What one machine did for all workers before they began.
+        Work of one machine for all workers before they start.
     embed : float, optional
-        All workers, or the slowest of them where they ran elsewhere.
+        All workers, or the slowest of them if they ran on other machines.
     reconcile : float, optional
-        To make one space of the parts.
+        To bring the parts into one space.
     refine : float, optional
         The pass over the whole graph.
     total : float, optional
@@ -113,21 +113,21 @@ class Seconds(Value):
 
 @dataclass(frozen=True)
 class Residual(Value):
-    """How the anchors of one subgraph agree with the mean of the others'.
+    """How well the anchors of one subgraph agree with the mean of the other subgraphs.
 
-    Residuals are relative, ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``: 0 where they agree, about 1.41 where the
-    spaces have nothing to do with each other, however many subgraphs there are.
+    Residuals are relative, ``|X - M| / sqrt((|X|^2 + |M|^2) / 2)``: 0 if they agree, about 1.41 if the spaces are
+    unrelated, for any number of subgraphs.
 
     Parameters
     ----------
     before, after : float
-        With the vectors as computed, and as mapped.
+        Of the vectors before and after alignment.
     held_out : float, optional
-        As mapped by a reconciler that has not seen these anchors (every fifth): what to expect of vertices that
-        are no anchors. None with fewer than 5 anchors or 2 subgraphs.
+        After an alignment that did not use these anchors (every fifth one): what to expect for vertices that are not
+        anchors. None with fewer than 5 anchors or 2 subgraphs.
     smallest_singular_value : float
-        Of the subgraph's anchor rows H_i; 0 where they span fewer than `dim` directions. What a rotation does
-        along directions that the anchors hardly have is decided by noise.
+        Of the subgraph's anchor rows H_i; 0 if they span fewer than `dim` directions. Along directions in which the
+        anchors hardly vary, noise decides the rotation.
     n_anchors, dim : int
         Fewer anchors than dimensions cannot determine a rotation.
     """
@@ -144,14 +144,14 @@ class Residual(Value):
 
 @dataclass(frozen=True)
 class Helped(Value):
-    """How far anchors are off on average over the subgraphs, as residuals are.
+    """Mean residual of the anchors over all subgraphs.
 
     Parameters
     ----------
     before, after : float
-        With the vectors as computed, and as mapped.
+        Of the vectors before and after alignment.
     held_out : float
-        As mapped by a reconciler that has not seen these anchors.
+        After an alignment that did not use these anchors.
     """
 
     before: float
@@ -161,18 +161,18 @@ class Helped(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Reconciled(Value):
-    """How the spaces of the parts became one.
+    """How the parts were brought into one space.
 
     Parameters
     ----------
     reconciler : str, optional
         Its name.
     residuals : tuple of Residual
-        How well the spaces meet, one entry per subgraph.
+        How well the spaces agree, one entry per subgraph.
     helped : Helped, optional
-        What the maps were good for, where anchors were held out.
+        How much the alignment helped, if anchors were held out.
     gave_way : bool
-        Whether the spaces were left as they are, because anchors that were held out lie nearer so.
+        Whether the alignment was skipped because it did not help on held-out anchors.
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset({"helped"})
@@ -190,17 +190,17 @@ class Refined(Value):
     Parameters
     ----------
     name : str, optional
-        Of the pass; ``none`` where there was none.
+        Name of the pass; ``none`` if there was none.
     rounds : int, optional
-        Of whitened propagation.
+        Rounds of whitened propagation.
     changes : tuple of float, optional
         How much each round after the first changed the vectors.
     steps : int, optional
-        Of the subspace iteration.
+        Steps of the subspace iteration.
     products : int, optional
         Products with the adjacency matrix of a propagation.
     others : Settings
-        What a pass of somebody else tells.
+        What the pass of a plug-in reports.
     """
 
     name: str | None = None
@@ -212,7 +212,7 @@ class Refined(Value):
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:
-        """Return what JSON says of a pass; one of somebody else may mean something else by our names."""
+        """Return the JSON of a pass; the pass of a plug-in may use our names with another meaning."""
         try:
             return super().from_json(data, where)
         except InputError:
@@ -223,24 +223,24 @@ class Refined(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Coordinator(Value):
-    """What the process took that decomposed and merged, and how its memory decided; nothing in files.
+    """Memory of the coordinator, which decomposes and merges, and what it decided; not stored in files.
 
     Parameters
     ----------
     partitioner : str, optional
-        The one that its memory had room for; this and all but the last are None without ``coordinator_memory``.
+        The partitioner that fits into its memory. This and all but the last are None without ``coordinator_memory``.
     rows : str, optional
         Where the graph was: ``memory``, or memory-mapped ``files``.
     limit_bytes, room_bytes : int, optional
-        Its most bytes, and what was left of them when the partitioner was chosen.
+        Its memory limit, and what was left of it when the partitioner was chosen.
     projected_bytes : Settings, optional
-        What each partitioner was projected to take, by name.
+        Projected memory of each partitioner, by name.
     lumps, backbone_bytes : int, optional
-        How many super-vertices a backbone has, and the bytes that preparing it takes.
+        Number of super-vertices of a backbone, and the bytes needed to prepare it.
     peak_bytes : int, optional
-        The most memory it had, measured.
+        Measured peak memory.
     others : Settings
-        What later versions tell.
+        Fields of later versions.
     """
 
     partitioner: str | None = None
@@ -258,11 +258,11 @@ class Coordinator(Value):
 class Report(Value, dict[str, Any]):
     """How an embedding was computed.
 
-    What a report does not say is None or empty: an embedding that parge did not compute has an empty report, and
-    files hold what is equal for equal runs alone (no times, no measured memory, no notices).
+    Missing values are None or empty. An embedding that parge did not compute has an empty report. Files hold only
+    what is equal for equal runs (no times, no measured memory, no notices).
 
-    A report is also a dict of its own JSON, to be read and not changed: ``report["parts"][3]["seconds"]`` is
-    ``report.parts[3].seconds``, and `json.dumps` takes it.
+    A report is also a read-only dict of its JSON: ``report["parts"][3]["seconds"]`` is ``report.parts[3].seconds``,
+    and `json.dumps` accepts it.
 
     Parameters
     ----------
@@ -271,9 +271,9 @@ class Report(Value, dict[str, Any]):
     dim : int, optional
         Columns of the vectors.
     technique : str, optional
-        What embedded the subgraphs.
+        Name of the technique.
     anchors : int, optional
-        Vertices that every subgraph holds.
+        Number of vertices that every subgraph holds.
     edge_counts : EdgeCounts, optional
         Where the edges are.
     lost_edges : float, optional
@@ -285,21 +285,21 @@ class Report(Value, dict[str, Any]):
     notices : tuple of str
         What was done to the input, and which options had no effect.
     seconds : Seconds
-        How long each stage took.
+        Wall time of each stage.
     reconcile : Reconciled
-        How the spaces became one, and how well they meet.
+        How the parts were brought into one space, and how well they agree.
     refine : Refined
         What the pass over the whole graph did.
     retries : tuple of str
-        Which workers were begun again, and why.
+        Which workers were retried, and why.
     coordinator : Coordinator
-        What the process took that decomposed and merged.
+        Memory of the process that decomposed and merged.
     plan : Settings
-        The fields of the `parge.Plan` that was carried out, with nothing left open, but the technique.
+        The fields of the decided `parge.Plan`, without the technique.
     parge : str, optional
         The version that computed it.
     others : Settings
-        Whatever else the JSON says.
+        Other fields of the JSON.
 
     Examples
     --------
@@ -333,7 +333,7 @@ class Report(Value, dict[str, Any]):
         dict.update(self, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as ``parge embed --json`` prints it, without what it does not say."""
+        """Return the report as ``parge embed --json`` prints it, without missing values."""
         # Of a run, empty lists are told as well: the warnings in files, too, the others with what was measured.
         told = {"warnings"} if self.parts else set()
         told |= {"notices", "retries"} if self.parts and self.seconds != Seconds() else set()
@@ -347,38 +347,38 @@ class Report(Value, dict[str, Any]):
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:
-        """Return the report that JSON describes, also that of an earlier version; refuse what is none.
+        """Return the report in JSON, also of an earlier version; raise if it is not a report.
 
-        What an earlier version did not say is left out. (Without a halo and super-vertices, all vertices but the
-        anchors are a part's own.)
+        Values that an earlier version did not have are missing. (Without a halo and super-vertices, all vertices
+        except the anchors are a part's own.)
         """
         return cls(**cls._read(_with_own(data), where or "the report"))
 
     @classmethod
     def of(cls, report: Any) -> Self:
-        """Return a report as it is, or the one that a plain dict describes."""
+        """Return a report unchanged, or make one from a plain dict."""
         return report if isinstance(report, cls) else cls.from_json(report)
 
     @property
     def is_measured(self) -> bool:
-        """Whether the report is that of a run that ended, with its times and its memory; files hold neither."""
+        """Whether the report has the times and memory of a completed run; files hold neither."""
         measured = all(part.seconds is not None and part.peak_bytes is not None for part in self.parts)
         return bool(self.parts) and measured and self.seconds.total is not None and self.reconcile != Reconciled()
 
     @property
     def worker_seconds(self) -> list[float]:
-        """How long each worker took; refused where it was not measured."""
+        """Time of each worker; raises if it was not measured."""
         return [known(part.seconds, "how long the workers took") for part in self.parts]
 
     @property
     def worker_peaks(self) -> list[int]:
-        """Most bytes of each worker, measured; refused where they were not."""
+        """Measured peak memory of each worker, in bytes; raises if it was not measured."""
         return [known(part.peak_bytes, "how much memory the workers took") for part in self.parts]
 
     def reproducible(self) -> Self:
-        """Return the report without what was measured and who did the work: equal for equal runs, and so are files.
+        """Return the report without measurements and without where it ran: it is equal for equal runs, as files are.
 
-        Notices on how a graph file was read are left out, too: who finishes a run by its folder never saw that file.
+        Notices on how a graph file was read are also left out: a run completed from its folder does not read that file.
         """
         return replace(
             self,
@@ -394,7 +394,7 @@ class Report(Value, dict[str, Any]):
         return type(self).from_json, (self.to_json(),)
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("a report cannot be changed: make another one by dataclasses.replace")
+        raise TypeError("a report cannot be changed. Make another one with dataclasses.replace.")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -406,7 +406,7 @@ _NOTHING = (Seconds(), Reconciled(), Refined(), Coordinator(), Settings())
 
 
 def _with_own(data: Any) -> Any:
-    """Return the JSON of a report with the own vertices of every part, which the first versions did not tell."""
+    """Return the JSON of a report with the own vertices of every part, which the first versions did not have."""
     if not isinstance(data, Mapping) or not isinstance(data.get("parts"), list | tuple):
         return data
     parts = [_with_rest(part, data.get("anchors")) for part in data["parts"]]

@@ -249,7 +249,7 @@ def test_advice_can_be_pasted_whatever_a_folder_is_called(
     parge.write(planted(60, 200, communities=2, seed=2).graph, "g.txt")
     plan = ["--technique", "spectral", "--dim", "4", "--parts", "2", "--engine", "serial", "--reconcile", "consensus"]
     assert run(["decompose", f"--run-dir={folder}", "g.txt", *plan]) == 0
-    said = capsys.readouterr().out.replace("next: ", "").replace(" and its siblings, anywhere; then ", "\n")
+    said = capsys.readouterr().out.replace("Next: ", "").replace(" (and the other parts, on any machine), then ", "\n")
     first, then = [line for line in said.splitlines() if line.startswith("parge ")]
     assert words(first)[-1].endswith(f"{folder}/parts/000")
     assert words(then)[1:3] in (["reconcile", folder], ["reconcile", f"./{folder}"])
@@ -258,6 +258,9 @@ def test_advice_can_be_pasted_whatever_a_folder_is_called(
     assert run(["reconcile", f"./{folder}", "-o", "v.npy"]) == 2
     missing = capsys.readouterr().err.partition("first: ")[2].strip()
     assert run(words(missing)[1:]) == 0
+    capsys.readouterr()
+    assert run(["status", f"./{folder}"]) == 0
+    assert words(capsys.readouterr().out.partition("Next: ")[2].strip())[:3] == ["parge", "reconcile", f"./{folder}"]
     assert run([*words(then)[1:-1], "v.npy"]) == 0
     assert not Path("hacked").exists()
 

@@ -57,7 +57,7 @@ def test_the_array_job_gives_the_vectors_of_one_machine(tmp_path: Path) -> None:
     parge.write(planted(3000, 20000).graph, place / "graph.txt")
     assert "3 of 3" in run(commands)
     again = "SLURM_ARRAY_TASK_ID=1 bash parge/docs/examples/embed_parts.sh run"
-    assert "subgraph 1 has a result" in run(again)
+    assert "subgraph 1 already has a result" in run(again)
     vectors = place / "run" / "parts" / "001" / "result" / "vectors.npy"
     whole = vectors.read_bytes()
     vectors.write_bytes(whole[:-2] + b"??")

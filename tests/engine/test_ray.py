@@ -104,7 +104,7 @@ def test_workers_are_capped_and_begun_again_as_on_this_machine(tmp_path: Path) -
             done.append(result)
     assert done == ["alive"]
     assert len(heard) == 1
-    assert "the worker of subgraph 1 was ended from outside by SIGKILL" in heard[0]
+    assert "the worker of subgraph 1 was killed from outside by SIGKILL" in heard[0]
 
 
 @needs_ray
@@ -248,7 +248,7 @@ def test_a_node_that_others_use_is_not_waited_for(tmp_path: Path, monkeypatch: p
         assert [size for _, size in Ray().run([task], lambda _task, _share: None)] == [FILES]
     finally:
         ray.cancel(others, force=True)
-    assert heard[0].startswith("small did not begin subgraph 0 for 1 s")
+    assert heard[0].startswith("small did not start subgraph 0 for 1 s")
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ def _report_limit(_argument: None, _progress: Progress) -> tuple[int, int]:
         (
             _crash,
             signal.SIGSEGV,
-            "the worker of subgraph 0 crashed 2 times, at last by SIGSEGV; its memory",
+            "the worker of subgraph 0 crashed 2 times, the last time by SIGSEGV; its memory",
         ),
-        (_crash, signal.SIGTERM, "was ended from outside 5 times, at last by SIGTERM.*lower --jobs"),
-        (_leave, 7, r"left without an answer \(exit code 7\)"),
-        (_leave, 0, r"left without an answer \(exit code 0\)"),
+        (_crash, signal.SIGTERM, "was killed from outside 5 times, the last time by SIGTERM.*lower --jobs"),
+        (_leave, 7, r"ended without an answer \(exit code 7\)"),
+        (_leave, 0, r"ended without an answer \(exit code 0\)"),
         (_shout, 3_000_000, "exit code 1(.|\n)*my last words"),
         (_raise_unportable, None, "Local: known here only"),
         (_answer_unportable, None, "cannot pickle 'generator' object"),
@@ -110,7 +110,7 @@ def test_a_new_attempt_is_told_of() -> None:
     with pytest.raises(WorkerError):
         list(Processes(jobs=1).run([task], lambda _task, _share: None))
     assert [words[-14:] for words in heard] == [f"attempt {n} of 5" for n in (2, 3, 4, 5)]
-    assert heard[0].startswith("the worker of subgraph 3 was ended from outside by SIGTERM; its memory had reached ")
+    assert heard[0].startswith("the worker of subgraph 3 was killed from outside by SIGTERM; its memory had reached ")
     assert " of 2.00 GB; " in heard[0]
 
 
@@ -169,7 +169,7 @@ def test_a_library_that_ends_the_process_for_want_of_memory_is_understood() -> N
     words = "OpenBLAS error: Memory allocation still failed after 10 retries, giving up."
     with pytest.raises(WorkerError, match=r"subgraph 0 needed over 400 MB, had 400 MB(.|\n)*OpenBLAS error"):
         _run(_give_up, words, limit_bytes=400_000_000)
-    with pytest.raises(WorkerError, match=r"left without an answer .exit code 1.(.|\n)*OpenBLAS error"):
+    with pytest.raises(WorkerError, match=r"ended without an answer .exit code 1.(.|\n)*OpenBLAS error"):
         _run(_give_up, words)
 
 

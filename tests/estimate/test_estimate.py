@@ -252,15 +252,15 @@ SIZE = ["vertices=2e6", "edges=1e7"]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["graph.txt"], "takes no graph but its size"),
+        (["graph.txt"], "got 'graph.txt'"),
         ([*SIZE, "technique=netmf"], "netmf has not been measured"),
         (["dim=x"], "dim= must be a whole number"),
-        ([*SIZE, "edges=2e7"], "edges= was given twice, '1e7' and '2e7': give it once"),
-        ([*SIZE, "--parts", "8"], "--parts was given with --estimate, which does not read it: say it as workers="),
-        ([*SIZE, "--memory", "auto", "--engine", "ray"], "say it as memory="),
-        ([*SIZE, "--coordinator-memory", "2GB"], "say it as coordinator="),
-        ([*SIZE, "--refine", "none"], "--refine was given with --estimate, which does not read it: leave it out"),
-        ([*SIZE, "dim=32", "--dim", "64"], "--dim 64 and dim=32 contradict each other: give one of them"),
+        ([*SIZE, "edges=2e7"], "edges= was given twice, '1e7' and '2e7'"),
+        ([*SIZE, "--parts", "8"], "Use workers= instead"),
+        ([*SIZE, "--memory", "auto", "--engine", "ray"], "Use memory= instead"),
+        ([*SIZE, "--coordinator-memory", "2GB"], "Use coordinator= instead"),
+        ([*SIZE, "--refine", "none"], "does not read --refine"),
+        ([*SIZE, "dim=32", "--dim", "64"], "--dim 64 and dim=32 contradict each other"),
         ([*SIZE, "technique=prone", "--technique", "line"], "contradict each other"),
     ],
 )

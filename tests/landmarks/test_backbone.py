@@ -199,7 +199,7 @@ def test_too_little_room_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InfeasibleError, match="a backbone takes"):
         parge.embed(GRAPH, plan(parts=None, capacities=[380] * 4), run_dir=tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(InputError, match="1,501 parts were asked for"):
+    with pytest.raises(InputError, match="1,501 parts of 1,500 vertices"):
         decide(GRAPH, plan(parts=1501))
     with pytest.raises(InfeasibleError, match="a backbone takes"):
         decide(GRAPH, plan(parts=None, capacities=[380] * 4))

@@ -45,7 +45,7 @@ def cap(place: Path) -> int:
 
     def least() -> int:
         """Ask for as little as is only refused once all libraries are loaded."""
-        return told(told(1, r"taken (\d+) MB") + 70, r"give (\d+)MB or more")
+        return told(told(1, r"uses (\d+) MB") + 70, r"Give (\d+)MB or more")
 
     least()  # kernels that are not in the cache yet are compiled, which takes memory of its own
     return least() + 10  # it differs by a few MB

@@ -74,7 +74,7 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     assert not [child for child in children if alive(child.pid)]
     assert not list(place.glob("v.npy.run/**/*.tmp-*"))
     assert states(place) == ["waiting"] * 3
-    words = re.search(r"to go on where it stopped: parge (.*)", said)
+    words = re.search(r"To resume where it stopped: parge (.*)", said)
     assert words is not None
     finish(place, *shlex.split(words[1]), NAP="0")
     assert (place / "v.npy").read_bytes() == reference
@@ -105,7 +105,7 @@ def test_children_of_a_technique_count_in_every_peak_and_under_every_cap(place: 
     cap = ["--memory", "10GB"] if engine == "processes" else []
     assert json.loads(finish(place, *line, *cap).stdout)["peak_bytes"] > 400_000_000
     failed = finish(place, *line, "--memory", "350MB", code=1)
-    assert re.search(r"subgraph 1 needed \S+ MB or more in \d processes, had 350 MB; give", failed.stderr)
+    assert re.search(r"subgraph 1 needed \S+ MB or more in \d processes, had 350 MB\. Give", failed.stderr)
     whole = ["--technique", "odd:forks", "--parts", 1, "--engine", engine, "--json"]
     report = json.loads(finish(place, "embed", "g.txt", "-o", "v.npy", *whole).stdout)
     assert report["parts"][0]["peak_bytes"] > 400_000_000
@@ -120,7 +120,7 @@ def test_handlers_of_signals_are_put_back() -> None:
 def test_a_run_interrupted_before_it_is_kept_says_so(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as caught, resumable(tmp_path):
         raise KeyboardInterrupt
-    assert caught.value.__notes__ == ["nothing had been kept yet: begin again with the same command"]
+    assert caught.value.__notes__ == ["Nothing was stored yet. Start again with the same command."]
     with pytest.raises(InputError) as refused, resumable(tmp_path):
         raise InputError("bad from the start")
     assert not hasattr(refused.value, "__notes__")
@@ -201,7 +201,7 @@ def test_a_part_embedded_alone_keeps_its_limit_too(place: Path) -> None:
     finish(place, "decompose", "g.txt", "--run-dir", "run", "--technique", "odd:Liar", *PLAN)
     allowed = ["--technique", "odd:Liar"]
     failed = finish(place, "embed-part", "run/parts/001", *allowed, "--memory", "300MB", code=1)
-    assert re.search(r"Error: subgraph 1 needed (over )?\S+ MB( or more)?, had 300 MB; give", failed.stderr)
+    assert re.search(r"Error: subgraph 1 needed (over )?\S+ MB( or more)?, had 300 MB\. Give", failed.stderr)
     assert "Traceback" not in failed.stderr
     assert "embedded subgraph" not in failed.stderr
     assert [part.state for part in parts(place, "run")] == ["waiting", "failed", "waiting"]
@@ -222,7 +222,7 @@ def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(pla
     running.communicate(timeout=60)
     resumed = json.loads(finish(place, *line, "--resume", NAP="0").stdout)
     (words,) = resumed["retries"]
-    assert re.match(r"the worker of subgraph \d was ended from outside by SIGKILL", words)
+    assert re.match(r"the worker of subgraph \d was killed from outside by SIGKILL", words)
     chosen = resumed["coordinator"]
     assert chosen["partitioner"] == "kaminpar"
     assert chosen["projected_bytes"].keys() == {"kaminpar", "kaminpar-compressed", "streaming"}

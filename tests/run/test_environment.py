@@ -231,7 +231,7 @@ def test_without_mounts_a_folder_without_permission_is_an_error(
     plan = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors=10, engine="serial")
     with open_run(GRAPH, plan, run_dir=tmp_path, resume=False, listener=ignore) as run:
         monkeypatch.setattr(os, "fsync", refuse)
-        with pytest.raises(StorageError, match=r"subgraph .*Permission denied"):
+        with pytest.raises(StorageError, match=r"subgraph\b.*Permission denied"):
             embed_parts(run, ignore)
 
 

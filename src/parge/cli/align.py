@@ -1,4 +1,4 @@
-"""``parge align``: carry one embedding into the space of another, from the ids they share."""
+"""``parge align``: rotate one embedding into the space of another, using the ids they share."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from parge.space.align import align
 @click.command("align")
 @click.argument("source", type=PathName(path_type=Path))
 @click.argument("reference", type=PathName(path_type=Path))
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), help="Where the aligned SOURCE goes.")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), help="Output file: the aligned SOURCE.")
 @overwrite_option
 @json_option
 def command(source: Path, reference: Path, out: Path, overwrite: bool, as_json: bool) -> None:
-    """Rotate SOURCE into the space of REFERENCE, from the ids they share; any tool may have made them.
+    """Rotate SOURCE into the space of REFERENCE, using the ids they share. Embeddings of any tool are accepted.
 
     \b
     Example:

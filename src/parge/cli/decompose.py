@@ -1,4 +1,4 @@
-"""``parge decompose``: one self-contained folder a subgraph, to be embedded anywhere."""
+"""``parge decompose``: one self-contained folder per subgraph, to embed on any machine."""
 
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,16 @@ from parge.text import pasteable
 
 @click.command("decompose")
 @graph_options
-@click.option("--run-dir", required=True, type=PathName(path_type=Path), metavar="DIR", help="Where the run goes.")
+@click.option("--run-dir", required=True, type=PathName(path_type=Path), metavar="DIR", help="Folder for the run.")
 @plan_options
-@click.option("--resume", is_flag=True, help="Write what is missing or damaged of the run that is there.")
+@click.option("--resume", is_flag=True, help="Continue an existing run: write only what is missing or damaged.")
 @memory_option
 @json_option
 def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
-    """Decompose a graph into one folder a subgraph, for machines that share nothing.
+    """Decompose a graph into one folder per subgraph; embed them on any machine.
 
     \b
-    Example, the part folder carried to another machine and back:
+    Example, with one part folder copied to another machine and back:
       parge decompose edges.txt --run-dir run --parts 3
       scp -r run/parts/002 elsewhere:         # there: parge embed-part 002
       scp -r elsewhere:002 run/parts/         # and back
@@ -50,7 +50,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
         show.out.print(
-            f"next: {embed_part_command(run.folder.part(0), run.technique)} and its siblings, anywhere; "
+            f"Next: {embed_part_command(run.folder.part(0), run.technique)} (and the other parts, on any machine), "
             f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}",
             soft_wrap=True,
         )

@@ -1,4 +1,4 @@
-"""``parge demo``: the whole story in a minute, on a generated graph or on the user's own."""
+"""``parge demo``: every step in about a minute, on a generated graph or on the user's own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,16 +59,18 @@ class _Row:
 
 
 @click.command("demo")
-@click.option("--graph", type=PathName(), metavar="GRAPH", help="Your own graph instead of a generated one.")
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Labels of your own graph.")
+@click.option("--graph", type=PathName(), metavar="GRAPH", help="Use this graph instead of a generated one.")
+@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Labels of the vertices of that graph.")
 @label_options
-@click.option("--parts", type=COUNT, default=8, show_default=True, help="How many workers.")
+@click.option("--parts", type=COUNT, default=8, show_default=True, help="Split the graph into N equal parts.")
 @click.option("--dim", type=DIM, default=64, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("-o", "--out", type=PathName(path_type=Path), default=Path("demo"), show_default=True, help="Folder.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same result.")
+@click.option(
+    "-o", "--out", type=PathName(path_type=Path), default=Path("demo"), show_default=True, help="Output folder."
+)
 @overwrite_option
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, overwrite: bool, **options: Any) -> None:
-    """Generate a graph (or take yours), embed it in parts and whole, and say what the parts cost."""
+    """Embed a generated graph (or yours) in parts and as a whole, and compare quality, time and memory."""
     _check(out, options, labels, overwrite=overwrite)
     if not options["graph"]:
         say_idle(("labels", "vertices", "features", "unweighted", "weight"), "without GRAPH")
@@ -83,7 +85,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
 
         add(f"{parts} parts, refined", parts=parts, refine=DeepWalk.refine)
         add(f"{parts} parts, rotated", folder, parts=parts, reconcile="consensus", refine="none")
-        add(f"{parts} parts, as they came", parts=parts, reconcile="none", refine="none")
+        add(f"{parts} parts, not aligned", parts=parts, reconcile="none", refine="none")
         if graph.n_vertices <= _COMPARE_UP_TO:
             add(_WHOLE, parts=1, refine="none")
             add(f"{_WHOLE}, refined", parts=1, refine=DeepWalk.refine)
@@ -96,7 +98,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
     report = rows[0].embedding.report
     show.out.print(
         f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges; {report.anchors:,} anchors; "
-        f"{report.lost_edges:.1%} of the edges are lost\nvectors (first row): {path}\n"
+        f"{report.lost_edges:.1%} of the edges are lost (no part holds them)\nvectors (first row): {path}\n"
         f"report (second row): {page}"
     )
 
@@ -110,7 +112,7 @@ def _check(out: Path, options: dict[str, Any], labels: Path | None, *, overwrite
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"the folder {out} cannot be made: {error.strerror}; give another one by -o") from None
+        raise InputError(f"Cannot create the folder {out}: {error.strerror}. Choose another one with -o.") from None
     outputs = [Output(out / "report.html", is_page), *embedding_outputs(out / "embedding.parquet")]
     if options["graph"] is None:
         outputs += [lines_output(out / name) for name in ("graph.txt", "graph.vertices.txt", "labels.txt")]
@@ -156,10 +158,10 @@ def _scores(rows: list[_Row]) -> dict[str, dict[str, Any]]:
 
 
 def _table(rows: list[_Row]) -> Table:
-    """Return what a user wants to know: quality, time and memory, parts against the whole."""
+    """Return the table of quality, time and memory: parts against the whole graph."""
     table = Table(header_style="bold")
     table.add_column("")
-    for heading in ("micro-F1", "macro-F1", "PIP to whole", "slowest worker", "in all", "most memory a worker"):
+    for heading in ("micro-F1", "macro-F1", "PIP to whole", "slowest worker", "total time", "most memory per worker"):
         table.add_column(heading, justify="right")
     for row in rows:
         report = row.embedding.report

@@ -1,4 +1,4 @@
-"""``parge embed``: the whole way from a graph file to vectors in one space."""
+"""``parge embed``: from a graph file to vectors in one space."""
 
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,13 @@ from parge.run.folder import RunFolder
 
 @click.command("embed")
 @graph_options
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Where vectors go.")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Output file.")
 @plan_options
-@click.option("--run-dir", type=PathName(path_type=Path), metavar="DIR", help="Keep the run here.  [default: OUT.run]")
-@click.option("--resume", is_flag=True, help="Go on with the run in the run folder where it stopped.")
-@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Write a page about it.")
+@click.option(
+    "--run-dir", type=PathName(path_type=Path), metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]"
+)
+@click.option("--resume", is_flag=True, help="Resume the run in the run folder where it stopped.")
+@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Also write a report page.")
 @overwrite_option
 @memory_option
 @json_option
@@ -44,10 +46,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Embed a graph in parts, each alone within its limits, and write all vectors in one space.
+    """Embed a graph in parts, each within the limits of its worker, and write all vectors in one space.
 
-    OUT's suffix says the format: .npy, .npz, .parquet, or .vec/.emb/.txt (word2vec text).
-    The run folder is removed when all is done, unless --run-dir names it.
+    The suffix of OUT sets the format: .npy, .npz, .parquet, or .vec/.emb/.txt (word2vec text).
+    The run folder is removed at the end unless --run-dir names it.
 
     \b
     Examples:

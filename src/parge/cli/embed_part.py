@@ -1,4 +1,4 @@
-"""``parge embed-part``: one subgraph, on whichever machine its folder was copied to."""
+"""``parge embed-part``: embed one subgraph, on any machine that has its folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @click.command("embed-part")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False))
-@click.option("--memory", metavar="2GB", help="Have the system refuse more memory than this.")
+@click.option("--memory", metavar="2GB", help="Memory limit of the worker.")
 @click.option(
     "--technique",
     "allow",
     default="",
     metavar="MODULE:NAME",
-    help="Allow this part to run this code of yours. Techniques of parge and of installed plug-ins are always allowed.",
+    help="Allow this part to run the named installed technique. Built-in techniques and plug-ins are always allowed.",
 )
-@click.option("--missing", is_flag=True, help="Do nothing where the result is there already, whole and of this run.")
+@click.option("--missing", is_flag=True, help="Skip a part that already has a valid result from this run.")
 @json_option
 def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json: bool) -> None:
-    """Embed the subgraph in FOLDER, and write the result beside it. Needs nothing but that folder.
+    """Embed the subgraph in FOLDER and write the result into the same folder. No other file is needed.
 
     \b
     Example:
@@ -43,7 +43,7 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
     if as_json:
         show.print_json(facts)
     else:
-        what = f"subgraph {facts['index']}{' has a result' if known else ''}"
+        what = f"subgraph {facts['index']}{' already has a result' if known else ''}"
         show.out.print(
             f"{what}: {facts['vertices']:,} vertices ({_held(facts)}), {facts['edges']:,} edges; "
             f"{facts['seconds']:.1f} s, peak memory {format_bytes(facts['peak_bytes'])}"
@@ -76,7 +76,7 @@ def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
 
 
 def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:
-    """Embed in a process of its own: over its limit it ends, and who is left can say so."""
+    """Embed in a separate process: if that exceeds its limit, this process can still report it."""
     from parge.engine.processes import Processes
     from parge.run.worker import embed_part
 

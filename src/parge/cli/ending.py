@@ -1,4 +1,4 @@
-"""How a command ends early: signals that ask for it, and what it then says about going on."""
+"""How a command ends early: the signals that stop it, and the advice on how to resume."""
 
 import os
 import signal
@@ -113,13 +113,13 @@ def _worded(what: str, error: BaseException) -> PargeError:
 
 def _way_on(folder: Path) -> str:
     if not (folder / "plan").exists():
-        return "nothing had been kept yet: begin again with the same command"
+        return "Nothing was stored yet. Start again with the same command."
     given = click.get_current_context().find_root().obj
     if not isinstance(given, list):
-        return f"to go on where it stopped: the same command with {pasteable('--run-dir', folder)} --resume"
+        return f"To resume where it stopped: the same command with {pasteable('--run-dir', folder)} --resume"
     words = [word for word in given if word != "--resume"]
     end = words.index("--") if "--" in words else len(words)  # what comes after it is no option
-    return f"to go on where it stopped: {pasteable('parge', *words[:end], '--resume', *words[end:])}"
+    return f"To resume where it stopped: {pasteable('parge', *words[:end], '--resume', *words[end:])}"
 
 
 @contextmanager
@@ -132,7 +132,9 @@ def recorded(folder: Path) -> Iterator[None]:
         yield
     except MemoryError as error:
         needed = max(bytes_wanted(error), peak_bytes())
-        failure = PargeError(f"{folder} needed {format_bytes(needed)} or more, which is more than this machine gave")
+        failure = PargeError(
+            f"{folder} needed {format_bytes(needed)} of memory or more; this machine did not have that much"
+        )
         record_failure(folder, failure)
         raise failure from error
     except PargeError as error:
@@ -168,16 +170,16 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
     taken = private_bytes()
     if limit < taken + _ROOM:  # the rehearsal, which tells exactly, takes seconds and can only ask for more
         raise InputError(
-            f"--coordinator-memory {size} is too little: parge has taken {-(-taken // 10**6)} MB before it loads all "
-            f"of its libraries; small graphs take {_USUAL}MB or more"
+            f"--coordinator-memory {size} is too little: parge uses {-(-taken // 10**6)} MB before all its libraries "
+            f"are loaded. Small graphs need {_USUAL}MB or more."
         )
     return_freed_memory()
     rehearse()
     least = private_bytes() + _ROOM
     if limit < least:
         raise InputError(
-            f"--coordinator-memory {size} is less than parge and its libraries take before they read anything; "
-            f"give {-(-least // 10**6)}MB or more"
+            f"--coordinator-memory {size} is less than parge and its libraries use before they read a graph. "
+            f"Give {-(-least // 10**6)}MB or more."
         )
     limit_memory(limit)
     try:
@@ -186,7 +188,7 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
         limit_memory(None)
         raise PargeError(
             f"the coordinator needed more than the {format_bytes(limit)} of --coordinator-memory"
-            f"{f' ({error})' if str(error) else ''}; give it more"
+            f"{f' ({error})' if str(error) else ''}. Give it more."
         ) from error
     finally:
         limit_memory(None)
@@ -256,6 +258,5 @@ def _rehearse_backbone(graph: "Graph") -> None:
 memory_option = click.option(
     "--coordinator-memory",
     metavar="SIZE",
-    help="Have the system refuse this process (not its workers) more memory than this; a graph that would not fit is "
-    "sorted and split in files.",
+    help="Memory limit of the coordinator (not of the workers); larger graphs are processed on disk.",
 )

@@ -1,4 +1,4 @@
-"""``parge estimate``, and its alias ``parge plan --estimate``: what a run would cost, by multiplication."""
+"""``parge estimate``, and its alias ``parge plan --estimate``: what a run would cost, calculated without a graph."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _KEYS = {
 @all_of(technique_options())
 @json_option
 def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Tell what a run would take: time, memory, disk, network and price of every stage. Reads no graph.
+    """Estimate the time, memory, disk, network and price of every stage of a run. Reads no graph.
 
     KEY is vertices, edges, workers, memory, coordinator, disk, disk_speed, network_speed, dim, technique,
     price_core_hour or price_gb.
@@ -77,8 +77,8 @@ def _refuse_other_options() -> None:
     for option in click.get_current_context().command.params:
         name = str(option.name)
         if name not in _READ and _is_given(name):
-            instead = f"say it as {_KEYS[name]}" if name in _KEYS else "leave it out"
-            raise InputError(f"{option.opts[0]} was given with --estimate, which does not read it: {instead}")
+            instead = f"Use {_KEYS[name]} instead." if name in _KEYS else "Omit it."
+            raise InputError(f"--estimate does not read {option.opts[0]}. {instead}")
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -87,11 +87,11 @@ def _pairs(words: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(
-                f"an estimate takes no graph but its size, such as vertices=2e9 edges=1e12; got {shown(word)}"
+                f"an estimate needs the size of the graph, such as vertices=2e9 edges=1e12; got {shown(word)}"
             )
         name = key.strip().replace("-", "_")
         if name in pairs:
-            raise InputError(f"{name}= was given twice, {shown(pairs[name])} and {shown(value)}: give it once")
+            raise InputError(f"{name}= was given twice, {shown(pairs[name])} and {shown(value)}. Give it once.")
         pairs[name] = value
     return pairs
 
@@ -102,7 +102,7 @@ def _only(name: str, option: Any, text: str) -> Any:
     if name == "dim":
         value = read_whole("dim=", text, 1, MOST_DIM)
     if _is_given(name) and option != value:
-        raise InputError(f"--{name} {option} and {name}={text} contradict each other: give one of them")
+        raise InputError(f"--{name} {option} and {name}={text} contradict each other. Give only one of them.")
     return value
 
 

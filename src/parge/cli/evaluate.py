@@ -1,4 +1,4 @@
-"""``parge evaluate``: what an embedding is worth, with and without a task."""
+"""``parge evaluate``: the quality of an embedding, with and without labels."""
 
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,7 @@ def ratios(text: str) -> list[float]:
 
 @click.group("evaluate")
 def command() -> None:
-    """Score an embedding: PIP distance, its bounds, vertex classification, link prediction."""
+    """Score an embedding: PIP distance and its bounds, vertex classification, link prediction."""
 
 
 @command.command("pip")
@@ -63,11 +63,11 @@ def command() -> None:
 @click.option("--core", type=COUNT, metavar="N", help="Compare against N sampled core vertices.")
 @json_option
 def pip_command(embedding: Path, reference: Path, core: int | None, as_json: bool) -> None:
-    """Measure how far EMBEDDING is from REFERENCE by pairwise inner products, whatever their rotation."""
+    """Measure the PIP distance (pairwise inner products) of EMBEDDING from REFERENCE. Rotation does not change it."""
     found, expected = Embedding.load(embedding), Embedding.load(reference)
     if passes := different_passes(found, expected):
         show.say(
-            (f"{passes}: a distance says something only between embeddings of the same pass",),
+            (f"{passes}. Distances are comparable only between embeddings with the same pass.",),
             style="dim",
             label="notice",
         )
@@ -83,26 +83,26 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
     default="0.5",
     show_default=True,
     metavar="R[,R...]",
-    help="Share of the labelled vertices to learn from; several with commas between give a curve.",
+    help="Share of the labelled vertices used for training; several shares, separated by commas, give a curve.",
 )
-@click.option("--repeats", type=Whole(1, MOST_SETTING), default=10, show_default=True, help="Random splits.")
+@click.option("--repeats", type=Whole(1, MOST_SETTING), default=10, show_default=True, help="Number of random splits.")
 @click.option(
     "--protocol",
     type=click.Choice(["known-count", "threshold"]),
     default="known-count",
     show_default=True,
-    help="known-count: the number of true labels is given, as in the literature; threshold: it is not.",
+    help="known-count: the number of labels of each vertex is known, as in the literature; threshold: it is not.",
 )
-@click.option("--standardise", is_flag=True, help="Give every column unit deviation first; HOPE needs it.")
-@click.option("--jobs", type=COUNT, metavar="J", help="Shuffles at a time.  [default: one a core]")
+@click.option("--standardise", is_flag=True, help="Scale every column to unit deviation first; HOPE needs it.")
+@click.option("--jobs", type=COUNT, metavar="J", help="Splits computed at once.  [default: one per core]")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @label_options
 @json_option
 def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
-    """Predict LABELS from vectors by one-vs-rest logistic regression; micro- and macro-F1.
+    """Predict LABELS from the vectors by one-vs-rest logistic regression; prints micro- and macro-F1.
 
-    LABELS has lines 'vertex label', or is a table (.csv, .tsv, .parquet) of which one column is the label. Lines
-    'vertex label [label ...]' are read with --label-column all.
+    LABELS has lines 'vertex label', or is a table (.csv, .tsv, .parquet) with the label in one column. For lines
+    'vertex label [label ...]' use --label-column all.
     """
     vectors = Embedding.load(embedding)
     known = take_labels(labels, settings, vectors.ids)
@@ -121,7 +121,7 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
 @click.option("--holdout", type=_SHARE, default=0.5, show_default=True)
 @json_option
 def links_command(holdout: float, as_json: bool, **options: Any) -> None:
-    """Hold out edges of GRAPH, embed the rest in parts, and predict the held-out edges."""
+    """Remove some edges of GRAPH, embed the rest in parts, and predict the removed edges."""
     plan = make_plan(options)
     graph = read_graph(options)
     train, positives, negatives = hold_out(graph, share=holdout, seed=plan.seed)
@@ -135,20 +135,21 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
 @command.command("bound")
 @graph_options
 @click.option("--signal", type=click.Choice(SIGNALS), default="hope", show_default=True, help="What is factorised.")
-@click.option("--alpha", type=Number(0, 1), default=0.5, show_default=True, help="The signal parameter.")
+@click.option("--alpha", type=Number(0, 1), default=0.5, show_default=True, help="Parameter of the signal.")
 @click.option("--dim", type=DIM, default=128, show_default=True, help="Columns of the embedding.")
 @click.option(
     "--parts",
     type=COUNT,
     metavar="N",
-    help="Equal workers.  [default: 2; with --embedding what its own report says, else no Theorem 1]",
+    help="Split the graph into N equal parts.  [default: 2; with --embedding the number in its report, and without "
+    "one no Theorem 1]",
 )
 @click.option(
     "--embedding",
     type=PathName(path_type=Path),
-    help="Your own F, which has its own columns; otherwise GRAPH is embedded in N parts.",
+    help="Evaluate this embedding instead of computing one in N parts.",
 )
-@click.option("--computable", is_flag=True, help="Only what needs no eigenvector of the whole graph.")
+@click.option("--computable", is_flag=True, help="Only the bounds that need no eigenvector of the whole graph.")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @json_option
 def bound_command(
@@ -162,7 +163,7 @@ def bound_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Bound how far an embedding of GRAPH in parts is from the centralised one, by PIP, and show the truth."""
+    """Bound the PIP distance between the embedding of GRAPH in parts and of the whole, and show the true distance."""
     graph = read_graph(options)
     if embedding is None:
         plan = Plan(
@@ -184,7 +185,9 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
     """Return the sizes of the subgraphs that an embedding was computed in, as far as its report or the user tells."""
     told = embedding.report.parts
     if parts is not None and told and len(told) != parts:
-        raise InputError(f"--parts {parts} was given; the embedding says that it was computed in {len(told)} parts")
+        raise InputError(
+            f"--parts {parts} contradicts the report of the embedding, which says {len(told)} parts. Omit it."
+        )
     if told:
         return [part.vertices - part.halo - part.lumps for part in told]
     return [-(-graph.n_vertices // parts)] * parts if parts is not None else []

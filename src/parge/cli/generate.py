@@ -1,4 +1,4 @@
-"""``parge generate``: graphs whose truth is known, to try things on."""
+"""``parge generate``: test graphs with known communities."""
 
 import math
 from pathlib import Path
@@ -23,26 +23,30 @@ from parge.io.outputs import check_outputs
     type=click.Choice(["planted", "tree", "ring", "grid", "star", "path", "disconnected"]),
     default="planted",
     show_default=True,
-    help="Planted communities, a labelled hierarchy, a ring of cliques, or a plain shape.",
+    help="planted: communities; tree: a labelled hierarchy; ring: a ring of cliques; or a plain shape.",
 )
-@click.option("--vertices", type=COUNT, required=True, metavar="N", help="Vertices.")
-@click.option("--edges", type=Whole(0), metavar="M", help="Edges (planted, tree).  [default: 8 N; 1.5 N]")
-@click.option("--communities", type=COUNT, metavar="C", help="Planted communities, or cliques.")
-@click.option("--mixing", type=Number(0, 1), default=0.3, show_default=True, help="Edges that leave theirs.")
+@click.option("--vertices", type=COUNT, required=True, metavar="N", help="Number of vertices.")
+@click.option("--edges", type=Whole(0), metavar="M", help="Number of edges (planted, tree).  [default: 8 N; 1.5 N]")
+@click.option("--communities", type=COUNT, metavar="C", help="Number of planted communities, or of cliques.")
+@click.option("--mixing", type=Number(0, 1), default=0.3, show_default=True, help="Share of edges between communities.")
 @click.option(
     "--exponent",
     type=Number(2, generate.MOST_EXPONENT, min_open=True),
     default=2.5,
     show_default=True,
-    help="Of the power law of degrees.",
+    help="Exponent of the power law of the degrees.",
 )
-@click.option("--labels-per-vertex", type=Number(1), default=1.0, show_default=True, help="Communities of a vertex.")
+@click.option(
+    "--labels-per-vertex", type=Number(1), default=1.0, show_default=True, help="Mean number of labels per vertex."
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same graph.")
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="GRAPH", help="Where edges go.")
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Where labels go.")
+@click.option(
+    "-o", "--out", required=True, type=PathName(path_type=Path), metavar="GRAPH", help="Output file for the edges."
+)
+@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Output file for the labels.")
 @overwrite_option
 def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> None:
-    """Write a graph with planted communities and their labels, or one of a plain shape.
+    """Write a graph with planted communities and their labels, or a graph of a plain shape.
 
     \b
     Example:
@@ -50,7 +54,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
     """
     check_outputs([*graph_outputs(out), *([] if labels is None else [lines_output(labels)])], overwrite=overwrite)
     if labels is not None and options["kind"] not in {"planted", "tree"}:
-        raise InputError(f"a {options['kind']} graph has no labels; ask for --kind planted or tree")
+        raise InputError(f"a {options['kind']} graph has no labels. Use --kind planted or --kind tree.")
     unread = (name for name in options if name not in {"kind", "vertices", *_READ.get(options["kind"], options)})
     say_idle(unread, f"on a graph of the kind {options['kind']}")
     with show.steps("generate") as tell:
@@ -65,7 +69,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"
-        show.err.print(f"{n_isolated:,} {are} isolated; read it with --vertices {graph.n_vertices}")
+        show.err.print(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
 
 
 # What each kind reads beside the number of vertices; planted communities read all.
@@ -107,7 +111,9 @@ def _make(  # noqa: PLR0911  one line a kind
     if kind == "ring":
         n_cliques = communities or _divisor(vertices)
         if vertices % n_cliques:
-            raise InputError(f"{n_cliques:,} equal cliques need a multiple of that many vertices; got {vertices:,}")
+            raise InputError(
+                f"the number of vertices must be a multiple of the {n_cliques:,} cliques; got {vertices:,}"
+            )
         return generate.ring_of_cliques(n_cliques, vertices // n_cliques)
     if kind == "grid":
         return generate.grid(_divisor(vertices), vertices // _divisor(vertices))

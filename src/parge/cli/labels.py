@@ -21,13 +21,13 @@ def label_options(function: F) -> F:
             click.option(
                 "--label-column",
                 metavar="NAME[,NAME...]|all",
-                help="Columns of labels: names or numbers. all: every field but the vertex is a label.",
+                help="Columns of labels, by name or number. all: every field except the vertex is a label.",
             ),
-            click.option("--id-column", metavar="NAME", help="Column of vertices: its name or number."),
+            click.option("--id-column", metavar="NAME", help="Column of vertices, by name or number."),
             click.option(
                 "--header/--no-header",
                 default=None,
-                help="Whether the first line of the labels names the columns.  [default: judged by its words]",
+                help="Whether the first line names the columns.  [default: detected]",
             ),
         ]
     )(function)

@@ -21,19 +21,19 @@ from parge.text import escaped, on_one_line
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
 # --help and refusals are fast.
 _COMMANDS = {
-    "demo": "Generate a graph, embed it in parts, score it: the whole story in a minute.",
-    "plan": "Show what each worker would hold, what is lost and whether it fits.",
-    "estimate": "Tell what a run of any size would take, without a graph: time, memory, disk, network, price.",
+    "demo": "Generate a graph, embed it in parts and score it, in about a minute.",
+    "plan": "Show what each worker would hold, which edges are lost, and whether it fits.",
+    "estimate": "Estimate time, memory, disk, network and price of a run of any size, without a graph.",
     "embed": "Embed a graph in parts and write all vectors in one space.",
-    "decompose": "Write one folder a subgraph, to be embedded anywhere.",
-    "embed-part": "Embed one such folder, on any machine.",
-    "reconcile": "Make one space of the embedded folders and write the vectors.",
-    "status": "Show how far a run is.",
+    "decompose": "Write one folder per subgraph; embed them on any machine.",
+    "embed-part": "Embed one of these folders, on any machine.",
+    "reconcile": "Bring the embedded parts into one space and write the vectors.",
+    "status": "Show the progress of a run.",
     "evaluate": "Score an embedding: PIP distance, classification, link prediction.",
-    "report": "Write one HTML page about a run: the decomposition, the workers, a map before and after.",
+    "report": "Write an HTML page about a run: the decomposition, the workers, a map before and after.",
     "align": "Rotate one embedding into the space of another.",
-    "neighbors": "List the vertices nearest to one.",
-    "generate": "Write a graph whose communities are known.",
+    "neighbors": "List the nearest vertices of a vertex.",
+    "generate": "Write a test graph with known communities.",
 }
 
 
@@ -85,9 +85,9 @@ def _debug_option() -> click.Option:
 )
 @click.version_option(parge.__version__, message="parge %(version)s")
 def cli() -> None:
-    """Embed the vertices of a graph on several machines, none of which has to hold it.
+    """Embed the vertices of a graph on several machines; no machine has to hold the whole graph.
 
-    Start with `parge demo`, then `parge plan GRAPH --parts 8` on a graph of your own.
+    Start with `parge demo`, then try `parge plan GRAPH --parts 8` on your own graph.
     """
 
 
@@ -123,7 +123,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     if current_folder() is None and not _QUESTIONS.intersection(given):
         # Libraries ask where they are, too, and only some of them take no for an answer.
-        raise InputError("the current folder does not exist any more: change to another one (cd), then run this again")
+        raise InputError("the current folder no longer exists. Change to another one (cd), then run the command again.")
     spare_memory(given)
     try:
         with interrupted_by_signals(), claiming():
@@ -163,14 +163,14 @@ def _message(error: BaseException) -> str:
     if isinstance(error, PargeError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "out of memory; use more parts, or a machine with more memory"
+        return "out of memory. Use more parts, or a machine with more memory."
     if isinstance(error, OSError):
         return str(error)
     line = " ".join(f"{type(error).__name__}: {error}".split())
     line = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
     if isinstance(error, ImportError):
-        return f"a library cannot be loaded ({line}); install parge again, or look where it fails with {_DEBUG}"
-    return f"{line}; this is a bug in parge: run again with {_DEBUG} and report what it prints"
+        return f"cannot load a library ({line}). Install parge again, or use {_DEBUG} to see where it fails."
+    return f"{line}. This is a bug in parge: run the command again with {_DEBUG} and report the output."
 
 
 def _cut(message: str) -> str:

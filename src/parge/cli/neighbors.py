@@ -1,4 +1,4 @@
-"""``parge neighbors``: the vertices whose vectors point the same way."""
+"""``parge neighbors``: the vertices with the most similar vectors."""
 
 from pathlib import Path
 
@@ -33,10 +33,10 @@ class _TakesIds(click.Command):
 @click.command("neighbors", cls=_TakesIds)
 @click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("vertex")
-@click.option("-k", "k", type=COUNT, default=10, show_default=True, help="How many.")
+@click.option("-k", "k", type=COUNT, default=10, show_default=True, help="Number of neighbors.")
 @json_option
 def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
-    """List the vertices nearest to VERTEX by cosine.
+    """List the vertices nearest to VERTEX by cosine similarity.
 
     \b
     Example:

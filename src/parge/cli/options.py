@@ -26,7 +26,7 @@ class PathName(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or refuse it."""
         if str(value) == "":
-            self.fail("the name of a file or a folder was expected; it is empty", param, ctx)
+            self.fail("expected the name of a file or folder; got an empty name", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -34,7 +34,7 @@ def sizes(text: str) -> list[str]:
     """Split at the commas."""
     items = [item.strip() for item in text.split(",")]
     if not all(items):
-        raise click.BadParameter(f"{shown(text)} has an empty place between commas")
+        raise click.BadParameter(f"{shown(text)} has an empty item between commas")
     return items
 
 
@@ -43,7 +43,7 @@ def whole_numbers(text: str) -> list[int]:
     for item in sizes(text):
         if not is_number(item):
             raise click.BadParameter(
-                f"whole numbers with commas between were expected, such as 4000,4000,6000; got {shown(item)}"
+                f"expected whole numbers separated by commas, such as 4000,4000,6000; got {shown(item)}"
             )
     try:
         return [read_whole("each", item) for item in sizes(text)]
@@ -76,7 +76,7 @@ class CountOrFile(PathName):
         try:
             return read_whole("a count", value)
         except InputError as error:
-            self.fail(f"{error}; a file of that name is given as ./{value[:20]}", param, ctx)
+            self.fail(f"{error}. For a file of that name, give ./{value[:20]}", param, ctx)
 
 
 class Number(click.FloatRange):
@@ -141,16 +141,16 @@ def reading_options() -> list[Callable[[F], F]]:
             "--vertices",
             type=CountOrFile(),
             metavar="N|FILE",
-            help="Vertices that edges may not name: a count (ids 0..N-1), or a file with one id a line.",
+            help="Extra (isolated) vertices: a count (ids 0..N-1), or a file with one id per line.",
         ),
         click.option(
-            "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, a row a vertex."
+            "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, one row per vertex."
         ),
         click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
         click.option(
             "--weight",
             metavar="NAME",
-            help="Column (or GraphML attribute) of weights.  [default: the one called weight, or the third column]",
+            help="Column (or GraphML attribute) of the weights.  [default: the column named weight, or the third]",
         ),
     ]
 
@@ -177,7 +177,7 @@ def technique_options() -> list[Callable[[F], F]]:
         ),
         click.option("--dim", type=DIM, help="Dimensions of the vectors.  [default: 128]"),
         click.option(
-            "--param", "params", multiple=True, metavar="KEY=VALUE", help="A setting of the technique; repeatable."
+            "--param", "params", multiple=True, metavar="KEY=VALUE", help="Setting of the technique; may be repeated."
         ),
     ]
 
@@ -188,62 +188,60 @@ def plan_options(function: F) -> F:
         function,
         [
             *technique_options(),
-            click.option("--parts", type=COUNT, metavar="N", help="So many equal workers."),
+            click.option("--parts", type=COUNT, metavar="N", help="Split the graph into N equal parts."),
             click.option(
-                "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Vertices that each worker can hold."
+                "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Maximum number of vertices per worker."
             ),
             click.option(
                 "--memory",
                 type=sizes,
                 metavar="2GB,4GB,...|auto",
-                help="Memory that each worker has; auto: one a node of the cluster.",
+                help="Memory of each worker; auto: one part per cluster node, sized to its memory.",
             ),
-            click.option(
-                "--anchors", metavar="auto|N|P%", help="Vertices that every subgraph shares.  [default: auto]"
-            ),
+            click.option("--anchors", metavar="auto|N|P%", help="Vertices shared by all subgraphs.  [default: auto]"),
             click.option(
                 "--anchor-strategy",
                 metavar="NAME",
-                help="How anchors are chosen: alternating, top-cut, random, degree.  [default: alternating]",
+                help="How to choose anchors: alternating, top-cut, random, degree.  [default: alternating]",
             ),
             click.option(
                 "--partitioner",
                 metavar="NAME",
-                help="How the rest is split: kaminpar, kaminpar-compressed, metis, streaming, random.  "
+                help="How to split the other vertices: kaminpar, kaminpar-compressed, metis, streaming, random.  "
                 "[default: kaminpar]",
             ),
             click.option(
                 "--reconcile",
                 metavar="NAME",
-                help="How the spaces become one: consensus, orthogonal, linear, mlp, none; or backbone, for walk "
-                "techniques: one space before the workers begin; auto: backbone where there is room, else consensus.  "
+                help="How to bring the parts into one space: consensus, orthogonal, linear, mlp or none; backbone "
+                "(walk techniques): one space from the start; auto: backbone if there is room, else consensus.  "
                 "[default: auto]",
             ),
             click.option(
                 "--refine",
                 metavar="NAME",
-                help="Pass over the whole graph after the merge: whiten, settle, propagate, subspace, none, or auto: "
-                "the technique's own.  [default: auto]",
+                help="Final pass over the whole graph: whiten, settle, propagate, subspace or none; auto: the default "
+                "of the technique.  [default: auto]",
             ),
             click.option(
                 "--preset",
                 type=click.Choice(list(PRESETS)),
                 default="best",
                 show_default=True,
-                help="What is not said otherwise: best, or the paper as corrected.",
+                help="Defaults for options you omit: best, or paper (the AAAI 2020 settings, corrected).",
             ),
             click.option(
                 "--engine",
                 default="processes",
                 show_default=True,
                 metavar="NAME",
-                help="How subgraphs run: processes (one each), serial (here, one by one), ray (on a cluster), or a "
-                "plug-in's.",
+                help="How to run the subgraphs: processes (one each), serial (one by one in this process), ray (on a "
+                "cluster), or the name of a plug-in.",
             ),
             click.option(
                 "--address",
                 metavar="HOST:PORT",
-                help="The cluster of --engine ray.  [default: RAY_ADDRESS, or the one of this machine, or a new one]",
+                help="Cluster for --engine ray.  [default: RAY_ADDRESS, the cluster on this machine, or a new one]",
             ),
             click.option(
                 "--jobs",
@@ -300,12 +298,12 @@ def make_technique(options: dict[str, Any]) -> Technique:
     for item in options.pop("params"):
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--param takes key=value, such as walks=20; got {shown(item)}")
+            raise InputError(f"--param needs KEY=VALUE, such as walks=20; got {shown(item)}")
         settings[key.strip().replace("-", "_")] = value
     dim = options.pop("dim")
     if dim is not None:
         if settings.get("dim", str(dim)).strip() != str(dim):
-            raise InputError(f"--dim {dim} and --param dim={settings['dim']} contradict each other: give one of them")
+            raise InputError(f"--dim {dim} and --param dim={settings['dim']} contradict each other. Give only one.")
         settings["dim"] = str(dim)
     return resolve(options.pop("technique"), settings)
 

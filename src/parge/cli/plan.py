@@ -1,4 +1,4 @@
-"""``parge plan``: what each worker would hold, what is lost, and whether it fits; nothing is embedded."""
+"""``parge plan``: what each worker would hold, which edges are lost, and whether it fits; nothing is embedded."""
 
 from typing import Any
 
@@ -29,11 +29,11 @@ from parge.planning.notices import hints, idle
     "--estimate",
     "as_estimate",
     is_flag=True,
-    help="As `parge estimate`: no graph but its size, as KEY=VALUE.",
+    help="Same as `parge estimate`: give the size of the graph as KEY=VALUE instead of a graph.",
 )
 @json_option
 def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
-    """Show what each worker would hold, what is lost and whether it fits. Runs nothing else.
+    """Show what each worker would hold, which edges are lost, and whether it fits. Embeds nothing.
 
     \b
     Examples:

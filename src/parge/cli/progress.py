@@ -1,4 +1,4 @@
-"""Progress of a run in a terminal: one bar a subgraph; elsewhere, a line a step."""
+"""Progress of a run in a terminal: one bar per subgraph; elsewhere, one line per step."""
 
 import time
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ _STAGES = {
     "decompose": "decomposing",
     "resume": "resuming",
     "embed": "embedding",
-    "retry": "again",
-    "reconcile": "reconciling",
+    "retry": "retrying",
+    "reconcile": "aligning",
     "refine": "refining",
     "write": "writing",
 }
@@ -39,7 +39,7 @@ _QUIET_SECONDS = 20.0
 
 
 class _Lines:
-    """A line for every stage and every finished subgraph, with the time since the start; how far long ones are."""
+    """One line per stage and per finished subgraph, with the time since the start; and the progress of long ones."""
 
     def __init__(self) -> None:
         self.begun = self.last = time.monotonic()

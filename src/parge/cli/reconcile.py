@@ -1,4 +1,4 @@
-"""``parge reconcile``: one space of all the embedded parts of a run."""
+"""``parge reconcile``: bring all embedded parts of a run into one space."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from parge.run.open_run import open_planned
 
 @click.command("reconcile")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Where vectors go.")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Output file.")
 @click.option(
     "--reconcile",
     "reconciler",
     metavar="NAME",
-    help="Instead of the way that was planned: consensus, orthogonal, linear, mlp, none.",
+    help="Replace the planned method: consensus, orthogonal, linear, mlp, none.",
 )
 @overwrite_option
 @memory_option
@@ -36,7 +36,7 @@ def command(
     coordinator_memory: str | None,
     as_json: bool,
 ) -> None:
-    """Reconcile the embedded parts of the run in DIR and write all vectors in one space.
+    """Bring the embedded parts of the run in DIR into one space and write all vectors.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""``parge report``: one HTML page about a run, to look at, keep and pass on."""
+"""``parge report``: one HTML page about a run."""
 
 import json
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
 
 @click.command("report")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="RUN")
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="FILE.html", help="The page.")
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Colour a picture by these labels.")
+@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="FILE.html", help="Output file.")
+@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Add a picture coloured by these labels.")
 @click.option(
     "--embedding",
     type=PathName(path_type=Path),
     metavar="OUT",
-    help="What came of the run; drawn where it was refined, and scored where there are labels.",
+    help="The vectors that the run wrote: also drawn if they were refined, and scored if there are labels.",
 )
 @click.option(
     "--scores",
@@ -46,15 +46,15 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
     type=PathName(path_type=Path),
     multiple=True,
     metavar="FILE.json",
-    help="What `parge evaluate ... --json` printed; may be given several times.",
+    help="Output of `parge evaluate ... --json`; may be repeated.",
 )
-@click.option("--title", default="", help="What the graph is called.")
+@click.option("--title", default="", help="Name of the graph.")
 @click.option(
     "--projection",
     type=click.Choice(["pca", "umap"]),
     default="pca",
     show_default=True,
-    help="umap: its picture, too, where umap-learn is installed.",
+    help="umap adds a UMAP picture; it needs umap-learn.",
 )
 @label_options
 @overwrite_option
@@ -69,10 +69,10 @@ def command(
     overwrite: bool,
     **options: Any,
 ) -> None:
-    """Write one HTML page about the run in RUN, whose subgraphs are all embedded.
+    """Write one HTML page about the run in RUN. All its subgraphs must be embedded.
 
-    The page needs no network: sizes against capacities, lost edges, time and memory against projection,
-    residuals, and a map of the embedding before and after reconciling.
+    The page shows sizes and capacities, lost edges, time, projected and measured memory, how well the anchors
+    agree, and a map of the embedding before and after alignment. It needs no network.
 
     \b
     Examples:
@@ -98,38 +98,40 @@ def command(
 
 def _read_score(path: Path) -> Any:
     """Return the JSON object in a file, which must be made as scores are."""
-    wanted = "what `parge evaluate ... --json` prints"
+    wanted = "the output of `parge evaluate ... --json`"
     try:
         refuse_over_budget(_JSON_BYTES * path.stat().st_size, f"{path} is a file of {path.stat().st_size:,} bytes")
         score = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path} was to be read as a score; there is no such file") from None
+        raise InputError(f"Cannot read the score {path}: there is no such file.") from None
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise InputError(f"{path} was to hold {wanted}; it is not UTF-8 text") from None
+        raise InputError(f"{path} is not {wanted}: it is not UTF-8 text") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} was to hold {wanted}: {plain_reason(error)}") from None
+        raise InputError(f"{path} is not {wanted}: {plain_reason(error)}") from None
     if not isinstance(score, dict):
-        raise InputError(f"{path} was to hold one JSON object, {wanted}; it holds {_KINDS[type(score)]}")
+        raise InputError(f"{path} must hold one JSON object, {wanted}; it holds {_KINDS[type(score)]}")
     values = list(_values(path, score))
     if not any(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        raise InputError(f"{path} was to hold {wanted}; there is no number in it")
+        raise InputError(f"{path} is not {wanted}: it has no number")
     if len(values) > _MOST_VALUES:
-        raise InputError(f"{path} was to hold {wanted}, some {_MOST_VALUES} values at most; it holds {len(values):,}")
+        raise InputError(
+            f"{path} is not {wanted}: at most {_MOST_VALUES} values were expected; it holds {len(values):,}"
+        )
     return score
 
 
 def _values(path: Path, value: Any, depth: int = 0) -> Iterator[Any]:
     """Yield the numbers and words of a score; lists are those of curves, so of objects."""
     if depth > _DEEPEST:
-        raise InputError(f"{path} was to hold a score; its values are nested more than {_DEEPEST} deep")
+        raise InputError(f"{path} is not a score: its values are nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
         for inner in value.values():
             yield from _values(path, inner, depth + 1)
     elif isinstance(value, list):
         if not all(isinstance(inner, dict) for inner in value):
-            raise InputError(f"{path} was to hold a score; a list in it holds other things than objects")
+            raise InputError(f"{path} is not a score: a list in it holds other things than objects")
         for inner in value:
             yield from _values(path, inner, depth + 1)
     else:

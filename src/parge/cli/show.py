@@ -1,4 +1,4 @@
-"""What people see: tables on stdout, progress and notices on stderr."""
+"""What users see: tables on stdout, progress and notices on stderr."""
 
 import json
 import sys
@@ -64,7 +64,7 @@ err = console(stderr=True, soft_wrap=True)
 
 @contextmanager
 def steps(title: str) -> Iterator[OnStep]:
-    """Show what is being done: a spinner in a terminal, a line a step elsewhere."""
+    """Show the current step: a spinner in a terminal, elsewhere one line per step."""
     if err.is_terminal:
         with err.status(escape(title)) as status:
             yield lambda step: status.update(escape(f"{title}: {step}"))
@@ -129,17 +129,17 @@ def show_summary(summary: "Summary") -> None:
     )
     out.print(summary_table(summary))
     if n_parts > 1:
-        out.print("kept: of the edges at its own vertices, the share that a subgraph holds")
+        out.print("kept: the share of the edges at its own vertices that a subgraph holds")
         out.print(
-            f"lost edges (of all: between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold]   "
+            f"lost edges (between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold] of all   "
             f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions",
             markup=True,
         )
 
 
 def show_report(report: "Report", path: Path) -> None:
-    """Print a finished run for people: what each subgraph held and took, then where the time went."""
-    from parge.engine.registry import runs_here  # loaded by who has embedded, not for --help
+    """Print a finished run: size, time and memory of each subgraph, then the time of each stage."""
+    from parge.engine.registry import runs_here  # loaded after an embedding only, not for --help
     from parge.reconcile.base import kind_of
 
     table = Table(header_style="bold")
@@ -165,20 +165,21 @@ def show_report(report: "Report", path: Path) -> None:
     out.print(table)
     if shared:
         out.print(
-            f"process memory: all that parge held in the one process of --engine {engine}; at most: a worker alone"
+            f'With --engine {engine}, "process memory" is the whole process; "at most" is the bound for a separate '
+            "worker."
         )
     stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in report.seconds.stages())
     out.print(
         f"[bold]{report.vertices:,}[/bold] vectors of {report.dim} numbers: [bold]{escape(str(path))}[/bold]\n"
         f"lost edges {report.lost_edges:.2%}, anchors {report.anchors:,}\n"
-        f"{report.seconds.total:.1f} s in all, without reading and writing files: {stages}",
+        f"{report.seconds.total:.1f} s in total, without reading and writing files: {stages}",
         markup=True,
     )
     helped = report.reconcile.helped
     if helped is not None and not reconciler.is_identity:
         out.print(
-            f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} as computed, "
-            f"{helped.after:.0%} as mapped, {helped.held_out:.0%} where the map had not seen them"
+            f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} before alignment, "
+            f"{helped.after:.0%} after it, {helped.held_out:.0%} on held-out anchors"
         )
 
 

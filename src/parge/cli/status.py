@@ -1,4 +1,4 @@
-"""``parge status``: how far a run is."""
+"""``parge status``: the progress of a run."""
 
 from pathlib import Path
 
@@ -9,13 +9,14 @@ from parge.cli import show
 from parge.cli.options import PathName, json_option
 from parge.memory import format_bytes
 from parge.run.status import PartStatus, status
+from parge.text import pasteable
 
 
 @click.command("status")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    """Show what of the run in DIR is done, running, failed or waiting, and about how long the rest will take.
+    """Show which parts of the run in DIR are done, running, failed or waiting, and an estimate of the time left.
 
     \b
     Example:
@@ -36,6 +37,9 @@ def command(folder: Path, as_json: bool) -> None:
         if part.message:
             show.out.print(f"subgraph {part.index} {part.state}: {part.message}")
     show.out.print(found.sentence())
+    if found.count("done") == len(found.parts):
+        next_one = pasteable("parge", "reconcile", folder, "-o", "vectors.parquet")
+        show.out.print(f"All {len(found.parts)} parts are done. Next: {next_one}", soft_wrap=True)
 
 
 def _row(part: PartStatus) -> list[str]:

@@ -65,13 +65,15 @@ class _Output(io.FileIO):
     def write(self, data: Any, /) -> int:
         """Write some of the bytes."""
         if self.is_closed:
-            raise OutputError("standard output is closed; send it to a file, or to /dev/null")
+            raise OutputError("standard output is closed. Send it to a file, or to /dev/null.")
         try:
             return super().write(data) or 0
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise OutputError(f"standard output cannot be written: {error.strerror}; send it elsewhere") from error
+            raise OutputError(
+                f"Cannot write to standard output: {error.strerror}. Send it to another place."
+            ) from error
 
 
 class _Messages(io.FileIO):

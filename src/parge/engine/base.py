@@ -1,4 +1,4 @@
-"""Engine: how independent tasks run, and the laws of it. Nothing here knows what a graph is."""
+"""Base class of engines, which run independent tasks, and its laws. Nothing here depends on graphs."""
 
 import contextlib
 import functools
@@ -14,14 +14,14 @@ from parge.memory import format_bytes
 
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
-"""Called with a task and the share of it that is done."""
+"""Called with a task and the share that is done."""
 
 
 C = TypeVar("C")
 
 
 def takes_workers(cls: type[C]) -> type[C]:
-    """Let a class that is made with `jobs` take it by its former name, `workers`, too, and answer to both.
+    """Let a class that has the setting `jobs` also accept and show its former name, `workers`.
 
     >>> @takes_workers
     ... @dataclass(frozen=True)
@@ -36,7 +36,9 @@ def takes_workers(cls: type[C]) -> type[C]:
     def init(self: Any, *args: Any, workers: Any = ..., **settings: Any) -> None:
         if workers is not ...:
             if settings.get("jobs") not in (None, workers):
-                raise InputError(f"jobs={settings['jobs']!r} and workers={workers!r} mean the same: give jobs alone")
+                raise InputError(
+                    f"jobs={settings['jobs']!r} and workers={workers!r} are the same setting. Give only jobs."
+                )
             settings["jobs"] = workers
         made(self, *args, **settings)
 
@@ -46,34 +48,34 @@ def takes_workers(cls: type[C]) -> type[C]:
 
 
 def _nobody(_news: object) -> None:
-    """Tell nobody of a failure, or of a new attempt."""
+    """Ignore a failure or a retry; the default of `on_failure` and `on_retry`."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A call that an engine makes somewhere: ``function(argument, progress)``.
+    """A call for an engine to run: ``function(argument, progress)``.
 
     Parameters
     ----------
     key : int
-        Number of the task, for people and results.
+        Number of the task, for messages and results.
     function : callable
-        A module-level function, or one that cloudpickle can carry.
+        A module-level function, or one that cloudpickle can pickle.
     argument : object
-        Small and picklable; large data is named by a path, and goes along to machines that do not see it where
-        the argument is `parge.engine.parcel.Portable`.
+        Small and picklable. Large data is given as a path; if the argument is `parge.engine.parcel.Portable`, it is
+        sent to machines that cannot access the path.
     projected_bytes : int
-        Memory the task needs at most; an engine starts it only where that is free.
+        Upper bound on the memory of the task; an engine starts it only where that much is free.
     limit_bytes : int, optional
-        Memory the task may use; over it, the task fails alone.
+        Memory limit of the task; if it is exceeded, only this task fails.
     label : str
-        What people call the task.
+        Name of the task in messages.
     advice : str
-        What to do should the task fail; noted on its failure.
+        What to do if the task fails; added to its exception as a note.
     on_failure : callable
-        Called here (not where the task runs) with the failure, as soon as it is known.
+        Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
-        Called here with words on what happened, when an engine begins the task again.
+        Called in this process with a description when an engine retries the task.
     """
 
     key: int
@@ -89,23 +91,23 @@ class Task:
 
 @dataclass(frozen=True)
 class Engine(ABC):
-    """A way to run tasks.
+    """Base class of engines: a way to run tasks.
 
     Laws (held by `parge.testing.EngineContract`):
 
     * the same results as `serial`, in any order;
-    * a failure is the task's own exception with a note that names the task; other tasks finish first;
-    * a task that calls sys.exit() has failed; KeyboardInterrupt alone interrupts;
-    * when `run` is left, in whichever way, nothing is left running.
+    * a failure is the task's own exception with a note that names the task; it is raised after the other tasks end;
+    * a task that calls sys.exit() has failed; only KeyboardInterrupt interrupts;
+    * when `run` ends, for any reason, nothing is left running.
     """
 
     name: ClassVar[str] = ""
     needs_extra: ClassVar[Extra | None] = None
-    """The optional package that it cannot work without; a plan is refused where that is missing."""
+    """The optional package that it needs; a plan is refused if that is not installed."""
     joins_cluster: ClassVar[bool] = True
-    """False where it works on this machine alone, and there is no address to give."""
+    """False if it works only on this machine, so that there is no address to give."""
     in_this_process: ClassVar[bool] = False
-    """True where tasks run one by one in the process that asks: `jobs` does nothing, and memory is that of all."""
+    """True if tasks run one by one in the calling process: `jobs` has no effect, and memory is that of the process."""
 
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
@@ -114,13 +116,13 @@ class Engine(ABC):
     def worker_memory(self) -> list[int]:
         """Return the memory that each machine of the cluster has for one task, in bytes, the largest first."""
         raise InputError(
-            f"--memory auto asks a cluster what its machines have; the engine {self.name} works on this machine: use "
-            "--engine ray, or say what each worker has, as --memory 2GB,4GB"
+            f"--memory auto needs a cluster, and the engine {self.name} uses only this machine. Use --engine ray, or "
+            "give the memory of each worker, such as --memory 2GB,4GB."
         )
 
 
 def settle(task: Task, failure: BaseException) -> BaseException:
-    """Return the failure of a task with the task's advice on it, when who wants to know has been told."""
+    """Attach the task's advice to the exception after calling `on_failure`; return the exception."""
     if task.advice:
         failure.add_note(task.advice)
     with contextlib.suppress(AttributeError):  # a class of exceptions may refuse new attributes
@@ -130,13 +132,13 @@ def settle(task: Task, failure: BaseException) -> BaseException:
 
 
 def failed_task(error: BaseException) -> str | None:
-    """Return the label of the task that raised this, or None where no task did: then it is nobody's but ours."""
+    """Return the label of the task that raised this exception, or None if no task did."""
     label = getattr(error, "failed_task", None)
     return label if isinstance(label, str) else None
 
 
 def raise_first(failures: Sequence[BaseException], n_tasks: int) -> None:
-    """Raise the first failure, saying how many there were; nothing happens where there was none."""
+    """Raise the first failure, with the number of failures as a note; do nothing if there is none."""
     if failures:
         if len(failures) > 1:
             failures[0].add_note(f"{len(failures) - 1} more of {n_tasks} tasks failed")
@@ -156,12 +158,12 @@ _NO_MEMORY = re.compile(r"memory allocation|bad_alloc|out of memory|cannot alloc
 
 
 class WorkerError(PargeError):
-    """A worker that was killed, ran over its memory, or could not start."""
+    """A worker was killed, exceeded its memory limit, or could not start."""
 
 
 @dataclass(frozen=True)
 class End:
-    """How a worker ended: its answer, if it gave one, and what was seen of it.
+    """How a worker ended: its answer, if there is one, and measurements.
 
     Parameters
     ----------
@@ -170,9 +172,9 @@ class End:
     returncode : int
         As `subprocess` has it: minus the signal that ended it, or its exit code.
     peak : int
-        The most memory that it and all it started were seen to hold, in bytes.
+        Measured peak memory of the worker and the processes it started, in bytes.
     last_words : str
-        The end of what it printed.
+        The end of its output.
     processes : int
         How many processes held that memory.
     """
@@ -189,22 +191,22 @@ class End:
         return self.answer is not None and self.answer[0] == "done"
 
     def attempts(self) -> int:
-        """Return how often a task that ends so is worth beginning."""
+        """Return how many attempts a task that ends like this gets."""
         if self.answer is not None or self.returncode >= 0:
             return 1
         return ATTEMPTS_KILLED if -self.returncode in _FROM_OUTSIDE else ATTEMPTS_CRASHED
 
     def retried(self, task: Task, attempt: int) -> str:
-        """Say why a task is begun again, for the how manieth time of how many."""
+        """Describe the retry: the reason, and attempt k of n."""
         name = _signal_name(-self.returncode)
-        how = "was ended from outside" if -self.returncode in _FROM_OUTSIDE else "crashed"
+        how = "was killed from outside" if -self.returncode in _FROM_OUTSIDE else "crashed"
         return (
             f"the worker of {task.label} {how} by {name}; its memory had reached {format_bytes(self.peak)} of "
             f"{_limit(task)}; attempt {attempt} of {self.attempts()}"
         )
 
     def failure(self, task: Task) -> BaseException:
-        """Return the exception to raise for a task that ended so."""
+        """Return the exception to raise for a task that ended like this."""
         nothing: tuple[str, Any] = ("", None)
         kind, value = self.answer or nothing
         if kind == "error":
@@ -220,23 +222,23 @@ class End:
     def _ending(self, task: Task) -> str:
         memory = f"its memory had reached {format_bytes(self.peak)} of {_limit(task)}"
         if self.returncode >= 0:
-            return f"the worker of {task.label} left without an answer (exit code {self.returncode}); {memory}"
+            return f"the worker of {task.label} ended without an answer (exit code {self.returncode}); {memory}"
         name = _signal_name(-self.returncode)
         if -self.returncode in _FROM_OUTSIDE:
             return (
-                f"the worker of {task.label} was ended from outside {ATTEMPTS_KILLED} times, at last by {name}; "
-                f"{memory}. If the system ran out of memory, lower --jobs, or smaller subgraphs"
+                f"the worker of {task.label} was killed from outside {ATTEMPTS_KILLED} times, the last time by {name}; "
+                f"{memory}. If the system ran out of memory, lower --jobs, or plan smaller subgraphs."
             )
-        return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, at last by {name}; {memory}"
+        return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, the last time by {name}; {memory}"
 
     def _said(self) -> str:
-        return f". It last said:\n{self.last_words}" if self.last_words else ""
+        return f"\nIts last output:\n{self.last_words}" if self.last_words else ""
 
 
 def as_failure(error: BaseException) -> BaseException:
-    """Return what a task raised as something to raise here: no task ends this process by sys.exit()."""
+    """Return a task's exception as one to raise here: a task must not end this process by sys.exit()."""
     if isinstance(error, SystemExit):
-        return WorkerError(f"the task left by sys.exit({'' if error.code is None else repr(error.code)})")
+        return WorkerError(f"the task called sys.exit({'' if error.code is None else repr(error.code)})")
     return error
 
 
@@ -253,8 +255,8 @@ def _over(task: Task, needed: int, processes: int = 1) -> str:
     shown += f" in {processes} processes" if processes > 1 else ""
     projected = f" (projected: at most {format_bytes(task.projected_bytes)})" if task.projected_bytes else ""
     return (
-        f"{task.label} needed {shown}, had {_limit(task)}{projected}; give that worker more memory, or plan smaller "
-        "subgraphs"
+        f"{task.label} needed {shown}, had {_limit(task)}{projected}. Give that worker more memory, or plan smaller "
+        "subgraphs."
     )
 
 

@@ -1,7 +1,7 @@
-"""Control groups: where Linux lets this user make one, the system itself caps a worker with all that it starts.
+"""Control groups: if Linux lets this user make one, the system itself limits a worker and the processes it starts.
 
-Needed are version 2 and a folder, this process's own or the one above, that the user may write to and that hands the
-memory controller on, as those of a systemd user session do. Everywhere else `Group.make` answers None.
+This needs version 2 and a group (that of this process, or its parent) that the user may write to and that has the
+memory controller, as in a systemd user session. Everywhere else `Group.make` returns None.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ class Group:
 
     @staticmethod
     def make(limit: int, *, mounted: Path = _MOUNTED, own: str | None = None) -> "Group | None":
-        """Return a new group that may hold `limit` bytes, or None where there can be none."""
+        """Return a new group that may hold `limit` bytes, or None if that is not possible."""
         name = _own_group() if own is None else own
         if name is None:
             return None
@@ -53,7 +53,7 @@ class Group:
         return True
 
     def enter(self) -> None:
-        """Put this process into the group, and with it all that it will start; nothing happens where it may not."""
+        """Put this process, and all that it will start, into the group; do nothing if that is not permitted."""
         with contextlib.suppress(OSError):
             self._write("cgroup.procs", "0")
 
@@ -66,12 +66,12 @@ class Group:
         return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
     def kill(self) -> None:
-        """End all that is in the group."""
+        """Kill all processes in the group."""
         with contextlib.suppress(OSError):
             self._write("cgroup.kill", "1")
 
     def remove(self) -> None:
-        """Remove the group, as soon as nobody is in it."""
+        """Remove the group as soon as it is empty."""
         end = time.monotonic() + _END_SECONDS
         while self.path.is_dir() and time.monotonic() < end:
             with contextlib.suppress(OSError):

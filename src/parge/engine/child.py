@@ -1,4 +1,4 @@
-"""Child: a process of our own that is at work on one task, from its start until nothing of it is left."""
+"""Child: a process that runs one task, from its start until all its processes have ended."""
 
 import contextlib
 import os
@@ -33,10 +33,10 @@ _END_SECONDS = 15.0
 
 
 class Child:
-    """A worker process, its guard (`parge.engine.guard`), and what has been heard from both.
+    """A worker process, its guard (`parge.engine.guard`), and the messages received from both.
 
-    They run in a session of their own, so that Ctrl-C reaches the parent alone. `process` is the guard, which measures
-    the worker with all that it starts, ends them, and then ends as the worker did.
+    They run in a separate session, so Ctrl-C reaches only the parent. `process` is the guard, which measures the
+    worker and the processes it starts, ends them, and then ends as the worker did.
     """
 
     def __init__(self, task: Task, threads: int) -> None:
@@ -73,7 +73,7 @@ class Child:
 
     @property
     def pipes(self) -> tuple[int, int, int]:
-        """What to listen to: its words, what it prints, and what its guard tells."""
+        """The pipes to read: its messages, its output, and the messages of its guard."""
         return self.words, self.prints, self.sight
 
     def _close(self) -> None:
@@ -81,7 +81,7 @@ class Child:
             os.close(pipe)
 
     def send(self) -> None:
-        """Hand the task over."""
+        """Send the task."""
         task = self.task
         payload = cloudpickle.dumps((task.function, task.argument, task.limit_bytes))
         assert self.process.stdin is not None
@@ -90,7 +90,7 @@ class Child:
             self.process.stdin.flush()  # and stays open: its end tells the worker that we are gone
 
     def hear(self) -> None:
-        """Take in what has been said: frames of a length and a pickled (kind, value); what was printed; and seen."""
+        """Read the messages (frames of a length and a pickled (kind, value)), the output, and the measurements."""
         self._printed += _available(self.prints)
         del self._printed[:-_LAST_WORDS]
         self._heard += _available(self.words)
@@ -127,16 +127,16 @@ class Child:
             self._is_clean = True
 
     def has_ended(self) -> bool:
-        """Return whether the worker and its guard are over."""
+        """Return whether the worker and its guard have ended."""
         return self.process.poll() is not None
 
     def kill(self) -> None:
-        """Ask the guard to end the worker and all that it has started."""
+        """Ask the guard to end the worker and the processes it started."""
         for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped would not hear
             self.process.send_signal(number)
 
     def reap(self) -> End:
-        """Wait until nothing is left of the worker, and return how it ended."""
+        """Wait until all processes of the worker have ended, and return how it ended."""
         try:
             self.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -153,7 +153,7 @@ class Child:
         return End(self.answer, self.process.returncode, self.seen.bytes, words, self.seen.processes)
 
     def _sweep(self) -> None:
-        """End what a guard that was killed could not: all that bear our mark, or are in the control group."""
+        """End the processes that a killed guard could not: those with our mark, or in the control group."""
         if self._group is not None:
             self._group.kill()
         end = time.monotonic() + _END_SECONDS
@@ -174,7 +174,7 @@ def _marked(mark: str) -> list[int]:
 
 
 def _available(pipe: int) -> bytes:
-    """Return what stands in a pipe, without waiting for more."""
+    """Return the content of a pipe, without waiting for more."""
     blocks = []
     with contextlib.suppress(BlockingIOError):
         while block := os.read(pipe, 1 << 16):
@@ -183,7 +183,7 @@ def _available(pipe: int) -> bytes:
 
 
 def _rebuilt(value: tuple[bytes | None, str, str]) -> tuple[BaseException | str, str]:
-    """Return the exception, or its words where it cannot be rebuilt here; and its traceback."""
+    """Return the exception (or its text if it cannot be unpickled here) and its traceback."""
     pickled, words, trace = value
     if pickled is not None:
         with contextlib.suppress(Exception):

@@ -1,8 +1,8 @@
 """Guard: a small process between a worker and the process that wants its answer.
 
-It starts the worker, measures it and all that it starts, and ends them: when they hold more than the worker's limit,
-when the worker has ended, when it is asked to (SIGTERM), and when its own parent is gone, however that one died. On
-Linux it inherits every orphan below it, so that nobody gets away by another session or a second fork.
+It starts the worker, measures it and the processes it starts, and ends them: when they exceed the worker's limit, when
+the worker has ended, on SIGTERM, and when its own parent has ended for any reason. On Linux it inherits every orphan
+below it, so that no process escapes by another session or a second fork.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ class _Guard:
             self._tell("group", group.path)
 
     def watch(self, ready: int, asked: list[int]) -> int:
-        """Look at the worker until it is over; return its wait status, or a signal that ended it."""
+        """Watch the worker until it ends; return its wait status, or the signal that ended it."""
         while True:
             self._reap()
             if self.status is not None:
@@ -91,7 +91,7 @@ class _Guard:
                 os.read(ready, 4096)
 
     def look(self) -> None:
-        """Measure the tree, and tell the worker and the parent."""
+        """Measure the tree of processes, and report to the worker and the parent."""
         seen = self.tree.look()
         struct.pack_into("q", self.peak, 0, seen.bytes)
         if seen.bytes > self.told * _TELL_GROWTH:
@@ -103,7 +103,7 @@ class _Guard:
         self._tell("over", seen.bytes, seen.processes)
 
     def _reap(self) -> bool:
-        """Bury who has ended; return whether anybody is left."""
+        """Reap the processes that have ended; return whether any is left."""
         try:
             while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -116,7 +116,7 @@ class _Guard:
             return False
 
     def _last_look(self, usage: Any) -> None:
-        """Tell what the worker has held up to its end, which may have come between two looks."""
+        """Report the worker's peak memory up to its end, which may fall between two measurements."""
         if self.group is not None and self.group.was_full():
             self._over()
         held = usage.ru_maxrss * (1024 if LINUX else 1)
@@ -125,7 +125,7 @@ class _Guard:
             self._tell("peak", held, 1)
 
     def end(self) -> None:
-        """End all that is left; say so to the parent when nothing is."""
+        """End all remaining processes; report to the parent when none is left."""
         until = time.monotonic() + _END_SECONDS
         if self.group is not None:
             self.group.kill()
@@ -146,7 +146,7 @@ class _Guard:
 
 
 def _forget_input() -> None:
-    """Leave the task to the worker alone: whoever writes it learns of the worker's death."""
+    """Close our copy of the task's pipe, so that the writer notices the worker's death."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

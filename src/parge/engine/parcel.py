@@ -1,4 +1,4 @@
-"""Parcel: a task and its files on the way to a machine that sees no file of ours, and what comes back."""
+"""Parcel: a task and its files, sent to a machine without access to our files, and the files that it returns."""
 
 import contextlib
 import fcntl
@@ -30,11 +30,11 @@ _YOUNG_SECONDS = 60.0
 
 @runtime_checkable
 class Portable(Protocol):
-    """An argument whose function reads one folder and writes another beside it, so that both can be carried."""
+    """An argument whose function reads one folder and writes another beside it, so that both can be sent."""
 
     @property
     def folder(self) -> Path:
-        """Where both stand."""
+        """The folder that contains both."""
 
     @property
     def reads(self) -> str:
@@ -42,16 +42,16 @@ class Portable(Protocol):
 
     @property
     def writes(self) -> str:
-        """Name of the folder that the function leaves behind."""
+        """Name of the folder that the function writes."""
 
     def at(self, folder: Path) -> Self:
         """Return the same work in another place."""
 
     def away(self) -> AbstractContextManager[Callable[[float], None]]:
-        """Keep everybody else from the work while it is done elsewhere; what is yielded is told how far it is."""
+        """Lock the work while it is done elsewhere; yield the function that records the progress."""
 
     def accept(self, files: Files) -> None:
-        """Take in what was written elsewhere, whole or not at all."""
+        """Store the files from the other machine, completely or not at all."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Parcel:
     call : bytes
         The pickled function and its argument.
     reads, writes : str
-        Names of the folders that it reads and leaves behind; empty where it works without files.
+        Names of the folders that it reads and writes; empty if it works without files.
     limit_bytes : int, optional
-        Memory the task may use.
+        Memory limit of the task.
     label : str
-        What people call the task.
+        Name of the task in messages.
     """
 
     call: bytes
@@ -92,7 +92,7 @@ class Parcel:
         return Task(0, call_here, (self.call, folder), limit_bytes=self.limit_bytes, label=self.label)
 
     def results(self, folder: Path) -> Files:
-        """Return the files that the task has left in `folder` (memory-mapped)."""
+        """Return the files that the task wrote in `folder` (memory-mapped)."""
         return read_files(folder / self.writes) if self.writes else {}
 
 
@@ -104,7 +104,7 @@ def call_here(parcel: tuple[bytes, Path], progress: Progress) -> Any:
 
 
 def read_files(folder: Path) -> Files:
-    """Return the plain files of a folder, memory-mapped: they are copied once only, by who sends them."""
+    """Return the plain files of a folder, memory-mapped: they are copied only once, by the sender."""
     return {file.name: _mapped(file) for file in sorted(folder.iterdir())} if folder.is_dir() else {}
 
 
@@ -121,9 +121,9 @@ def write_files(folder: Path, files: Files) -> None:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Yield a temporary folder; those that killed processes left behind are removed, here and now.
+    """Yield a temporary folder; first remove those that killed processes left.
 
-    A folder in use is locked, and the system lets go of the lock however its process ends.
+    A folder in use is locked, and the system releases the lock when its process ends.
     """
     _sweep()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
@@ -137,7 +137,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def _sweep() -> None:
-    """Remove folders of killed processes; links, and folders of other users (root could remove them), stay."""
+    """Remove folders of killed processes; keep links, and folders of other users (which root could remove)."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # not a folder, not ours to open, in use, or gone already
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,4 +1,4 @@
-"""A fresh process for every task, its memory capped by the operating system; one that dies takes nobody with it."""
+"""One new process per task, its memory limited by the operating system; if one dies, the others continue."""
 
 import selectors
 from collections import Counter
@@ -25,12 +25,12 @@ _ALONE_FROM = 3
 @takes_workers
 @dataclass(frozen=True)
 class Processes(Engine):
-    """Runs each task in a process of its own, as many at once as cores and memory allow.
+    """Runs each task in a separate process, as many at once as cores and memory allow.
 
     Parameters
     ----------
     jobs : int, optional
-        The most tasks at once; by default one a core.
+        Maximum number of tasks at once; by default one per core.
     threads : int
         Threads of the numerical libraries in each worker.
     """
@@ -101,7 +101,7 @@ class _Pool:
         child.send()
 
     def _ended(self) -> list[tuple[Task, End]]:
-        """Listen for a moment; return the tasks whose workers have ended, and how."""
+        """Wait briefly for messages; return the tasks whose workers have ended, and how."""
         for key, _ in self.selector.select(POLL_SECONDS):
             key.data.hear()
         ended = []
@@ -119,7 +119,7 @@ class _Pool:
         return child.reap()
 
     def stop(self) -> None:
-        """End all workers and wait until they are gone."""
+        """End all workers and wait until they have ended."""
         for child in self.alive:
             child.kill()
         for child in list(self.alive):

@@ -1,9 +1,9 @@
-"""Tasks on the nodes of a Ray cluster: sent with their files to where their memory fits, begun again elsewhere.
+"""Tasks on the nodes of a Ray cluster: sent with their files to a node with enough memory, retried on another one.
 
-Everything that parge knows of Ray is in this file. Ray is told what each task needs (a core, and its projected
-bytes as ``memory``); which node it goes to, and whether it is begun again when its worker is lost, is decided here,
-so that it can be explained. On the node, a task of Ray attends to a process of our own (`parge.engine.child`), which
-is capped, measured and ended as on this machine.
+Everything about Ray is in this file. Ray knows what each task needs (one core, and its projected bytes as
+``memory``); the choice of the node, and retries after a worker is lost, are decided here, so that they can be
+explained. On the node, a Ray task supervises a process of our own (`parge.engine.child`), which is limited, measured
+and ended as on this machine.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ _BEGIN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Node:
-    """A machine of the cluster: what people call it, its cores, and its memory in bytes."""
+    """A machine of the cluster: its name, its cores, and its memory in bytes."""
 
     id: str
     name: str
@@ -91,10 +91,10 @@ class Ray(Engine):
     Parameters
     ----------
     jobs : int, optional
-        The most tasks at once; by default as many as the cluster's cores and memory allow.
+        Maximum number of tasks at once; by default as many as the cluster's cores and memory allow.
     address : str, optional
-        ``HOST:PORT`` of a cluster; by default that of RAY_ADDRESS, or the one that runs on this machine. Where
-        there is none, a cluster of this machine alone is started, and ended afterwards.
+        ``HOST:PORT`` of a cluster; by default that of RAY_ADDRESS, or the cluster that runs on this machine. If
+        there is none, a cluster of only this machine is started, and stopped at the end.
     threads : int
         Threads of the numerical libraries in each worker.
     """
@@ -124,20 +124,20 @@ class Ray(Engine):
         raise_first(failures, len(tasks))
 
     def worker_memory(self) -> list[int]:
-        """Return what every node with a core has for one task, in bytes, the largest first."""
+        """Return the memory for one task of every node with a core, in bytes, the largest first."""
         with _joined(self.address) as ray:
             found = _Nodes(ray)
             nodes = found.usable_now()
         if found.silent:
             raise PargeError(
                 f"--memory auto asks every node, and {', '.join(found.silent)} did not answer for "
-                f"{_GREETING_SECONDS:.0f} s: end Ray there, or say what each worker has, as --memory 2GB,4GB"
+                f"{_GREETING_SECONDS:.0f} s. Stop Ray there, or give the memory of each worker (--memory 2GB,4GB)."
             )
         sizes = sorted((node.memory - ATTENDANT_BYTES for node in nodes), reverse=True)
         if not sizes or sizes[-1] <= 0:
             raise InputError(
-                f"--memory auto takes what every node has beyond the {format_bytes(ATTENDANT_BYTES)} of Ray's own "
-                f"worker; the cluster has {_names(nodes)}: start nodes with more (ray start --memory BYTES)"
+                f"--memory auto uses the memory of every node beyond the {format_bytes(ATTENDANT_BYTES)} of Ray's own "
+                f"worker; the cluster has {_names(nodes)}. Start nodes with more (ray start --memory BYTES)."
             )
         return sizes
 
@@ -147,7 +147,7 @@ class Ray(Engine):
 
 @contextmanager
 def _joined(address: str | None) -> Iterator[Any]:
-    """Yield Ray, connected; a connection that the caller has made is used and left alone."""
+    """Yield Ray, connected; a connection of the caller is used and not closed."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)  # before the import: Ray's compiled part looks once
     import ray
@@ -182,10 +182,10 @@ def _connect(ray: Any, address: str | None) -> None:
 
 @contextmanager
 def _uncapped() -> Iterator[None]:
-    """Lift our own limit of memory meanwhile: Ray reserves far more than it uses, and a cluster of ours inherits it.
+    """Lift our own memory limit meanwhile: Ray reserves far more than it uses, and a cluster of ours inherits it.
 
-    (Under a limit of 1 GB, ray.init did not come back.) While subgraphs are away, we hold little more than before.
-    What Ray leaves in this process, its code and its threads, is beyond the limit, as our own libraries are.
+    (With a limit of 1 GB, ray.init did not return.) While the subgraphs are elsewhere, we use little more than before.
+    What Ray leaves in this process, its code and threads, is not counted in the limit; neither are our own libraries.
     """
     limit, before = current_limit(), private_bytes()
     if limit is None:
@@ -200,7 +200,7 @@ def _uncapped() -> Iterator[None]:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Take back SIGTERM, which ray.init makes its own: it interrupts us as Ctrl-C does."""
+    """Restore our handler of SIGTERM, which ray.init replaces: it interrupts us as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -212,22 +212,22 @@ def _own_signals() -> Iterator[None]:
 
 
 def _check_address(address: str | None) -> None:
-    """Refuse an address where nobody answers: Ray itself would wait for minutes, then end this process."""
+    """Refuse an address that does not answer: Ray itself would wait for minutes, then end this process."""
     if address in (None, "", "auto", "local"):
         return
     host, _, port = str(address).rpartition(":")
     if "://" in str(address) or not host or not port.isdecimal():
-        raise InputError(f"the address of a Ray cluster is HOST:PORT, such as 10.0.0.1:6379; got {address!r}")
+        raise InputError(f"the address of a Ray cluster must be HOST:PORT, such as 10.0.0.1:6379; got {address!r}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"no Ray cluster answers at {address} ({error}); start one there by: ray start --head --port {port}"
+            f"no Ray cluster answers at {address} ({error}). To start one there: ray start --head --port {port}"
         ) from error
 
 
 def _refuse_cluster_of_another() -> None:
-    """Refuse the cluster that Ray would find on this machine if another user started it: it could run code here.
+    """Refuse a cluster on this machine that another user started: it could run code here.
 
     Ray writes the address of the latest one into a folder that every user may write to.
     """
@@ -237,25 +237,25 @@ def _refuse_cluster_of_another() -> None:
         owner = note.lstat().st_uid
         if owner not in (os.getuid(), 0):
             raise InputError(
-                f"the Ray cluster of this machine was started by another user ({note} is of user {owner}); if you "
-                "trust them, give its --address, else start your own: ray start --head"
+                f"the Ray cluster of this machine was started by another user ({note} belongs to user {owner}). If "
+                "you trust them, give its --address; if not, start your own: ray start --head"
             )
 
 
 def _why_not_joined(address: str, error: BaseException) -> str:
-    """Return in one line why a cluster could not be joined, and what to do, as far as Ray's words tell."""
+    """Return in one line why a cluster could not be joined, and what to do, if Ray's message says it."""
     what, said = f"the Ray cluster {address}".rstrip(), f"{type(error).__name__} {error} {error.__cause__}"
     if "AuthToken" in said or "AuthenticationError" in said:
         return (
-            f"{what} asks for its token: set RAY_AUTH_MODE=token here, and copy ~/.ray/auth_token from the machine "
-            "where the cluster was started"
+            f"{what} needs its token. Set RAY_AUTH_MODE=token here, and copy ~/.ray/auth_token from the machine "
+            "that started the cluster."
         )
     if "No node info found" in said:
         return (
-            f"{what} does not know this machine: join it first by ray start --address={address} (with --num-cpus=0 "
-            "nothing is embedded here)"
+            f"{what} does not know this machine. Join it first: ray start --address={address} (add --num-cpus=0 to "
+            "embed nothing here)"
         )
-    return f"{what} could not be joined: {_first_line(error)}"
+    return f"Cannot join {what}: {_first_line(error)}"
 
 
 def _first_line(error: BaseException) -> str:
@@ -267,7 +267,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class _Nodes:
-    """The nodes that are alive, have a core, and have our own version of parge."""
+    """The nodes that are alive, have a core, and have the same version of parge."""
 
     def __init__(self, ray: Any) -> None:
         self.ray = ray
@@ -277,7 +277,7 @@ class _Nodes:
         self.alive: dict[str, Node] = {}
 
     def usable(self, *, patience: float = 0.0) -> list[Node]:
-        """Return the nodes that tasks may go to; new ones only once they have answered."""
+        """Return the nodes that can run tasks; new ones only after they have answered."""
         self._look()
         self._greet([node for node in self.alive.values() if node.id not in self.greeted])
         waiting = {ref: id_ for id_, ref in self.greeted.items() if id_ not in self.version}
@@ -308,7 +308,7 @@ class _Nodes:
             self.greeted[node.id] = ask.remote()
 
     def _answered(self, patience: float) -> list[Node]:
-        """Return the nodes that tasks may go to, once all have answered or that time is over."""
+        """Return the nodes that can run tasks, when all have answered or that time is over."""
         until = time.monotonic() + patience
         while True:
             found = self.usable(patience=max(0.0, until - time.monotonic()))
@@ -317,14 +317,14 @@ class _Nodes:
             time.sleep(_NODES_SECONDS)  # a greeting has failed: is the node gone, or to be greeted again?
 
     def usable_now(self) -> list[Node]:
-        """Return the nodes that tasks may go to, after all of them have answered; refuse other versions of parge."""
+        """Return the nodes that can run tasks, when all of them have answered; refuse other versions of parge."""
         found = self._answered(_GREETING_SECONDS)
         if self.silent and not self.version:
             found = self._answered(4 * _GREETING_SECONDS)
         if self.silent and not self.version:
             raise PargeError(
-                f"no worker of Ray starts on {', '.join(self.silent)}: none answered for {5 * _GREETING_SECONDS:.0f} "
-                "s; the logs of Ray there may tell why"
+                f"no Ray worker starts on {', '.join(self.silent)}: none answered for {5 * _GREETING_SECONDS:.0f} "
+                "s. See the Ray logs there."
             )
         others = [
             f"{node.name} has {self.version[node.id] or 'none'}"
@@ -333,13 +333,13 @@ class _Nodes:
         ]
         if others:
             raise PargeError(
-                f"this is parge {parge.__version__}; {', '.join(others)}: install the same version on every node"
+                f"this is parge {parge.__version__}; {', '.join(others)}. Install the same version on every node."
             )
         return found
 
 
 def _version_asked() -> Any:
-    """Return what asks a node for its version of parge: a nested function, which travels by value."""
+    """Return a function that gets the parge version of a node; it is nested, so it is pickled by value."""
 
     def version() -> str:
         try:
@@ -371,11 +371,11 @@ def _names(nodes: Sequence[Node]) -> str:
 
 
 def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
-    """Run a task in a process of its own; yield that it began, how far it is, its end and the files it has left.
+    """Run a task in a separate process; yield its start, its progress, its end and the files it wrote.
 
-    Its own files are fetched here, by the one reference in `files`. As an argument Ray would hold them on the node
-    before the task begins, within a share of the object store; it keeps holding those of drivers that were killed, and
-    of some that were not, until no later task begins any more (Ray 2.60).
+    Its input files are fetched here, by the one reference in `files`. As an argument, Ray would hold them on the node
+    before the task starts, within a share of the object store; Ray 2.60 does not release those of killed drivers (and
+    some others), until no later task can start.
     """
     yield "begun", None
     with private_folder() as folder:
@@ -416,12 +416,12 @@ class _Done:
 
 
 _Outcome = _Done | BaseException | None
-"""None where the task is to be begun again."""
+"""None if the task must be retried."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A task that is at a node; should it not have begun by that time, it is sent again."""
+    """A task that was sent to a node; if it has not started by that time, it is sent again."""
 
     task: Task
     node: Node
@@ -431,7 +431,7 @@ class _Sent:
 
 
 class _Schedule:
-    """The tasks that wait, and those that are away."""
+    """The tasks that wait, and those that were sent."""
 
     def __init__(self, ray: Any, most: int | None, threads: int, watch: Watch) -> None:
         self.ray, self.most, self.threads, self.watch = ray, most, threads, watch
@@ -467,10 +467,9 @@ class _Schedule:
                 return
 
     def _send(self, waiting: list[Task]) -> list[Task]:
-        """Send what fits somewhere now, the largest first; return what has to wait.
+        """Send the tasks that fit on a node now, the largest first; return those that must wait.
 
-        A task that waits for room keeps smaller ones from the largest node that could hold it, or it would wait
-        until the last of them is done.
+        A waiting task reserves the largest node that can hold it, or it would wait until all smaller tasks are done.
         """
         kept: set[str] = set()
         left = []
@@ -492,7 +491,7 @@ class _Schedule:
         return left
 
     def _place(self, task: Task, nodes: list[Node]) -> Node | None:
-        """Return the node with most of its cores free, then the least memory to spare, that has room now."""
+        """Return the node that has room now, with the largest share of free cores, then the least spare memory."""
         now = time.monotonic()
         best: tuple[Any, ...] = ()
         for node in nodes:
@@ -520,7 +519,7 @@ class _Schedule:
         self.attempts[task.key] += 1
 
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
-        """Listen for a moment; yield the tasks that are over, and put back into `waiting` those to begin again."""
+        """Wait briefly for messages; yield the tasks that ended, and put those to retry back into `waiting`."""
         self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
         heard = time.monotonic()  # who begins from now on is heard of the next time
         ready, _ = self.ray.wait(list(self.away), num_returns=len(self.away), timeout=0)
@@ -547,7 +546,7 @@ class _Schedule:
         waiting[:0] = self._taken_back(heard)
 
     def _taken_back(self, heard: float) -> list[Task]:
-        """Return the tasks that had not begun where they were sent, to be sent again; elsewhere, where that is."""
+        """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
         for stream, sent in list(self.away.items()):
             if stream in self.begun or heard < sent.until:
@@ -561,7 +560,7 @@ class _Schedule:
             waited = _BEGIN_SECONDS * 2 ** (self.not_begun[sent.task.key] - 1)
             self._begin_again(
                 sent,
-                f"{sent.node.name} did not begin {sent.task.label} for {waited:.0f} s, others may use it: sent again",
+                f"{sent.node.name} did not start {sent.task.label} for {waited:.0f} s (it may be in use); sent again",
             )
             back.append(sent.task)
         return back
@@ -576,7 +575,7 @@ class _Schedule:
         self.watch(sent.task, share)
 
     def _ended(self, sent: _Sent, pickled: bytes, files: Files) -> _Outcome:
-        """Return what became of a task that has an end; None where it is worth beginning again."""
+        """Return the outcome of a task that ended; None if it must be retried."""
         task = sent.task
         try:
             end: End = cloudpickle.loads(pickled)  # from our own worker
@@ -593,7 +592,7 @@ class _Schedule:
         return end.failure(task)
 
     def _lost(self, sent: _Sent, error: BaseException) -> BaseException | None:
-        """Return the failure of a task whose worker was lost, with its node or alone; None to begin it again."""
+        """Return the failure of a task whose worker, or its node, was lost; None if it must be retried."""
         task, begun = sent.task, self.attempts[sent.task.key]
         most = ATTEMPTS_CRASHED if isinstance(error, self.ray.exceptions.RayTaskError) else ATTEMPTS_KILLED
         why = f"the worker of {task.label} on {sent.node.name} was lost ({_reason(self.ray, error)})"
@@ -617,11 +616,11 @@ class _Schedule:
         return WorkerError(
             f"{f'{lost}, and no other node has room: ' if lost else ''}{task.label} needs "
             f"{format_bytes(_needs(task))} ({format_bytes(ATTENDANT_BYTES)} of them for Ray's own worker); the nodes "
-            f"have: {_names(nodes)}. Start a larger node, or plan smaller subgraphs (--memory auto, more --parts)"
+            f"have: {_names(nodes)}. Start a larger node, or plan smaller subgraphs (--memory auto, or more --parts)."
         )
 
     def stop(self) -> None:
-        """End all workers and wait until they are gone."""
+        """End all workers and wait until they have ended."""
         for stream in self.away:
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
@@ -659,7 +658,7 @@ def _gone(ray: Any) -> tuple[type[BaseException], ...]:
 
 
 def _reason(ray: Any, error: BaseException) -> str:
-    """Return in a few words why Ray says that a worker is gone."""
+    """Return a short reason why a worker was lost, from Ray's exception."""
     known = ray.exceptions
     if isinstance(error, known.OutOfMemoryError):
         return "Ray ended it because the node was short of memory"
@@ -668,7 +667,7 @@ def _reason(ray: Any, error: BaseException) -> str:
     if isinstance(error, _gone(ray)):
         return "its node is gone"
     if isinstance(error, known.ObjectLostError):
-        return "what it answered was lost with its node"
+        return "its answer was lost with its node"
     if isinstance(error, known.RayTaskError):
         return _first_line(error.cause if isinstance(error.cause, BaseException) else error)
     return _first_line(error)

@@ -17,7 +17,7 @@ engines.register_at("ray", "parge.engine.ray:Ray")
 
 
 def runs_here(name: str) -> bool:
-    """Return whether the tasks of that engine share this process; False where nobody here has the engine.
+    """Return whether the tasks of that engine run in this process; False if the engine is not installed.
 
     >>> runs_here("serial"), runs_here("processes"), runs_here("a plug-in that is not installed")
     (True, False, False)
@@ -26,24 +26,24 @@ def runs_here(name: str) -> bool:
 
 
 def _says(name: str, attribute: str, *, default: Any) -> Any:
-    """Return an attribute of an engine; a plug-in's may be any callable, which says nothing."""
+    """Return an attribute of an engine; the engine of a plug-in may be any callable, without attributes."""
     return getattr(engines.get(name), attribute, default)
 
 
 def check_engine(name: str, address: str | None = None) -> None:
-    """Refuse an engine that nobody has or that lacks its extra, and an address where there is nothing to join."""
+    """Refuse an unknown engine, one whose extra is not installed, and an address for an engine without a cluster."""
     engines.check(name)
     if address is not None and not _says(name, "joins_cluster", default=True):
-        raise InputError(f"an address is that of a cluster; the engine {name} works on this machine: use --engine ray")
+        raise InputError(f"--address is for a cluster, and the engine {name} uses only this machine. Use --engine ray.")
     extra: Extra | None = _says(name, "needs_extra", default=None)
     if extra is not None:
         extra.check(f"the engine {name}")
 
 
 def make_engine(name: str, *, jobs: int | None = None, address: str | None = None) -> Engine:
-    """Return the engine of that name; only engines of clusters are told of an address.
+    """Return the engine of that name; only engines of clusters get an address.
 
-    Plug-ins from before `jobs` was called so take it as `workers`.
+    Older plug-ins take `jobs` under its former name, `workers`.
     """
     check_engine(name, address)
     make = engines.get(name)

@@ -12,12 +12,12 @@ from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, sett
 @takes_workers
 @dataclass(frozen=True)
 class Serial(Engine):
-    """Runs every task here and now.
+    """Runs every task in this process, one by one.
 
     Parameters
     ----------
     jobs : int, optional
-        Taken as every engine takes it; tasks run one by one.
+        Accepted as in every engine, but without effect.
     """
 
     name: ClassVar[str] = "serial"

@@ -1,4 +1,4 @@
-"""What a worker process does: one task, read from standard input, answered on a pipe of its own."""
+"""What a worker process does: one task, read from standard input and answered on a separate pipe."""
 
 import contextlib
 import os
@@ -15,9 +15,9 @@ _PROGRESS_SECONDS = 0.2
 
 
 def work(pipe: int, guard: int, tree_peak: Callable[[], int]) -> NoReturn:
-    """Run the task that comes in; who sent it is told of progress, and of the result or the error.
+    """Run the task from standard input; send progress, and the result or the error, to the parent.
 
-    `guard` is the process that watches this one (`parge.engine.guard`), and `tree_peak` returns what it has measured.
+    `guard` is the process that watches this one (`parge.engine.guard`), and `tree_peak` returns its measurement.
     """
     from parge.memory import guarded_by
 
@@ -33,7 +33,7 @@ def work(pipe: int, guard: int, tree_peak: Callable[[], int]) -> NoReturn:
 
 
 def _answer(payload: bytes, pipe: int) -> bytes:
-    """Return what to tell the parent: the pickled result, or what went wrong."""
+    """Return the message to the parent: the pickled result, or the error."""
     from parge.memory import bytes_wanted, limit_memory, over_limit, tree_peak_bytes
 
     try:
@@ -50,7 +50,7 @@ def _answer(payload: bytes, pipe: int) -> bytes:
 
 
 class _Teller:
-    """Tells the parent how far the task is, a few times a second."""
+    """Sends the progress of the task to the parent, a few times per second."""
 
     def __init__(self, pipe: int) -> None:
         self.pipe, self.last = pipe, 0.0
@@ -74,7 +74,7 @@ def _say(pipe: int, message: bytes) -> None:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """Return the exception for the parent to rebuild, or None where that cannot be."""
+    """Return the pickled exception for the parent, or None if it cannot be pickled."""
     with contextlib.suppress(Exception):
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

@@ -1,1 +1,1 @@
-"""The request, the decision and what it would take: a plan, checked before any work."""
+"""A plan (the request), its decision for a graph, and what that would need; all checked before any work."""

@@ -1,4 +1,4 @@
-"""Decision: all that a plan means for one graph, found once per run and passed down."""
+"""Decision: what a plan means for one graph, decided once per run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A plan that a graph leaves nothing open of, and how the graph is decomposed under it.
+    """A plan with everything decided for one graph, and how to decompose that graph.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Decision:
     limits : Limits
         What each worker can hold.
     others : sequence of ResolvedPlan
-        What else the plan may mean, best first: tried where a partitioner cannot pack the parts within the limits.
+        Alternatives, best first; used if the partitioner cannot fit the parts into the limits.
     instead_of : InfeasibleError, optional
-        Why the last better one is not possible.
+        Why the previous, better alternative is not possible.
     """
 
     plan: ResolvedPlan
@@ -44,7 +44,7 @@ class Decision:
 
 
 def decide(graph: Graph, plan: Plan) -> Decision:
-    """Return what a plan means for a graph; raise where it cannot be kept, as far as that shows without work.
+    """Return what a plan means for a graph; raise if a quick check shows that it is not feasible.
 
     Examples
     --------
@@ -66,9 +66,9 @@ def _first_feasible(graph: Graph, plans: Sequence[ResolvedPlan], failure: Infeas
 
 
 def candidates(graph: Graph, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
-    """Return what a plan may mean for a graph, best first: only ``reconcile="auto"`` means more than one thing.
+    """Return the alternatives of a plan for a graph, best first: only ``reconcile="auto"`` has more than one.
 
-    A graph under three vertices a dimension has no landmarks: its backbone would be most of it.
+    A graph with fewer than three vertices per dimension has no landmarks: its backbone would be most of the graph.
     """
     plan = plan.refined_for(graph)
     if plan.reconcile != AUTO:
@@ -84,7 +84,7 @@ def candidates(graph: Graph, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
 
 
 def _fits_coordinator(graph: Graph, plan: ResolvedPlan) -> bool:
-    """Return whether the graph can be decomposed in the coordinator's memory; out of core it has no landmarks."""
+    """Return whether the graph can be decomposed in the coordinator's memory; on disk there are no landmarks."""
     limit = plan.coordinator_limit()
     if limit is None:
         return True
@@ -94,7 +94,7 @@ def _fits_coordinator(graph: Graph, plan: ResolvedPlan) -> bool:
 
 
 class Decomposed(NamedTuple):
-    """A plan with every field decided for a graph, the graph decomposed accordingly, and by whom."""
+    """A plan with every field decided for a graph, and the decomposition of that graph."""
 
     plan: ResolvedPlan
     decomposition: "Decomposition"
@@ -102,7 +102,7 @@ class Decomposed(NamedTuple):
 
 
 def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step) -> Decomposed:
-    """Decompose the graph as decided; where that proves impossible, as the next best plan has it, or raise."""
+    """Decompose the graph as decided; if that is impossible, use the next alternative, or raise."""
     while True:
         plan, decomposer, failure = decision.plan, decision.decomposer, decision.instead_of
         try:
@@ -117,7 +117,7 @@ def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step
 
 
 def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
-    """Return the notice that the coordinator's memory does not decide the partitioner, where that is so."""
+    """Return a notice if the coordinator's memory does not decide the partitioner."""
     if plan.coordinator_limit() is None:
         return ()
     from parge.decompose.choice import unprojected  # compiled code: not needed to refuse a plan
@@ -126,7 +126,7 @@ def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
 
 
 def _prepare(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
-    """Return how to decompose this graph under a plan that leaves nothing open, or refuse before any work is done."""
+    """Return how to decompose this graph under a decided plan; raise before any work if it cannot be done."""
     limit = plan.coordinator_limit()
     if limit is None:
         return _within_limits(graph, plan)
@@ -148,7 +148,7 @@ def _within_limits(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limi
     technique, limits, n_parts = plan.technique, plan.limits(graph), plan.n_parts
     if plan.request.parts is not None and n_parts > max(1, graph.n_vertices):
         raise InputError(
-            f"{n_parts:,} parts were asked for; the graph has {graph.n_vertices:,} vertices: ask for no more than that"
+            f"cannot make {n_parts:,} parts of {graph.n_vertices:,} vertices. Use at most one part per vertex."
         )
     if plan.reconciler.needs_landmarks:
         return prepare_landmarks(graph, plan, landmark_technique(technique, n_parts), limits)

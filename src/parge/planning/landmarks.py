@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def least_landmarks(technique: LandmarkTechnique) -> int:
-    """Return the fewest landmarks that a space of that many dimensions is made from: half as many again.
+    """Return the smallest number of landmarks for the technique's dimensions: 1.5 per dimension.
 
     With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
     vertices kept 100 to 101 % of the centralised micro-F1, and rotated 91 to 96 % (one seed, no pass).
@@ -38,9 +38,9 @@ def prepare_landmarks(
     least = min(least_landmarks(technique), graph.n_vertices // 2)
     if n_landmarks < max(least, 2):
         raise InfeasibleError(
-            f"a backbone takes at least {least_landmarks(technique):,} vertices of every worker, 1.5 times the "
-            f"dimensions; there is room for {max(0, n_landmarks):,}: give the workers more, lower --dim, or use "
-            "--reconcile consensus"
+            f"a backbone takes at least {least_landmarks(technique):,} vertices of every worker (1.5 per dimension); "
+            f"there is room for {max(0, n_landmarks):,}. Give the workers more room, lower --dim, or use "
+            "--reconcile consensus."
         )
     n_landmarks = _within_coordinator(graph, plan, technique, n_landmarks, least)
     while True:
@@ -80,9 +80,9 @@ def _within_coordinator(
             return n_landmarks
         if n_landmarks // 2 < max(least, 2):
             raise InfeasibleError(
-                f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, and to prepare a "
-                f"backbone of {n_landmarks:,} landmarks takes {format_bytes(size)}: give --coordinator-memory "
-                f"{-(-(limit - room + size) // 10**6)}MB or more, or use --reconcile consensus"
+                f"a backbone of {n_landmarks:,} landmarks needs {format_bytes(size)} of the coordinator, which has "
+                f"{format_bytes(max(0, room))} left of {format_bytes(limit)}. Use --coordinator-memory "
+                f"{-(-(limit - room + size) // 10**6)}MB or more, or use --reconcile consensus."
             )
         n_landmarks //= 2
 
@@ -96,8 +96,8 @@ def _counts(graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_la
         )
         if n_anchors > 2 * n_landmarks:  # the backbone is a dense matrix over anchors and groups
             raise InfeasibleError(
-                f"{n_anchors:,} anchors were asked for; a backbone of this graph has some {n_landmarks:,} vertices in "
-                f"all: ask for at most {2 * n_landmarks:,} anchors, for auto, or use --reconcile consensus"
+                f"{n_anchors:,} anchors are too many: a backbone of this graph has about {n_landmarks:,} vertices in "
+                f"total. Use at most {2 * n_landmarks:,} anchors, --anchors auto, or --reconcile consensus."
             )
     return max(n_parts, n_landmarks - n_landmarks // 3), n_anchors
 

@@ -1,4 +1,4 @@
-"""What people are told of a plan: options that do nothing in it, and what measurements say of its technique."""
+"""Notices on a plan: options without effect, and hints on techniques from measurements."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -40,7 +40,7 @@ IDLE: tuple[Idle, ...] = (
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
     Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
     Idle("jobs", _is_alone, _ALONE),
-    Idle("preset", lambda plan: not _left_to_preset(plan), "where all that it decides is given"),
+    Idle("preset", lambda plan: not _left_to_preset(plan), "because all options that it sets are given"),
 )
 
 # What a field says where nobody said anything.
@@ -52,7 +52,7 @@ def _left_to_preset(plan: Plan) -> bool:
 
 
 def idle(plan: Plan) -> tuple[str, ...]:
-    """Return what to say of options that were given and do nothing, one line an option.
+    """Return one notice per option that was given and has no effect.
 
     Parameters
     ----------
@@ -73,25 +73,19 @@ def idle(plan: Plan) -> tuple[str, ...]:
     return tuple(said.values())
 
 
-# Of `benchmarks/faster_than_gensim.py --only spectral`: whole graphs, default settings.
-_WALKS_AGAINST_PRONE = (
-    "of three whole graphs measured, prone took a third of deepwalk's time on two and as long on one; its micro-F1 was "
-    "higher on one, the same on one, lower on one: --technique prone is worth a try (numbers in docs/kernel.md)"
-)
-
 # Of `benchmarks/quality_against_whole_graph.py`, 8 parts, each with its own pass (docs/quality.md).
 _WITH_FEATURES = (
-    "this graph has features, which walks do not see: on cora --technique sgc --refine none kept micro-F1 .827 of its "
-    ".833 in 8 parts, deepwalk had .807 (one seed; numbers in docs/quality.md)"
+    "This graph has features, which walks do not use. Consider --technique sgc --refine none: on cora in 8 parts its "
+    "micro-F1 was .827 (whole graph: .833), that of deepwalk .807 (one seed; docs/quality.md)."
 )
 _SPARSE = (
-    "on the sparse graphs measured (cora, a tree; mean degree 4 and 3) --technique closedform had micro-F1 .804 and "
-    ".860 in 8 parts, deepwalk .810 and .859, in less time (3 seeds; numbers in docs/quality.md)"
+    "This graph is sparse. --technique closedform takes less time than deepwalk: on cora and a tree (mean degree 4 and "
+    "3) in 8 parts its micro-F1 was .804 and .860, that of deepwalk .810 and .859 (3 seeds; docs/quality.md)."
 )
 # Of `benchmarks/against_peers.py`, 8 parts, each with its own pass.
 _DENSE = (
-    "on BlogCatalog (mean degree 65) --technique spectral had micro-F1 .438 in 8 parts, deepwalk .421; on sparse "
-    "graphs it is behind and slow (numbers in docs/peers.md)"
+    "This graph is dense. Consider --technique spectral: on BlogCatalog (mean degree 65) in 8 parts its micro-F1 was "
+    ".438, that of deepwalk .421. On sparse graphs it was worse and slow (docs/peers.md)."
 )
 _SPARSE_DEGREE, _DENSE_DEGREE = 6.0, 30.0
 
@@ -100,7 +94,7 @@ _SMALL = 1000
 
 
 def hints(technique: Technique, graph: Graph) -> tuple[str, ...]:
-    """Return what may be better than this technique for such a graph; a rule of thumb that looks at no label."""
+    """Return hints on techniques that may suit this graph better; a rule of thumb that uses no labels."""
     from parge.techniques.deepwalk import SkipGramWalks  # not needed to refuse a plan
 
     if not isinstance(technique, SkipGramWalks) or graph.n_vertices < _SMALL:
@@ -109,5 +103,5 @@ def hints(technique: Technique, graph: Graph) -> tuple[str, ...]:
         return (_WITH_FEATURES,)
     mean_degree = 2 * graph.n_edges / max(1, graph.n_vertices)
     if mean_degree > _DENSE_DEGREE:
-        return (_WALKS_AGAINST_PRONE, _DENSE)
-    return (_WALKS_AGAINST_PRONE, *((_SPARSE,) if mean_degree < _SPARSE_DEGREE else ()))
+        return (_DENSE,)
+    return (_SPARSE,) if mean_degree < _SPARSE_DEGREE else ()

@@ -1,4 +1,4 @@
-"""Plan, the request; and ResolvedPlan, all of it that is decided before there is a graph."""
+"""Plan, the request; and ResolvedPlan, everything that is decided before there is a graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -47,50 +47,50 @@ NO_MAPS, NO_PASS = "none", "none"
 @takes_workers
 @dataclass(frozen=True)
 class Plan:
-    """What to embed with, on which workers, and how to make one space of the parts.
+    """How to embed a graph: the technique, the workers, and how to bring the parts into one space.
 
-    Exactly one of `parts`, `capacities` and `memory` says what the workers can hold; without any, one worker
-    holds the whole graph. Fields left at None are decided by the preset.
+    Give at most one of `parts`, `capacities` and `memory`, which set what the workers can hold; without them, one
+    worker holds the whole graph. Fields left at None are set by the preset.
 
     Parameters
     ----------
     technique : Technique, callable, object with fit_transform, or name
         Embeds each subgraph.
     parts : int, optional
-        So many equal workers.
+        Split the graph into this number of equal parts.
     capacities : sequence of int, optional
-        Vertices that each worker can hold: its own, the anchors, and around a backbone its halo and super-vertices.
+        Maximum number of vertices per worker: its own, the anchors, and with a backbone its halo and super-vertices.
     memory : sequence of int or str, or "auto", optional
-        Bytes that each worker can hold, such as ``"2GB"``; auto: a worker on every node of the engine's cluster,
-        with what that node has.
+        Bytes per worker, such as ``"2GB"``; auto: one worker per node of the engine's cluster, sized to its memory.
     anchors : "auto", int or share such as "5%"
-        How many vertices every subgraph shares.
+        How many vertices all subgraphs share.
     anchor_strategy : str
         alternating, top-cut, random or degree.
     partitioner : str
         kaminpar, kaminpar-compressed, metis, streaming or random.
     reconcile : str
-        consensus, orthogonal, linear, mlp or none; backbone makes one space before the workers begin (walk
-        techniques: every worker holds the rest of the graph as super-vertices, within its limit). auto is backbone
-        where the technique knows one and the limits have room for it, none where spaces agree by construction, else
-        consensus.
+        consensus, orthogonal, linear, mlp or none. backbone (walk techniques) gives all workers one space from the
+        start; every worker also holds the rest of the graph as super-vertices, within its limit. auto is backbone
+        if the technique supports it and the limits have room for it; none if the spaces agree by construction; and
+        consensus otherwise.
     refine : str
-        The pass over the whole graph after the merge: whiten, settle, propagate, subspace or none; auto is the
-        technique's own, and none for a single part, which has nothing to mend.
+        The final pass over the whole graph: whiten, settle, propagate, subspace or none; auto is the default of the
+        technique, and none for a single part.
     preset : str
         best, or paper.
     engine : str
-        How the subgraphs are run: processes, serial (here, one by one), or ray (on a cluster).
+        How the subgraphs are run: processes, serial (in this process, one by one), or ray (on a cluster).
     address : str, optional
-        Which cluster, as ``HOST:PORT``; see `parge.engine.ray.Ray`.
+        Address of the cluster, ``HOST:PORT``; see `parge.engine.ray.Ray`.
     jobs : int, optional
-        How many subgraphs are embedded at once (its former name, workers, will do).
+        How many subgraphs are embedded at once (the former name, workers, is also accepted).
     seed : int
-        Seeds everything: same seed, same bits.
+        Seed of all random numbers: same seed, same bits.
     coordinator_memory : int or str, optional
-        Most bytes of this process, such as ``"2GB"``; decides the partitioner, where that is kaminpar, by what it is
-        projected to take: kaminpar, kaminpar-compressed, or streaming. The latter two, named, are refused where they
-        are projected not to fit; of others a notice says that nobody knows. (The command line also enforces it.)
+        Memory limit of this process, such as ``"2GB"``. If the partitioner is kaminpar, the limit decides between
+        kaminpar, kaminpar-compressed and streaming by their projected memory. If one of the latter two is named, it
+        is refused if its projection exceeds the limit; for other partitioners there is only a notice, because their
+        memory is not known. (The command line also enforces the limit.)
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Plan:
     def __post_init__(self) -> None:
         given = [name for name in ("parts", "capacities", "memory") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise InputError(f"only one of parts, capacities and memory can be given; got {' and '.join(given)}")
+            raise InputError(f"give only one of parts, capacities and memory; got {' and '.join(given)}")
         if self.preset not in PRESETS:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
         if self.refine not in (None, "auto"):
@@ -129,7 +129,7 @@ class Plan:
         if self.anchors is not None:
             check_request(self.anchors)
         if isinstance(self.capacities, str | int | float) or isinstance(self.memory, int | float):
-            raise InputError("capacities and memory are lists, one item a worker")
+            raise InputError("capacities and memory must be lists with one item per worker")
         for capacity in self.capacities if self.capacities is not None else ():
             check_whole("capacities", capacity)
         self.budgets()
@@ -141,19 +141,19 @@ class Plan:
         return None if size is None else _bytes("coordinator_memory", size)
 
     def budgets(self) -> list[int] | None:
-        """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
+        """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` is read as a list."""
         if self.memory is None or self.memory_is_auto:
             return None
         return read_sizes(self.memory)
 
     def asked(self, name: str) -> Any:
-        """Return what a field asks for: itself, or what the preset says of it."""
+        """Return the value of a field: as given, or from the preset."""
         given = getattr(self, name)
         return PRESETS[self.preset][name] if given is None else given
 
     @property
     def memory_is_auto(self) -> bool:
-        """Whether the engine's cluster says what each worker has; `resolved` then holds its answer."""
+        """Whether the memory of each worker is asked from the engine's cluster; `resolved` then holds the answer."""
         return self.memory is not None and list(self.memory) in (["auto"], list("auto"))
 
     @property
@@ -164,7 +164,7 @@ class Plan:
 
     @cached_property
     def resolved(self) -> "ResolvedPlan":
-        """The plan with every name looked up and every field decided that needs no graph; raises where it cannot be."""
+        """The plan with every name looked up and every field decided that needs no graph; raises if it is invalid."""
         return _resolved(self)
 
     def make_engine(self) -> Engine:
@@ -184,16 +184,16 @@ _KEYS = {"jobs": "workers"}
 
 @dataclass(frozen=True, eq=False)
 class ResolvedPlan:
-    """A plan with nothing left open but what only a graph can tell: which of several reconcilers has room.
+    """A plan with everything decided except what depends on the graph: which of several reconcilers has room.
 
     Parameters
     ----------
     request : Plan
-        What was asked for. Who does the work, and where, is as it says: engine, address, jobs, seed.
+        The request; engine, address, jobs and seed are used as it says.
     technique : Technique
         Embeds each subgraph.
     memory : sequence of int or str, optional
-        Of each worker, as it was asked for; or as the nodes of a cluster answered.
+        Of each worker: as requested, or as the nodes of a cluster answered.
     anchors, anchor_strategy, partitioner : str
         As in `Plan`.
     reconcilers : tuple of str
@@ -213,14 +213,14 @@ class ResolvedPlan:
 
     @staticmethod
     def recorded(plan: Plan, technique: Technique) -> "ResolvedPlan":
-        """Return the plan that a run folder tells of, all of which was decided when the run began; nothing is asked."""
+        """Return the plan that a run folder holds; it was decided when the run began, and is not decided again."""
         asked = {name: str(plan.asked(name)) for name in ("anchor_strategy", "partitioner", "refine")}
         chosen = (str(plan.asked("reconcile")),)
         return ResolvedPlan(plan, technique, plan.memory, plan.asked("anchors"), reconcilers=chosen, **asked)
 
     @property
     def reconcile(self) -> str:
-        """Name of the reconciler; auto where only a graph can tell."""
+        """Name of the reconciler; auto if it depends on the graph."""
         return self.reconcilers[0] if len(self.reconcilers) == 1 else AUTO
 
     @cached_property
@@ -240,7 +240,7 @@ class ResolvedPlan:
 
     @property
     def seed(self) -> int:
-        """What seeds everything."""
+        """The seed of all random numbers."""
         return self.request.seed
 
     def coordinator_limit(self) -> int | None:
@@ -248,7 +248,7 @@ class ResolvedPlan:
         return self.request.coordinator_limit()
 
     def limits(self, graph: Graph) -> Limits | None:
-        """Return what each worker can hold of this graph; None where that is for the number of parts to decide."""
+        """Return what each worker can hold of this graph; None if only the number of parts is given."""
         if self.request.capacities is not None:
             return Limits.of_vertices(list(self.request.capacities))
         if self.memory is None:
@@ -256,7 +256,7 @@ class ResolvedPlan:
         return Limits.of_bytes(read_sizes(self.memory), self.technique.footprint_for(graph))
 
     def refined_for(self, graph: Graph) -> "ResolvedPlan":
-        """Return the plan with ``refine="auto"`` as the technique means it for this graph."""
+        """Return the plan with ``refine="auto"`` replaced by the technique's default for this graph."""
         if self.request.asked("refine") != AUTO or self.n_parts == 1:
             return self
         found = self.technique.refine_for(graph)
@@ -302,7 +302,7 @@ def _resolved(plan: Plan) -> ResolvedPlan:
 
 
 def _reconcilers(plan: Plan, technique: Technique, n_parts: int) -> tuple[str, ...]:
-    """Return what a plan's reconciler may be, best first."""
+    """Return the possible reconcilers of a plan, best first."""
     if technique.aligned and plan.reconcile in (None, AUTO):
         return (NO_MAPS,)  # its spaces agree by construction; a rotation could only hurt
     asked = str(plan.asked("reconcile"))
@@ -312,7 +312,7 @@ def _reconcilers(plan: Plan, technique: Technique, n_parts: int) -> tuple[str, .
 
 
 def _checked(plan: ResolvedPlan) -> ResolvedPlan:
-    """Return the plan, unless its components say that they do not go together, or lack a package."""
+    """Return the plan; raise if its components do not fit together, or need a package that is missing."""
     technique = plan.technique
     if technique.needs_extra is not None:
         technique.needs_extra.check(f"the technique {technique.name}")
@@ -326,29 +326,29 @@ def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
     """Return the technique as one that embeds landmarks; refuse one that does not, and a single part."""
     if not isinstance(technique, LandmarkTechnique):
         raise InputError(
-            f"a backbone is for techniques that prepare one, such as deepwalk and node2vec; {technique.name} does "
-            "not: use consensus"
+            f"{technique.name} does not support --reconcile backbone; deepwalk and node2vec do. Use --reconcile "
+            "consensus."
         )
     if n_parts == 1:
-        raise InputError("a backbone ties parts together; there is one part: leave reconcile alone")
+        raise InputError("--reconcile backbone needs at least two parts")
     return technique
 
 
 def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
-    """Refuse nodes on which not even an empty subgraph can be embedded, and say how to plan without them."""
+    """Refuse nodes that are too small even for an empty subgraph, and say how to plan without them."""
     least = technique.footprint().fixed
     large = [size for size in sizes if size > least]
     if len(large) < len(sizes):
-        others = f", or plan without such nodes by --memory {','.join(map(str, large))}" if large else ""
+        others = f", or plan without such nodes: --memory {','.join(map(str, large))}" if large else ""
         raise InfeasibleError(
-            f"--memory auto takes every node with a core; the smallest has {format_bytes(min(sizes))} for a worker; "
-            f"one of {technique.name} needs {format_bytes(least)} before it holds a vertex: start it with --num-cpus=0"
+            f"--memory auto uses every node with a core. The smallest has {format_bytes(min(sizes))} for a worker; "
+            f"{technique.name} needs {format_bytes(least)} before it holds a vertex. Start that node with --num-cpus=0"
             f"{others}"
         )
 
 
 def read_sizes(memory: Sequence[int | str] | str) -> list[int]:
-    """Return sizes in bytes; a text such as ``"2GB,4GB"`` will do for a list."""
+    """Return sizes in bytes; a text such as ``"2GB,4GB"`` is read as a list."""
     return [_bytes("memory", size) for size in (memory.split(",") if isinstance(memory, str) else memory)]
 
 

@@ -1,4 +1,4 @@
-"""What a decomposition holds, loses and will need: the answer of `parge plan`, and the start of `embed`'s."""
+"""What a decomposition holds, loses and needs: the output of `parge plan`, and the first part of `embed`'s."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from parge.values import Value
 
 @dataclass(frozen=True)
 class Summary(Value):
-    """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` the share of lost ones."""
+    """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` is the share of lost ones."""
 
     vertices: int
     edges: int
@@ -27,7 +27,7 @@ class Summary(Value):
 
 
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:
-    """Return what a worker needs of memory at most, for subgraphs as these are."""
+    """Return the upper bound on a worker's memory for these subgraphs."""
     around = decomposition.contexts
     if around is not None and isinstance(technique, LandmarkTechnique):
         return technique.landmark_footprint(around.n_landmarks)
@@ -35,7 +35,7 @@ def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprin
 
 
 def summarise(decomposition: Decomposition, technique: Technique, notices: tuple[str, ...] = ()) -> Summary:
-    """Count what each subgraph holds and needs, and say what deserves a warning; `notices` come after its own."""
+    """Count what each subgraph holds and needs, and collect the warnings; `notices` come after its own notices."""
     graph, budgets, kept = decomposition.graph, decomposition.budgets, decomposition.kept
     projected = decomposition.projected(footprint_of(technique, decomposition))
     parts = tuple(
@@ -75,28 +75,28 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
         pass  # its spaces agree by construction: anchors only save edges
     elif n_anchors < dim:
         enough = dim <= decomposition.graph.n_vertices
-        remedy = f"leave more slack in the capacities, ask for --anchors {dim} or more, or lower" if enough else "lower"
+        remedy = f"Use larger capacities, --anchors {dim} or more, or a lower" if enough else "Use a lower"
         found.append(
             f"{n_anchors:,} anchors are fewer than the {dim} dimensions, so the rotation between two spaces is not "
-            f"determined; {remedy} --dim"
+            f"determined. {remedy} --dim."
         )
     elif n_anchors < 2 * dim:
         found.append(
-            f"{n_anchors:,} anchors fix the rotation between {dim}-dimensional spaces only just; "
-            f"{2 * dim} or more are comfortable"
+            f"{n_anchors:,} anchors are few for {dim} dimensions: the rotation between two spaces is not stable. "
+            f"Give at least {2 * dim} (--anchors {2 * dim})."
         )
     empty = int((decomposition.owned == 0).sum())
     if empty:
-        found.append(f"{empty} of {decomposition.n_parts} subgraphs hold no vertex of their own")
+        found.append(f"{empty} of {decomposition.n_parts} subgraphs hold no own vertex. Use fewer parts.")
     n_loose, n_vertices = decomposition.unanchored
     if n_loose and n_anchors:
         found.append(
-            f"{n_loose:,} connected components ({n_vertices:,} vertices) hold no anchor; nothing ties their place in "
-            "the common space to the rest"
+            f"{n_loose:,} connected components ({n_vertices:,} vertices) hold no anchor. Their position in the common "
+            "space is arbitrary relative to the rest."
         )
     if decomposition.lost_edges > 0.25:
         found.append(
-            f"{decomposition.lost_edges:.0%} of the edges are lost: they join two parts, and neither holds them; "
-            "more anchors, fewer parts or larger capacities keep more"
+            f"{decomposition.lost_edges:.0%} of the edges are lost: they join two parts, and neither holds them. "
+            "Use more anchors, fewer parts or larger capacities to keep more."
         )
     return found

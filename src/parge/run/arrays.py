@@ -1,4 +1,4 @@
-"""A folder of arrays with a manifest: written whole or not at all, and never believed without its checksum."""
+"""A folder of arrays with a manifest: written completely or not at all, and used only if its checksum is right."""
 
 import contextlib
 import hashlib
@@ -26,19 +26,19 @@ _MOST_MANIFEST_BYTES = 1 << 26
 
 
 class DamagedError(PargeError):
-    """A file of a run that is missing, truncated, altered, or not ours."""
+    """A file of a run is missing, truncated, altered, or not written by parge."""
 
     exit_code = InputError.exit_code
 
 
 class StorageError(PargeError):
-    """A run that could not be written: the disk is full, or may not be written to."""
+    """A run could not be written: the disk is full, or writing is not permitted."""
 
 
 def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts: dict[str, Any]) -> None:
-    """Write the arrays and facts as `folder`, under a temporary name first, so that no reader sees a part of it.
+    """Write the arrays and metadata as `folder`, under a temporary name first: no reader sees an unfinished folder.
 
-    All is on the disk before the folder has its name, so that a power failure leaves no folder of empty files.
+    All data is flushed to disk before the folder is renamed, so a power failure leaves no folder of empty files.
     """
     with _made_whole(folder) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
@@ -50,11 +50,11 @@ def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts
 
 
 def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write files as they were written elsewhere, under a temporary name first."""
+    """Write files that were written on another machine, under a temporary name first."""
     with _made_whole(folder) as temporary:
         for name, content in files.items():
             if not is_array_file(name):
-                raise DamagedError(f"{printable(repr(name), 200)} is no name of a file in {folder}")
+                raise DamagedError(f"{printable(repr(name), 200)} is not a valid file name in {folder}")
             with (temporary / name).open("xb") as file:
                 file.write(content.data)
                 _flush(file)
@@ -62,7 +62,7 @@ def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
 
 @contextmanager
 def _made_whole(folder: Path) -> Iterator[Path]:
-    """Yield a new folder to fill, which becomes `folder` when all went well, and else goes away."""
+    """Yield a new folder to fill; it becomes `folder` on success and is removed on failure."""
     temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
     try:
         discard(temporary)
@@ -74,12 +74,12 @@ def _made_whole(folder: Path) -> Iterator[Path]:
         discard(temporary)
         if isinstance(error, OSError):
             reason = error.strerror or f"{error}; is the disk full?"  # numpy counts bytes instead of naming a cause
-            raise StorageError(f"{folder} could not be written: {reason}") from error
+            raise StorageError(f"Cannot write {folder}: {reason}") from error
         raise
 
 
 def replace_folder(temporary: Path, folder: Path) -> None:
-    """Give the finished folder its name; whatever stands there goes away first."""
+    """Rename the finished folder; an existing folder of that name is removed first."""
     if os.path.lexists(folder):
         doomed = folder.with_name(f"{folder.name}.old-{os.getpid()}")
         discard(doomed)
@@ -90,9 +90,9 @@ def replace_folder(temporary: Path, folder: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder of arrays: the files that parge writes there, then the folder itself if nothing else is left.
+    """Remove a folder of arrays: the files that parge writes there, then the folder itself if it is empty.
 
-    Never a tree: what somebody else put there stays. No link is followed.
+    Other files are kept, subfolders are not removed, and no link is followed.
     """
     with contextlib.suppress(OSError):
         if folder.is_symlink() or not folder.is_dir():
@@ -106,7 +106,7 @@ def discard(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what stands in a folder under our temporary names: the work of processes that were killed."""
+    """Remove temporary files and folders that killed processes left."""
     for leftover in folder.iterdir():
         if TEMPORARY_FOLDER.fullmatch(leftover.name):
             discard(leftover)
@@ -116,9 +116,9 @@ def sweep(folder: Path) -> None:
 
 
 def load(folder: Path, kind: str, *, arrays: bool = True) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
-    """Return the arrays (memory-mapped) and facts of a folder, each checked against its checksum and its kind.
+    """Return the arrays (memory-mapped) and metadata of a folder, each checked against its checksum and kind.
 
-    With ``arrays=False`` only the manifest is read and checked, for who wants the facts alone.
+    With ``arrays=False`` only the manifest is read and checked; use it for the metadata alone.
     """
     body = _manifest(folder, kind)
     found = {name: _read(folder, kind, name, entry) for name, entry in body["arrays"].items()} if arrays else {}
@@ -126,7 +126,7 @@ def load(folder: Path, kind: str, *, arrays: bool = True) -> tuple[dict[str, np.
 
 
 def exists(folder: Path) -> bool:
-    """Return whether a finished folder stands there (damaged or not)."""
+    """Return whether there is a finished folder (damaged or not)."""
     return os.path.lexists(folder / MANIFEST)
 
 
@@ -137,7 +137,7 @@ def _manifest(folder: Path, kind: str) -> dict[str, Any]:
         raise DamagedError(f"{folder} is not finished: it has no {MANIFEST}")
     try:
         if _size(path) > _MOST_MANIFEST_BYTES:
-            raise DamagedError(f"{path} is larger than any that parge writes")
+            raise DamagedError(f"{path} is larger than any file of that name that parge writes")
         outer = json.loads(path.read_bytes())
         body, digest = outer["body"], outer["sha256"]
         intact = digest == _digest(body)
@@ -151,12 +151,12 @@ def _manifest(folder: Path, kind: str) -> dict[str, Any]:
 def _checked(path: Path, body: Any, kind: str) -> dict[str, Any]:
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         found = printable(repr(body.get("format") if isinstance(body, dict) else body), 60)
-        raise DamagedError(f"{path} has format {found}; this parge reads format {FORMAT}")
+        raise DamagedError(f"{path} has format {found}; this version of parge reads format {FORMAT}")
     if body.get("kind") != kind:
-        raise DamagedError(f"{path} describes a {printable(repr(body.get('kind')), 60)}; a {kind!r} was expected")
+        raise DamagedError(f"{path} describes a {printable(repr(body.get('kind')), 60)}; expected a {kind!r}")
     entries, facts = body.get("arrays"), body.get("facts")
     if not isinstance(entries, dict) or not isinstance(facts, dict):
-        raise DamagedError(f"{path} does not say which arrays there are")
+        raise DamagedError(f"{path} does not list its arrays")
     known = LAYOUT[kind]
     strange = [name for name in entries if kind_of(kind, name) is None]
     if strange:
@@ -171,9 +171,9 @@ def _checked(path: Path, body: Any, kind: str) -> dict[str, Any]:
 
 
 def _write(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Write an array as `numpy.save` does; return the checksum of what was to be written, and its size.
+    """Write an array as `numpy.save` does; return the checksum and size of the bytes.
 
-    (numpy's own writing does not notice that the last bytes found no room: they stand in a buffer of C until then.)
+    (numpy's own writing does not notice when the disk has no room for the last bytes: they are in a C buffer.)
     """
     if array.dtype.hasobject:
         raise TypeError(f"{path.name} would have to be pickled")
@@ -208,7 +208,7 @@ def _read(folder: Path, kind: str, name: str, entry: dict[str, Any]) -> np.ndarr
     except OSError as error:
         raise DamagedError(f"{path} cannot be read: {error.strerror}") from None
     if not intact:
-        raise DamagedError(f"{path} was altered or cut short: its checksum does not match")
+        raise DamagedError(f"{path} was altered or truncated: its checksum does not match")
     try:
         array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
     except Exception as error:  # noqa: BLE001  what numpy raises on a hostile header is not documented
@@ -239,7 +239,7 @@ def refuse_links(root: Path, path: Path) -> None:
 
 def _refuse_link(path: Path) -> None:
     if path.is_symlink():
-        raise DamagedError(f"{path} is a link; a run folder holds plain files only")
+        raise DamagedError(f"{path} is a link; a run folder may hold only plain files")
 
 
 def file_digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Graphs as plain arrays and back; rows that were read are looked at before compiled code relies on them."""
+"""Graphs as plain arrays and back; rows from files are checked before compiled code relies on them."""
 
 from typing import Any
 
@@ -35,10 +35,10 @@ def graph_arrays(graph: Graph) -> Arrays:
 
 
 def graph_of(content: Arrays, ids: IdArray | None = None) -> Graph:
-    """Return the graph of `graph_arrays`; what breaks the laws of graphs raises ValueError.
+    """Return the graph of `graph_arrays`; raise ValueError if it is not a valid graph.
 
-    Kernels index by what stands here without looking again, so all of it is looked at, a block at a time.
-    That edges go both ways is trusted: nothing is indexed by it.
+    Kernels use these indices without checking them, so all of them are checked here, one block at a time.
+    That edges go both ways is not checked: no kernel depends on it for indexing.
     """
     graph = Graph(content["indptr"], content["indices"], content.get("weights"), ids, _features(content))
     for block in row_blocks(graph.indices.size, _BLOCK):
@@ -59,14 +59,14 @@ def _features(content: Arrays) -> Any:
 
 
 def _check_neighbours(graph: Graph, block: slice) -> None:
-    """Refuse rows that are not sorted, hold a repeat or their own vertex, and weights that are not positive."""
+    """Refuse rows that are unsorted or hold a duplicate or their own vertex, and weights that are not positive."""
     start = max(0, block.start - 1)  # the last of the block before, so that no two neighbours go uncompared
     neighbour = graph.indices[start : block.stop]
     first, last = np.searchsorted(graph.indptr, [start, block.stop - 1], side="right") - 1
     ends = np.clip(graph.indptr[first : last + 2], start, block.stop)
     row = np.repeat(np.arange(first, last + 1), np.diff(ends))
     if (neighbour == row).any():
-        raise ValueError("a vertex neighbours itself")
+        raise ValueError("a vertex is its own neighbour")
     if (np.diff(neighbour)[np.diff(row) == 0] <= 0).any():
         raise ValueError("a row is not sorted, or holds a neighbour twice")
     if graph.weights is not None:
@@ -97,6 +97,6 @@ def ids_of(content: Arrays) -> IdArray | None:
     data, ends = content["id_bytes"].tobytes(), content["id_ends"].tolist()
     starts = [0, *ends[:-1]]
     if any(start > end for start, end in zip(starts, ends, strict=True)) or (ends and ends[-1] != len(data)):
-        raise ValueError("the ends of its ids do not rise to the end of their text")
+        raise ValueError("the offsets of its ids do not increase to the end of their text")
     texts = [data[start:end].decode() for start, end in zip(starts, ends, strict=True)]
     return np.array(texts, np.dtypes.StringDType())

@@ -1,4 +1,4 @@
-"""RunFolder: where a run keeps its plan, its subgraphs and their results, and how it is taken up again."""
+"""RunFolder: where a run stores its plan, its subgraphs and their results, and how it is resumed."""
 
 import contextlib
 import hashlib
@@ -25,21 +25,21 @@ from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.storage import create_new, take_room
 from parge.text import on_one_line, printable
 
-_NO_PLAN = "without its plan a run cannot be taken up: begin it anew in another folder"
+_NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
 
 
 @dataclass(frozen=True)
 class RunFolder:
     """A run on disk.
 
-    ``plan/`` holds the settings and who belongs where, ``graph/`` the graph, ``parts/000/subgraph`` all that the
-    first worker needs, ``parts/000/result`` what it answered. Each appears whole, by a rename, or not at all.
+    ``plan/`` holds the settings and the part of each vertex, ``graph/`` the graph, ``parts/000/subgraph`` the input
+    of the first worker, ``parts/000/result`` its output. Each is written completely, then renamed.
     """
 
     path: Path
 
     def part(self, i: int) -> Path:
-        """Return the folder of subgraph i, which can be copied to any machine and back; no link leads there."""
+        """Return the folder of subgraph i, which can be copied to any machine and back; links are refused."""
         place = self.path / PARTS / f"{i:03d}"
         arrays.refuse_links(self.path, place)
         return place
@@ -50,15 +50,15 @@ class RunFolder:
         return arrays.exists(self.path / PLAN)
 
     def check(self) -> None:
-        """Refuse a folder in which a run can neither begin nor go on; nothing in it is touched.
+        """Refuse a folder in which a run can neither start nor resume; nothing in it is changed.
 
-        One can begin in a folder that is empty or not there yet, and go on where there is a plan of parge. A folder
-        that holds anything else is somebody's own, or was made to do harm.
+        A run can start in an empty or new folder, and resume in one that holds a plan of parge. Any other folder
+        belongs to somebody else, or was made to do harm.
         """
         if not os.path.lexists(self.path):
             return
         if not self.path.is_dir():
-            raise InputError(f"{self.path} cannot be a run folder: it is not a folder. Give another name.")
+            raise InputError(f"{self.path} cannot be a run folder: it is not a folder. Choose another name.")
         if not self.exists:
             schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
             return
@@ -66,36 +66,36 @@ class RunFolder:
         self.plan_facts()
 
     def check_open(self, *, resume: bool) -> None:
-        """Refuse a folder in which a run can neither begin nor go on, and, without `resume`, one that holds a run."""
+        """Refuse a folder in which a run can neither start nor resume, and, without `resume`, one that holds a run."""
         self.check()
         if self.exists and not resume:
             who = holder(self.path)
             at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
             raise InputError(
-                f"{self.path} holds a run already: go on with it by --resume (in Python, resume=True), or use another "
-                f"one{at_work}"
+                f"{self.path} holds a run already. Resume it with --resume (in Python, resume=True), or use another "
+                f"--run-dir{at_work}"
             )
 
     def check_planned(self) -> None:
-        """Refuse a folder that holds no run, or anything beside it; nothing in it is touched."""
+        """Refuse a folder that holds no run, or other things beside it; nothing in it is changed."""
         if not self.exists:
-            raise InputError(f"{self.path} holds no run: it has no plan")
+            raise InputError(f"{self.path} holds no run: it has no plan. Give the folder of --run-dir.")
         self.check()
 
     def notices(self) -> tuple[str, ...]:
-        """Return what is to be said of a run folder: files that are not of the run, and records that are damaged."""
+        """Return notices on a run folder: files that do not belong to the run, and damaged records."""
         found = schema.strays(self.path)
         if not found:
             return note_faults(self.path, self.plan_facts().run)
         names = ", ".join(on_one_line(name, 200) for name in found[:3])
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
-        said = f"{on_one_line(self.path)} holds files that parge did not write: {names}{more}. They are left alone."
+        said = f"{on_one_line(self.path)} holds files that parge did not write: {names}{more}. They are not touched."
         return (said, *note_faults(self.path, self.plan_facts().run))
 
     def discard(self) -> str | None:
-        """Remove what the run wrote, and the folder where nothing else is in it; return what to say where it stays.
+        """Remove the files of the run, and the folder if it is then empty; return a notice if it is kept.
 
-        The plan goes last: a death meanwhile leaves a run that can be taken up, or a folder that one can begin in.
+        The plan is removed last: if the process is killed, the run can be resumed, or a new one can start there.
         """
         with contextlib.suppress(OSError, PargeError):
             with hold(self.path, patience=0):
@@ -131,7 +131,7 @@ class RunFolder:
         arrays.discard(doomed)
 
     def save_plan(self, decomposition: Decomposition, facts: PlanFacts) -> None:
-        """Write the decomposition and the settings that led to it; a run exists from here on."""
+        """Write the decomposition and its settings; from then on the run exists."""
         content: Arrays = {
             "part": decomposition.part,
             "anchors": decomposition.anchors,
@@ -147,11 +147,11 @@ class RunFolder:
         arrays.save(self.path / PLAN, PLAN, content, facts.to_json())
 
     def save_graph(self, graph: Graph) -> None:
-        """Write the graph, for who finishes the run by its folder alone."""
+        """Write the graph, so that the run can be completed from its folder alone."""
         arrays.save(self.path / GRAPH, GRAPH, graph_arrays(graph), {})
 
     def shared(self, make: Callable[[], Arrays]) -> Arrays:
-        """Return what a technique prepared for every worker; made and written once, so that all have the same bits."""
+        """Return the arrays that a technique prepares for all workers; computed once, so all have the same bits."""
         place = self.path / SHARED
         if _intact(place, SHARED) is None:
             content = {f"shared_{name}": array for name, array in make().items()}
@@ -162,15 +162,15 @@ class RunFolder:
         return {name.removeprefix("shared_"): array for name, array in found.items()}
 
     def has_graph(self) -> bool:
-        """Return whether the graph is there and intact."""
+        """Return whether the graph is present and intact."""
         return _intact(self.path / GRAPH, GRAPH) is not None
 
     def facts(self) -> dict[str, Any]:
-        """Return what the run wrote down of itself, as plain values."""
+        """Return the metadata of the run as plain values."""
         return self.plan_facts().to_json()
 
     def plan_facts(self) -> PlanFacts:
-        """Return what the run wrote down of itself."""
+        """Return the metadata of the run."""
         with _advising(_NO_PLAN):
             return self._facts(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
 
@@ -185,7 +185,7 @@ class RunFolder:
         with _advising(_NO_PLAN):
             content, plain = arrays.load(self.path / PLAN, PLAN)
             facts = self._facts(plain)
-        with _advising("the command that began the run, with --resume, writes the graph anew"):
+        with _advising("to write the graph again, repeat the command that started the run with --resume"):
             stored = arrays.load(self.path / GRAPH, GRAPH)[0] if graph is None else {}
         try:
             if graph is None:
@@ -195,11 +195,11 @@ class RunFolder:
             raise DamagedError(f"{self.path} does not hold a decomposition: {printable(error, 200)}") from None
 
     def subgraph_facts(self, i: int) -> dict[str, Any] | None:
-        """Return what was written with subgraph i, or None where it is not there or not intact."""
+        """Return the metadata of subgraph i, or None if it is missing or damaged."""
         return _intact(self.part(i) / SUBGRAPH, SUBGRAPH)
 
     def result(self, i: int) -> parts.Result | None:
-        """Return the result of subgraph i, or None where it is not there or not intact."""
+        """Return the result of subgraph i, or None if it is missing or damaged."""
         place = self.part(i)
         if not arrays.exists(place / RESULT):
             return None
@@ -209,7 +209,7 @@ class RunFolder:
             return None
 
     def result_fault(self, i: int) -> str:
-        """Return what is wrong with the result of subgraph i as a file; empty where there is none, or none there."""
+        """Return what is wrong with the result file of subgraph i; empty if it is missing or nothing is wrong."""
         place = self.part(i) / RESULT
         if arrays.exists(place):
             try:
@@ -220,18 +220,18 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other parge out of this folder; the system lets go of the lock when the process ends."""
+        """Lock this folder against other parge processes; the system releases the lock when the process ends."""
         self.check()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise PargeError(f"the run folder {self.path} cannot be made: {error.strerror}") from error
+            raise PargeError(f"Cannot create the run folder {self.path}: {error.strerror}") from error
         with hold(self.path):
             self._sweep()
             yield
 
     def _sweep(self) -> None:
-        """Remove what a killed run left under temporary names; parts that somebody is at work in are left alone."""
+        """Remove temporary files that a killed run left, except in parts that another process works on."""
         arrays.sweep(self.path)
         arrays.refuse_links(self.path, self.path / PARTS)
         if (self.path / PARTS).is_dir():
@@ -243,7 +243,7 @@ class RunFolder:
 
 @contextmanager
 def _advising(advice: str) -> Iterator[None]:
-    """Say what to do about damage that is found inside."""
+    """Add advice to a DamagedError that is raised inside."""
     try:
         yield
     except DamagedError as error:
@@ -260,7 +260,7 @@ def _is_kind(folder: Path, kind: str) -> bool:
 
 
 def _intact(folder: Path, kind: str) -> dict[str, Any] | None:
-    """Return the facts of a folder whose arrays all are as they were written, else None."""
+    """Return the metadata of a folder if all its arrays are intact, else None."""
     if not arrays.exists(folder):
         return None
     try:
@@ -282,7 +282,7 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
         graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, contexts=around
     )
     if digest(decomposition) != facts.decomposition:
-        raise ValueError("its parts are not those that it was begun with")
+        raise ValueError("its parts are not those that the run started with")
     return decomposition
 
 
@@ -310,16 +310,18 @@ def digest(decomposition: Decomposition) -> str:
 
 
 def check_same(begun: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
-    """Refuse to go on with a run that was begun under another plan; name the fields that differ."""
+    """Refuse to resume a run that has another plan or graph; name the fields that differ."""
     was, now = _flat(begun), _flat(wanted)
     # Of two techniques, the settings that only one has say nothing.
     keys = was.keys() & now.keys() if was.get("technique") != now.get("technique") else was.keys() | now.keys()
     other = [key for key in sorted({*keys, *begun, *wanted}) if was.get(key) != now.get(key)]
+    if other == ["graph"]:
+        raise InputError(f"The run in {path} was made from a different graph. Use another --run-dir.")
     if other:
         differing = "; ".join(f"{key} was {was.get(key)!r}, now {now.get(key)!r}" for key in other)
         raise InputError(
             f"{path} holds a run with another plan: {printable(differing)}. "
-            "Give the plan that it was begun with, or use another folder."
+            "Give the plan that the run started with, or use another --run-dir."
         )
 
 
@@ -342,9 +344,9 @@ def fingerprint(graph: Graph) -> str:
 
 
 def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
-    """Return a new matrix in a new file, its place on the disk taken: writing to it cannot fail for want of room.
+    """Return a new matrix in a new file. Its space is preallocated: a full disk would otherwise raise SIGBUS.
 
-    What stands there already is an error: it is not ours, or a link that would have us write elsewhere.
+    An existing file is an error: it is not ours, or it is a link to another place.
     """
     size = np.dtype(dtype).itemsize * shape[0] * shape[1]
     try:
@@ -367,5 +369,5 @@ def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) 
 
 def _no_room(path: Path, size: int, error: OSError) -> arrays.StorageError:
     return arrays.StorageError(
-        f"{path} could not be written: {error.strerror}; merging the vectors takes {size:,} bytes there"
+        f"Cannot write {path}: {error.strerror}. Merging the vectors needs {size:,} bytes there."
     )

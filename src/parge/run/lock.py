@@ -1,4 +1,4 @@
-"""Locks on folders: one process at work in each, who it is, and how far; the system lets go when it ends."""
+"""Locks on folders: one process works in each; its lock holds its id and progress, and ends with the process."""
 
 import contextlib
 import errno
@@ -32,12 +32,12 @@ _TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 
 
 class InUseError(PargeError):
-    """A folder that another process is at work in."""
+    """Another process is working in the folder."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who is at work in a folder, as far as its lock tells."""
+    """The process that works in a folder, as its lock says."""
 
     pid: int | None = None
     host: str = ""
@@ -50,14 +50,14 @@ class Holder:
 
 
 class Held:
-    """A lock that is ours."""
+    """A lock that this process holds."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._since = descriptor, round(time.time(), 1)
         self.record(0.0)
 
     def record(self, share: float) -> None:
-        """Say in the lock how far the work is; a full disk or the like is no reason to stop."""
+        """Write the progress into the lock; errors such as a full disk are ignored."""
         facts = {"pid": os.getpid(), "host": platform.node(), "share": round(share, 4), "since": self._since}
         text = json.dumps(facts).encode()
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ class Held:
 
 @contextmanager
 def hold(folder: Path, *, patience: float = _PATIENCE) -> Iterator[Held]:
-    """Keep every other parge out of a folder while inside."""
+    """Lock a folder against other parge processes while inside."""
     path = folder / LOCK
     descriptor = _take(path, time.monotonic() + patience)
     try:
@@ -78,9 +78,9 @@ def hold(folder: Path, *, patience: float = _PATIENCE) -> Iterator[Held]:
 
 
 def _take(path: Path, until: float) -> int:
-    """Return a lock that was made here and now.
+    """Return a new lock.
 
-    What a process that ended left is removed, never written to: it may be somebody else's file.
+    A file that a process which has ended left is removed and never written to: it may be another user's file.
     """
     while True:
         try:
@@ -88,10 +88,10 @@ def _take(path: Path, until: float) -> int:
         except FileNotFoundError:
             if path.parent.is_dir():
                 continue  # who held it has just left
-            raise PargeError(f"{path.parent} cannot be worked in: there is no such folder") from None
+            raise PargeError(f"Cannot work in {path.parent}: there is no such folder.") from None
         except OSError as error:
             raise PargeError(
-                f"{path.parent} cannot be worked in: {error.strerror}; it must be a folder that can be written to"
+                f"Cannot work in {path.parent}: {error.strerror}. Choose a folder that you can write to."
             ) from error
         try:
             free = _flock(descriptor, fcntl.LOCK_EX) and _is_at(descriptor, path)
@@ -101,7 +101,7 @@ def _take(path: Path, until: float) -> int:
                 _removed(path)
             elif time.monotonic() > until:
                 raise InUseError(
-                    f"another parge ({_read(descriptor)}) is at work in {path.parent}; wait for it, or stop it"
+                    f"another parge ({_read(descriptor)}) is at work in {path.parent}. Wait until it ends, or stop it."
                 )
         except BaseException:
             os.close(descriptor)
@@ -123,7 +123,7 @@ def _opened(path: Path) -> tuple[int, bool]:
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(descriptor)
         raise InputError(
-            f"{on_one_line(path)} is not a lock of parge: no plain file, or one with other names; remove it"
+            f"{on_one_line(path)} is not a lock of parge: it is not a plain file, or it has hard links. Remove it."
         )
     return descriptor, False
 
@@ -132,11 +132,11 @@ def _removed(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise PargeError(f"{path}, left by a process that ended, cannot be removed: {error.strerror}") from error
+        raise PargeError(f"Cannot remove {path}, which an ended process left: {error.strerror}") from error
 
 
 def is_lock(path: Path) -> bool:
-    """Return whether a file is a lock that parge left: empty, or with what `Held.record` writes."""
+    """Return whether a file is a lock of parge: empty, or with the content that `Held.record` writes."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > _MOST_BYTES:
@@ -148,7 +148,7 @@ def is_lock(path: Path) -> bool:
 
 
 def _flock(descriptor: int, how: int) -> bool:
-    """Return whether the lock could be had; true as well where the file system knows no locks."""
+    """Return whether the lock was acquired; also true if the file system has no locks."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except OSError as error:
@@ -157,14 +157,14 @@ def _flock(descriptor: int, how: int) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Return whether the file that was locked is still the one of that name."""
+    """Return whether the locked file still has that name."""
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False
 
 
 def holder(folder: Path) -> Holder | None:
-    """Return who is at work in a folder, or None where nobody is; nothing is changed."""
+    """Return the process that works in a folder, or None; nothing is changed."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run writes down of itself beside its arrays, as a value that is checked when it is read."""
+"""The metadata that a run stores beside its arrays, checked when it is read."""
 
 import hashlib
 import json
@@ -18,9 +18,9 @@ from parge.text import printable
 
 @dataclass(frozen=True)
 class RecordedTechnique(Technique):
-    """A technique as a run remembers it: its name and memory, without its code.
+    """A technique as a run stores it: its name and memory, without its code.
 
-    So a run that others embedded is finished without importing what its folder names.
+    So a run can be completed without importing the code that its folder names.
     """
 
     dim: int = 0
@@ -35,21 +35,23 @@ class RecordedTechnique(Technique):
         object.__setattr__(self, "aligned", self.in_one_space)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
-        """Refuse: there is no code."""
-        raise InputError(f"the technique {self.title} is known by name alone; embed with the command that planned it")
+        """Raise: there is no code."""
+        raise InputError(
+            f"only the name of the technique {self.title} is known. Embed with the command that planned it."
+        )
 
     def footprint(self) -> Footprint:
         """Return the bound that the technique gave."""
         return self.bound
 
     def footprint_for(self, graph: Graph) -> Footprint:
-        """Return the bound that was written down, features and landmarks included."""
+        """Return the stored bound, features and landmarks included."""
         del graph
         return self.bound
 
     @staticmethod
     def of(technique: Technique) -> "RecordedTechnique":
-        """Return what is to be remembered of a technique."""
+        """Return the record of a technique."""
         return RecordedTechnique(technique.dim, technique.name, technique.footprint(), technique.aligned)
 
 
@@ -60,11 +62,11 @@ class PlanFacts:
     Parameters
     ----------
     settings : dict
-        All that decides the result; a run is resumed only under the same.
+        Everything that determines the result; a run is resumed only with equal settings.
     run : str
-        What ties the results of a run to its settings and decomposition.
+        Id that connects the results of a run to its settings and decomposition.
     decomposition : str
-        Digest of who belongs where.
+        Digest of the part of each vertex.
     decompose_seconds : float
         How long that took.
     technique : RecordedTechnique
@@ -72,9 +74,9 @@ class PlanFacts:
     sizes, edges : tuple of int
         Vertices and edges that each worker holds.
     coordinator : dict
-        What the coordinator's memory decided, and the projections; empty where that was not limited.
+        What the coordinator's memory limit decided, and the projections; empty without a limit.
     notices : tuple of str
-        What was to be said of the decomposition.
+        Notices on the decomposition.
     """
 
     settings: dict[str, Any]
@@ -109,14 +111,14 @@ class PlanFacts:
 
     @staticmethod
     def of(facts: dict[str, Any]) -> "PlanFacts":
-        """Return the facts that were read; KeyError, TypeError or ValueError where they are none."""
+        """Return the metadata from plain values; raise KeyError, TypeError or ValueError if they are invalid."""
         technique = _a(dict, facts["technique"])
         sizes, edges = (tuple(_whole(number) for number in _a(list, facts[name])) for name in ("sizes", "edges"))
         if not sizes or len(sizes) != len(edges):
             raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
         settings, decomposition = _a(dict, facts["settings"]), _a(str, facts["decomposition"])
         if _a(str, facts["run"]) != run_id(settings, decomposition):
-            raise ValueError("its settings are not those that the run was begun with")
+            raise ValueError("its settings are not those that the run started with")
         return PlanFacts(
             settings=settings,
             run=facts["run"],
@@ -136,7 +138,7 @@ class PlanFacts:
 
 
 def run_id(settings: dict[str, Any], decomposition: str) -> str:
-    """Return what ties the results of a run to its settings and to who belongs where."""
+    """Return the id that connects the results of a run to its settings and decomposition."""
     text = json.dumps([settings, decomposition], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -147,7 +149,7 @@ def _footprint(fixed: Any, per_vertex: Any, per_edge: Any) -> Footprint:
 
 def _a(kind: type[Any], value: Any) -> Any:
     if type(value) is not kind:
-        raise TypeError(f"a {kind.__name__} was expected; found a {type(value).__name__}")
+        raise TypeError(f"expected a {kind.__name__}; found a {type(value).__name__}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Small records in a run folder that explain and decide nothing: why a subgraph failed, what was retried, times."""
+"""Small records in a run folder that have no influence on results: failures, retries, times."""
 
 import contextlib
 import json
@@ -13,14 +13,14 @@ from parge.text import on_one_line, printable
 
 FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"
 RUN_NOTES, PART_NOTES = (RETRIES, SECONDS), (FAILURE,)
-"""The records that stand in a run folder, and in a part folder."""
+"""The records in a run folder, and in a part folder."""
 
 # A longer record is none of ours.
 _MOST_BYTES = 1 << 20
 
 
 def write_note(path: Path, record: dict[str, Any]) -> None:
-    """Write a record, whole or not at all; best effort, for the disk may be full."""
+    """Write a record completely or not at all; errors are ignored, because the disk may be full."""
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     with contextlib.suppress(OSError):
         temporary.unlink(missing_ok=True)
@@ -30,7 +30,7 @@ def write_note(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_note(path: Path) -> dict[str, Any] | None:
-    """Return a record, or None where there is none that parge wrote."""
+    """Return a record, or None if there is none that parge wrote."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if not path.is_symlink() and path.is_file() and path.stat().st_size <= _MOST_BYTES:
             record = json.loads(path.read_bytes())
@@ -39,23 +39,23 @@ def read_note(path: Path) -> dict[str, Any] | None:
 
 
 def record_retries(folder: Path, run: str, retries: list[str]) -> None:
-    """Write down all that was begun again in a run, for who takes it up."""
+    """Store the retries of a run, for a later resume."""
     _record(folder / RETRIES, run, retries)
 
 
 def recorded_retries(folder: Path, run: str) -> list[str]:
-    """Return what was begun again in this very run before; nothing where the folder does not tell."""
+    """Return the earlier retries of this run; empty if the folder has no record."""
     found = _recorded(folder / RETRIES, run, list)
     return [printable(words) for words in found or [] if isinstance(words, str)]
 
 
 def record_seconds(folder: Path, run: str, seconds: Mapping[str, float]) -> None:
-    """Write down how long the stages of a run took so far, for who takes it up or reports on it."""
+    """Store the time of each stage so far, for a later resume or report."""
     _record(folder / SECONDS, run, dict(seconds))
 
 
 def recorded_seconds(folder: Path, run: str) -> dict[str, float]:
-    """Return how long the stages of this very run took, as far as the folder tells."""
+    """Return the time of each stage of this run that the folder has a record of."""
     found = _recorded(folder / SECONDS, run, dict) or {}
     return {
         str(stage): float(took) for stage, took in found.items() if type(took) in (int, float) and 0 <= took < _LONG
@@ -63,10 +63,10 @@ def recorded_seconds(folder: Path, run: str) -> dict[str, float]:
 
 
 def note_faults(folder: Path, run: str) -> tuple[str, ...]:
-    """Return what to say of records that are there and cannot be used: they decide nothing, so the run goes on."""
+    """Return notices on records that cannot be used; they have no influence on results, so the run continues."""
     kinds: dict[str, type[Any]] = {RETRIES: list, SECONDS: dict}
     return tuple(
-        f"{on_one_line(folder / name)} is damaged or of another run; {_LOST[name]}"
+        f"{on_one_line(folder / name)} is damaged or belongs to another run; {_LOST[name]}"
         for name, kind in kinds.items()
         if os.path.lexists(folder / name) and _recorded(folder / name, run, kind) is None
     )
@@ -78,7 +78,7 @@ def _record(path: Path, run: str, value: Any) -> None:
 
 
 def _recorded(path: Path, run: str, kind: type[Any]) -> Any:
-    """Return what `_record` wrote of this very run, or None."""
+    """Return what `_record` wrote for this run, or None."""
     record = read_note(path) or {}
     value = record.get(path.stem)
     if record.get("run") != run or type(value) is not kind or record.get("crc32") != _sum(run, value):

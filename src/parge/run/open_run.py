@@ -1,4 +1,4 @@
-"""Run: a run that is open, begun anew, taken up where it stopped, or finished by its folder alone."""
+"""Run: an open run: new, resumed, or completed from its folder."""
 
 import json
 import os
@@ -48,7 +48,7 @@ from parge.values import Settings
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is being worked on: its folder, what was planned, what has been measured so far."""
+    """An open run: its folder, its plan, and the measurements so far."""
 
     folder: RunFolder
     plan: ResolvedPlan
@@ -63,11 +63,11 @@ class Run:
     results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 
     def has_subgraph(self, i: int) -> bool:
-        """Return whether subgraph i of this very run is there and intact."""
+        """Return whether subgraph i of this run is present and intact."""
         return self._is_ours(self.folder.subgraph_facts(i), i)
 
     def has_result(self, i: int) -> bool:
-        """Return whether subgraph i has an intact result of this very run, not of another one copied here."""
+        """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
         if i in self.results:
             return True
         found = self.folder.result(i)
@@ -82,7 +82,7 @@ class Run:
         return facts is not None and facts.get("run") == self.id and facts.get("index") == i
 
     def advice(self, i: int) -> str:
-        """Return how to embed subgraph i alone, where that is possible from a command line."""
+        """Return how to embed subgraph i alone, if that is possible from a command line."""
         described = describe(self.technique)
         if described is None or not self.kept:
             return ""
@@ -90,12 +90,12 @@ class Run:
 
     @property
     def footprint(self) -> Footprint:
-        """What a worker needs of memory at most."""
+        """Upper bound on the memory of a worker."""
         return footprint_of(self.technique, self.decomposition)
 
     @property
     def live_technique(self) -> Technique:
-        """The technique itself, also where the run is finished by its folder alone (parge's own techniques only)."""
+        """The technique itself, also if the run is completed from its folder (only for parge's own techniques)."""
         described = self.folder.plan_facts().settings.get("technique") if self.folder.exists else None
         if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
             return self.technique
@@ -103,13 +103,13 @@ class Run:
         return restore(described) if known else self.technique  # nothing else that a folder names is imported
 
     def note_retry(self, words: str) -> None:
-        """Keep what was begun again for the report, also that of who takes the run up."""
+        """Store a retry for the report, also for that of a resumed run."""
         self.retries.append(words)
         record_retries(self.folder.path, self.id, self.retries)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Add the time spent inside to a stage; that of another stage within it counts for that one alone."""
+        """Add the time spent inside to a stage; the time of a nested stage counts only for that one."""
         begun, known = time.perf_counter(), sum(self.seconds.values())
         try:
             yield
@@ -120,7 +120,7 @@ class Run:
                 self.note_seconds(_TAKEN_UP)
 
     def note_seconds(self, stages: Sequence[str]) -> None:
-        """Keep how long stages took so far in the folder."""
+        """Store the time of each stage so far in the folder."""
         told = recorded_seconds(self.folder.path, self.id)
         told |= {stage: self.seconds[stage] for stage in stages if stage in self.seconds}
         record_seconds(self.folder.path, self.id, told)
@@ -136,7 +136,7 @@ class Run:
         place = self.folder.part(i)
         found = self.results.get(i) or parts.load_result(place)
         if not self._is_ours(found.facts, i) or len(found.vectors) != self.decomposition.sizes[i]:
-            raise DamagedError(f"the result in {place} is not that of subgraph {i} of this run; embed it again")
+            raise DamagedError(f"the result in {place} does not belong to subgraph {i} of this run; embed it again")
         self.results[i] = found
         return found.vectors
 
@@ -148,17 +148,17 @@ class Run:
 
     @property
     def in_one_space(self) -> bool:
-        """Whether the workers' spaces agree by construction, so that there is nothing to map."""
+        """Whether the workers' spaces agree by construction, so that no alignment is needed."""
         return self.technique.aligned or self.plan.reconciler.needs_landmarks
 
     @property
     def anchor_vectors(self) -> list[FloatArray]:
-        """What every subgraph answers for the anchors: its last rows."""
+        """The vectors of the anchors in every subgraph: its last rows."""
         n_anchors = self.decomposition.anchors.size
         return [vectors[len(vectors) - n_anchors :] for vectors in self.local_vectors]
 
     def reconcile(self) -> Reconciliation:
-        """Compute the maps into one space, from the anchor rows of every result and nothing else."""
+        """Compute the maps into one space; reads only the anchor rows of every result."""
         with one_blas_thread():
             return reconcile(self.plan.reconciler, self.anchor_vectors)
 
@@ -192,7 +192,7 @@ class Run:
 
 
 def embed_part_command(part: Path, technique: Technique) -> str:
-    """Return the command that embeds a part folder alone; foreign code and very much work have to be typed."""
+    """Return the command that embeds a part folder; it names the technique if that must be allowed explicitly."""
     name = str((describe(technique) or {}).get("technique", ""))
     typed = ":" in name or needs_word(technique)
     return pasteable("parge", "embed-part", part, *(("--technique", name) if typed else ()))
@@ -206,10 +206,10 @@ _TAKEN_UP = ("prepare", "embed")
 
 
 def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Seconds:
-    """Return how long each stage took, and all of them: by the clock, reading the graph and writing vectors left out.
+    """Return the wall time of each stage and in total, without reading the graph and writing vectors.
 
-    Workers that ran elsewhere, or whose command was killed, left no time by the clock: then embedding took as long as
-    the slowest worker, at least.
+    Workers on other machines, or of a command that was killed, leave no wall time: then the time of the slowest worker
+    is used.
     """
     found = {stage: float(seconds.get(stage, 0.0)) for stage in STAGES}
     found["embed"] = max([found["embed"], *workers])
@@ -220,17 +220,17 @@ def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Sec
 def open_run(
     graph: Graph, plan: Plan, *, run_dir: str | PathLike[str] | None, resume: bool, listener: Listener
 ) -> Iterator[Run]:
-    """Decompose the graph into a run folder, or take up the run that is there; locked while it is open."""
+    """Decompose the graph into a run folder, or resume the run in it; the folder is locked while it is open."""
     _refuse_no_graph(graph)
     if run_dir is None:
         if resume:
-            raise InputError("a run can be resumed only where it was kept: say which folder")
+            raise InputError("to resume a run, give its folder (run_dir)")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
             begun = _begin(graph, decide(graph, plan), RunFolder(Path(temporary)), listener)
             yield replace(begun, kept=False, notices=idle(plan))
         return
     if os.fspath(run_dir) == "":
-        raise InputError("the name of a run folder was expected; it is empty")
+        raise InputError("expected the name of a run folder; got an empty name")
     folder = RunFolder(Path(run_dir))
     folder.check_open(resume=resume)
     decision = None if folder.exists else decide(graph, plan)  # a plan that cannot be kept leaves no folder behind
@@ -247,10 +247,10 @@ def _refuse_no_graph(graph: Any) -> None:
     if isinstance(graph, Graph):
         return
     if isinstance(graph, str | PathLike):
-        raise InputError(f"a graph was expected; got the path {str(graph)!r}: use parge.read({str(graph)!r})")
+        raise InputError(f"expected a graph; got the path {str(graph)!r}. Use parge.read({str(graph)!r}).")
     raise InputError(
-        f"a graph was expected; got {type(graph).__name__}: make one by parge.read, or parge.Graph.from_edges, "
-        "from_scipy, from_networkx, from_igraph, from_pyg or from_frame"
+        f"expected a graph; got {type(graph).__name__}. Make one with parge.read, or parge.Graph.from_edges, "
+        "from_scipy, from_networkx, from_igraph, from_pyg or from_frame."
     )
 
 
@@ -279,7 +279,7 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
 def _run(
     folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, facts: PlanFacts
 ) -> Run:
-    """Return the run that a folder holds, with what it tells of the work so far."""
+    """Return the run in a folder, with its records of the work so far."""
     told = recorded_seconds(folder.path, facts.run)
     seconds = {"decompose": facts.decompose_seconds} | {stage: told[stage] for stage in _TAKEN_UP if stage in told}
     retries, notices = recorded_retries(folder.path, facts.run), folder.notices()
@@ -289,7 +289,7 @@ def _run(
 
 
 def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> ResolvedPlan:
-    """Return the plan with what it left open as the run that is taken up decided it, whatever would be now."""
+    """Return the plan with open fields as the resumed run decided them, even if that would differ now."""
     decided = kept.get("reconcile")
     if decided in plan.reconcilers:
         plan = plan.reconciled_by(str(decided))
@@ -328,7 +328,7 @@ def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) ->
 
 @contextmanager
 def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
-    """Open a run by its folder alone, to finish it; every subgraph must have been embedded."""
+    """Open a run from its folder alone, to complete it; all subgraphs must be embedded."""
     folder = RunFolder(path)
     folder.check_planned()
     with folder.locked():
@@ -348,25 +348,25 @@ def _names(folder: RunFolder, some: list[int]) -> str:
 
 
 def _why(run: Run, i: int) -> str:
-    """Return what is wrong with the result of subgraph i, where there is one."""
+    """Return what is wrong with the result of subgraph i, if it has one."""
     fault = run.folder.result_fault(i)
     return f" ({fault})" if fault else ""
 
 
 def _how_to_embed(run: Run, missing: list[int]) -> str:
-    """Say how to get the results that are missing; a worker can only do it with a subgraph of this very run."""
+    """Say how to get the missing results; a worker needs an intact subgraph of this run."""
     strange = [i for i in missing if not run.has_subgraph(i)]
     if not strange:
         return f"Embed them first: {pasteable('parge', 'embed-part', run.folder.part(missing[0]))}"
     return (
-        f"There is no intact subgraph of this run either in {_names(run.folder, strange)}: write it anew first, by the "
-        f"command that began the run, with --resume (parge decompose GRAPH ... "
-        f"{pasteable('--run-dir', run.folder.path)} --resume; parge embed embeds, too)"
+        f"There is also no intact subgraph of this run in {_names(run.folder, strange)}: write it again first. Repeat "
+        f"the command that started the run with --resume (parge decompose GRAPH ... "
+        f"{pasteable('--run-dir', run.folder.path)} --resume; parge embed also embeds it)"
     )
 
 
 def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPlan:
-    """Return the plan that a folder tells of, with the technique as a name alone."""
+    """Return the plan in a folder, with the technique as a name alone."""
     # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
     kept = {name: facts.settings[name] for name in PLAN_FIELDS if name in facts.settings and name not in WHERE}
     kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
@@ -375,11 +375,11 @@ def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPl
     try:
         return ResolvedPlan.recorded(Plan(**kept), facts.technique)
     except (TypeError, ValueError) as error:
-        raise DamagedError(f"{path} holds a plan that parge cannot have made: {printable(error, 200)}") from None
+        raise DamagedError(f"{path} holds an invalid plan: {printable(error, 200)}") from None
 
 
 def _settings(graph: Graph, plan: ResolvedPlan) -> dict[str, Any]:
-    """Return all that decides the result of a run, as it comes back from a file; where it is done does not."""
+    """Return everything that determines the result of a run, as a file gives it back; where it runs does not."""
     settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
     # Where an object lies in memory is another one in every process.
     live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))

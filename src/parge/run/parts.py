@@ -22,7 +22,7 @@ from parge.typing import FloatArray
 
 
 def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> None:
-    """Write all that a worker needs: the induced rows, weights, features, and what to do with them."""
+    """Write the input of a worker: the induced rows, weights, features, and the technique."""
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices
     content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
@@ -35,12 +35,12 @@ def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> No
 
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
-    """Return the subgraph and the facts written with it."""
+    """Return the subgraph and its metadata."""
     try:
         content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
     except arrays.DamagedError as error:
         raise arrays.DamagedError(
-            f"{error}; copy the folder again, or have the command that wrote it write it anew, with --resume"
+            f"{error}. Copy the folder again, or repeat the command that wrote it with --resume."
         ) from None
     try:
         shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
@@ -53,7 +53,7 @@ def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
 
 
 def _context(content: Arrays, facts: dict[str, Any]) -> Context | None:
-    """Return what a subgraph says of the rest of the graph; kernels index by it, so all of it is looked at."""
+    """Return the context of a subgraph; kernels use it as indices, so all of it is checked."""
     if "lump" not in content:
         return None
     # Folders written before the number was told: a backbone has one mass per landmark.
@@ -89,12 +89,12 @@ def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
 
 
 def subgraph_facts(folder: Path) -> dict[str, Any]:
-    """Return the facts of an intact subgraph; its arrays are checked and left unread."""
+    """Return the metadata of an intact subgraph; its arrays are checked but not returned."""
     return arrays.load(folder / SUBGRAPH, SUBGRAPH)[1]
 
 
 def subgraph_index(folder: Path) -> int:
-    """Return the number of the subgraph, for people; 0 where the folder does not tell."""
+    """Return the number of the subgraph, for messages; 0 if the folder does not say it."""
     with contextlib.suppress(arrays.DamagedError):
         index = arrays.load(folder / SUBGRAPH, SUBGRAPH, arrays=False)[1].get("index")
         return index if isinstance(index, int) else 0
@@ -102,36 +102,36 @@ def subgraph_index(folder: Path) -> int:
 
 
 def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
-    """Write the local vectors and how they came about; an earlier failure is forgotten."""
+    """Write the local vectors and their metadata; the record of an earlier failure is removed."""
     arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
     forget_failure(folder)
 
 
 def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Take in the files of a result that was written elsewhere; refuse them where they are not intact and finite."""
+    """Store the files of a result from another machine; refuse them if they are not intact and finite."""
     arrays.save_files(folder / RESULT, files)
     load_result(folder)
     forget_failure(folder)
 
 
 class Result(NamedTuple):
-    """Local vectors, memory-mapped and every one finite, and how they came about."""
+    """Local vectors (memory-mapped, all finite) and their metadata."""
 
     vectors: FloatArray
     facts: dict[str, Any]
 
 
 def load_result(folder: Path) -> Result:
-    """Return the result of a part folder, read once from end to end against its checksum."""
+    """Return the result of a part folder; it is read once and checked against its checksum."""
     try:
         content, facts = arrays.load(folder / RESULT, RESULT)
         return Result(content["vectors"], _checked_facts(folder, facts))
     except arrays.DamagedError as error:
-        raise arrays.DamagedError(f"{error}; embed it again: {pasteable('parge', 'embed-part', folder)}") from None
+        raise arrays.DamagedError(f"{error}. Embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
 
 def whole_result(folder: Path) -> dict[str, Any] | None:
-    """Return how the local vectors came about, where they are whole and of this very subgraph; None otherwise."""
+    """Return the metadata of the local vectors if they are intact and belong to this subgraph; None otherwise."""
     schema.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_facts(folder)
@@ -142,7 +142,7 @@ def whole_result(folder: Path) -> dict[str, Any] | None:
 
 
 def load_facts(folder: Path) -> dict[str, Any]:
-    """Return how the local vectors came about, without reading them."""
+    """Return the metadata of the local vectors, without reading the vectors."""
     return _checked_facts(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
 
 
@@ -157,15 +157,17 @@ def _checked_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
         and all(isinstance(version, str) for version in facts["versions"].values())
     )
     if not right:
-        raise arrays.DamagedError(f"{folder / RESULT} does not say what parge writes of a result")
+        raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result")
     return facts
 
 
 @contextmanager
 def at_work(folder: Path) -> Iterator[Held]:
-    """Keep every other worker out of a part folder; what a killed one left there is removed."""
+    """Lock a part folder against other workers; temporary files of a killed worker are removed."""
     if not arrays.exists(folder / SUBGRAPH):
-        raise InputError(f"{folder} is not a part folder: it has no {SUBGRAPH}/{MANIFEST}")
+        raise InputError(
+            f"{folder} is not a part folder: it has no {SUBGRAPH}/{MANIFEST}. Give a folder such as run/parts/000."
+        )
     schema.check_part(folder)
     with hold(folder) as lock:
         arrays.sweep(folder)
@@ -173,7 +175,7 @@ def at_work(folder: Path) -> Iterator[Held]:
 
 
 def record_failure(folder: Path, error: BaseException) -> None:
-    """Write down why a subgraph could not be embedded, for `parge status`."""
+    """Store why a subgraph could not be embedded, for `parge status`."""
     if isinstance(error, InUseError):
         return  # somebody else's work, which has not failed
     notes = getattr(error, "__notes__", [])

@@ -1,4 +1,4 @@
-"""What the folders of a run hold, name by name: nothing else is ever read from one."""
+"""The files and arrays of a run folder, by name; nothing else is read from it."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ PARTS, MANIFEST = "parts", "manifest.json"
 
 @dataclass(frozen=True)
 class Kind:
-    """What an array of some name must be; `finite` ones hold neither NaN nor infinity, which none of ours does."""
+    """Required type of an array; `finite` arrays must hold neither NaN nor infinity."""
 
     dtypes: tuple[str, ...]
     ndim: int | None = 1
@@ -32,9 +32,9 @@ class Kind:
     def fault(self, array: np.ndarray[Any, Any]) -> str | None:
         """Return what is wrong with an array, or None."""
         if array.dtype not in [np.dtype(name) for name in self.dtypes]:
-            return f"{' or '.join(self.dtypes)} was expected; it holds {array.dtype}"
+            return f"expected {' or '.join(self.dtypes)}; it holds {array.dtype}"
         if self.ndim is not None and array.ndim != self.ndim:
-            return f"{self.ndim} dimensions were expected; it has {array.ndim}"
+            return f"expected {self.ndim} dimensions; it has {array.ndim}"
         if not array.flags.c_contiguous:
             return "its rows are not stored one after another"
         return "it holds NaN or infinity" if self.finite and not all_finite(array) else None
@@ -92,7 +92,7 @@ _PREPARED = Kind(("float32", "float64", *_INTEGERS, "uint8", "bool"), ndim=None,
 
 
 def kind_of(folder: str, name: str) -> Kind | None:
-    """Return what an array of that name must be in a folder of that kind; None where none of ours has the name."""
+    """Return the required type of an array in a folder of that kind; None if parge writes no such array."""
     known = LAYOUT[folder].get(name)
     if known is None and folder in (SHARED, SUBGRAPH) and _PREPARED_NAME.fullmatch(name):
         return _PREPARED
@@ -127,8 +127,8 @@ _OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)"
 def check_run(folder: Path) -> None:
     """Refuse a run folder that holds a link, or anything that parge does not write there; nothing is changed.
 
-    Plain files at its top that parge does not know, such as the log of a batch system, are no hindrance unless their
-    names are like ours (`strays`): nothing opens or removes them.
+    Unknown plain files at its top, such as the log of a batch system, are allowed unless their names are similar to
+    ours (`strays`): parge neither opens nor removes them.
     """
     for entry in _entries(folder):
         if entry.name == PARTS:
@@ -145,7 +145,7 @@ def strays(folder: Path) -> list[str]:
 
 
 def _is_stray(entry: Path) -> bool:
-    """Return whether an entry is a plain file whose name is not like any of ours, in capitals or not."""
+    """Return whether an entry is a plain file whose name is not similar to any of ours, ignoring case."""
     if _OURS.match(entry.name):
         return False
     try:
@@ -161,9 +161,9 @@ def check_part(folder: Path) -> None:
 
 
 def check_unplanned(folder: Path, is_graph: Callable[[Path], bool]) -> None:
-    """Refuse a folder without a plan, unless it is empty or holds what a run that was killed before its plan left.
+    """Refuse a folder without a plan, unless it is empty or holds only what a run killed before its plan leaves.
 
-    That is less than the names of a run: a folder of the user's own may well hold an ``embedding.npy``.
+    These are fewer names than those of a run: a folder of the user may well hold an ``embedding.npy``.
     """
     with _as_no_run(folder):
         for entry in _entries(folder):
@@ -183,7 +183,7 @@ def _as_no_run(folder: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(
-            f"{folder} is not empty and holds no run of parge ({error}). Give a new or an empty folder."
+            f"{folder} is not empty and holds no run of parge ({error}). Choose a new or an empty folder."
         ) from None
 
 
@@ -204,31 +204,31 @@ def _check_arrays(folder: Path) -> None:
 
 
 def _check_file(entry: Path, *, alone: bool = False) -> None:
-    """Refuse what is no plain file; and, of those that parge writes and removes in place, one with another name."""
+    """Refuse entries that are not plain files, and hard links of files that parge changes or removes."""
     with contextlib.suppress(FileNotFoundError):
         found = entry.lstat()
         if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{on_one_line(entry)} is not a plain file; a run folder holds plain files only")
+            raise InputError(f"{on_one_line(entry)} is not a plain file; a run folder may hold only plain files")
         if alone and found.st_nlink > 1:
-            raise InputError(f"{on_one_line(entry)} has another name elsewhere (a hard link); remove it first")
+            raise InputError(f"{on_one_line(entry)} has another name (a hard link); remove it first")
 
 
 def _refuse_unless(known: bool, entry: Path) -> None:
     if not known:
-        raise InputError(f"parge did not write {on_one_line(entry)}; move it elsewhere")
+        raise InputError(f"parge did not write {on_one_line(entry)}; move it out of the run folder")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Yield what stands in a folder; files come and go while somebody is at work there. Links are refused.
+    """Yield the entries of a folder; files may appear and disappear while another process works. Links are refused.
 
-    Hidden plain files are passed over: systems leave them (``.DS_Store``, ``.nfs...``), and parge never opens them.
+    Hidden plain files are skipped: systems create them (``.DS_Store``, ``.nfs...``), and parge never opens them.
     """
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        raise InputError(f"{on_one_line(folder)} is not a folder; parge has one of that name") from None
+        raise InputError(f"{on_one_line(folder)} must be a folder, and is not") from None
     except OSError as error:
         raise InputError(f"{on_one_line(folder)} cannot be read: {error.strerror}") from None
     for entry in found:
@@ -237,6 +237,6 @@ def _entries(folder: Path) -> Iterator[Path]:
         except FileNotFoundError:
             continue
         if stat.S_ISLNK(mode):
-            raise InputError(f"{on_one_line(entry)} is a link; a run folder holds plain files only")
+            raise InputError(f"{on_one_line(entry)} is a link; a run folder may hold only plain files")
         if not (entry.name.startswith(".") and stat.S_ISREG(mode)):
             yield entry

@@ -1,4 +1,4 @@
-"""How far a run is, read from its folder alone; nothing is locked or changed."""
+"""The progress of a run, read from its folder alone; nothing is locked or changed."""
 
 import contextlib
 import time
@@ -25,20 +25,20 @@ class PartStatus:
     index : int
         Its number.
     state : str
-        ``planned`` (not written yet), ``waiting``, ``running``, ``failed``, ``damaged`` (what is there cannot be
-        used and will be done again) or ``done``.
+        ``planned`` (not written yet), ``waiting``, ``running``, ``failed``, ``damaged`` (its files cannot be used
+        and will be written again) or ``done``.
     vertices, edges : int
         Its size.
     disk_bytes : int
-        What its folder takes on the disk.
+        Size of its folder on disk.
     seconds, peak_bytes : optional
-        Of the embedding, where it is done.
+        Time and memory of the embedding, if it is done.
     share : float
-        How much of it is done, 0 to 1, as far as its worker told.
+        Share that is done, 0 to 1, as its worker reported.
     elapsed : float, optional
-        Seconds since its worker began.
+        Seconds since its worker started.
     worker : str
-        Who is at work on it.
+        The process that embeds it.
     message : str
         Why it failed.
     """
@@ -57,13 +57,13 @@ class PartStatus:
 
     @property
     def work(self) -> int:
-        """What the time of an embedding is roughly in proportion to."""
+        """Measure of the work; the time of an embedding is roughly proportional to it."""
         return self.vertices + self.edges
 
 
 @dataclass(frozen=True)
 class Status:
-    """All subgraphs of a run, and whether somebody is at work on it."""
+    """All subgraphs of a run, and whether a process is working on it."""
 
     parts: tuple[PartStatus, ...]
     technique: str
@@ -81,21 +81,21 @@ class Status:
         return sum(part.state == state for part in self.parts)
 
     def sentence(self) -> str:
-        """Say it in words."""
+        """Return the status in one sentence."""
         done = self.count("done")
         text = f"{done} of {len(self.parts)} subgraphs are embedded with {self.technique}"
         for state in ("running", "failed", "damaged"):
             if self.count(state):
                 text += f", {self.count(state)} {state}"
         if done < len(self.parts):
-            text += "; somebody is at work" if self.at_work else "; nobody is at work"
+            text += "; a process is at work" if self.at_work else "; no process is at work"
         if self.seconds_left:
-            text += f"; about {self.seconds_left:.0f} s of work are left"
+            text += f"; about {self.seconds_left:.0f} s left"
         return text
 
 
 def status(path: Path) -> Status:
-    """Return how far the run in a folder is; results count as done only with the checksums they were written with."""
+    """Return the progress of the run in a folder; a result counts as done only if its checksum is right."""
     folder = RunFolder(path)
     folder.check_planned()
     facts = folder.plan_facts()
@@ -109,7 +109,7 @@ def status(path: Path) -> Status:
 
 
 def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
-    """Return the time that as many workers as now will take for the rest, at the pace of what is done."""
+    """Return the time for the rest with the present number of workers, at the pace so far."""
     paced = [(part.seconds, part.work) for part in found if part.seconds is not None]
     paced += [(part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _TELLING]
     if not paced:
@@ -120,7 +120,7 @@ def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
 
 
 def _left(part: PartStatus, pace: float) -> float:
-    """Return the time that a subgraph will take: by what its own worker has done, or at the pace of the others."""
+    """Return the expected time of a subgraph: from the progress of its own worker, or at the pace of the others."""
     own = part.elapsed / part.share if part.elapsed and part.share >= _TELLING else pace * part.work
     return own * (1 - part.share)
 
@@ -141,7 +141,7 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
         else:
             if facts["run"] == run and facts["index"] == i:
                 return found("done", seconds=facts["seconds"], peak_bytes=facts["peak_bytes"], share=1.0)
-            message = "the result there is of another run"
+            message = "its result belongs to another run"
     worker = holder(place)
     if worker is not None:
         elapsed = None if worker.since is None else max(0.0, time.time() - worker.since)

@@ -1,4 +1,4 @@
-"""Which technique a folder may name: a folder comes from anywhere, and importing a module runs its code."""
+"""Which technique a folder may name: folders are not trusted, and importing a module runs its code."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -17,13 +17,12 @@ MOST_WORK = 10_000
 
 
 def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
-    """Return the technique that a part folder describes, if running it is what the person asked for.
+    """Return the technique that a part folder describes, if the user allowed it.
 
-    A folder may name a technique that is registered, by parge or by an installed plug-in, or exactly what the person
-    typed (`allow`), a ``module:attribute``. Either way its settings are plain values of declared names. Nothing else
-    that a folder says is imported, also not from the folder that the person stands in: a module there may import
-    anything. Settings of a technique of parge that take more than `MOST_WORK` times the default's work have to be
-    asked for by the technique's name, too.
+    A folder may name a technique that parge or an installed plug-in registers, or the ``module:attribute`` that the
+    user typed (`allow`). Its settings must be plain values of declared names. Nothing else that a folder names is
+    imported, and nothing from the current folder: a module there may import anything. Settings of a parge technique
+    that need more than `MOST_WORK` times the default work must also be allowed by the technique's name.
     """
     name = described.get("technique") if isinstance(described, Mapping) else None
     settings = described.get("settings") if isinstance(described, Mapping) else None
@@ -31,20 +30,20 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     if not isinstance(name, str) or not isinstance(settings, Mapping) or not (known or is_path(name)):
         raise InputError(f"{folder} names no technique; found {on_one_line(repr(name), 60)}")
     if allow and allow != name:
-        raise InputError(f"{folder} is to be embedded by {name}; --technique says {allow}")
+        raise InputError(f"{folder} names the technique {name}, but --technique says {allow}")
     if not known:
         _refuse_unless_typed(name, settings, folder, allow)
     technique = restore_declared(name, settings)
     if needs_word(technique) and not allow:
         raise InputError(
             f"{folder} asks for {work(technique):,.0f} times the work of {name}'s default settings "
-            f"({_listed(settings)}). If that is meant: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
+            f"({_listed(settings)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
         )
     return technique
 
 
 def needs_word(technique: Technique) -> bool:
-    """Return whether the settings of one of parge's own techniques are such that a person has to ask for them."""
+    """Return whether the user must explicitly allow these settings of a parge technique."""
     return type(technique).__module__.startswith("parge.") and work(technique) > MOST_WORK
 
 
@@ -66,16 +65,16 @@ def _refuse_unless_typed(name: str, settings: Mapping[str, Any], folder: Path, a
     if name != allow:
         given = f" with the settings {on_one_line(dict(settings), 500)}" if settings else ""
         raise InputError(
-            f"{folder} asks to run {name}{given}, which is neither a technique of parge nor of an installed plug-in. "
+            f"{folder} asks to run {name}{given}, which is not a technique of parge or of an installed plug-in. "
             f"If you trust this code: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
         )
     module = name.partition(":")[0].partition(".")[0]
     if any(_is_inside(place, folder) for place in _places(module)):
-        raise InputError(f"the module {module} lies inside the run of {folder}; import it from a place of your own")
+        raise InputError(f"the module {module} lies inside the run of {folder}. Move it to a folder of your own.")
 
 
 def _places(module: str) -> list[Path]:
-    """Return where Python would find a module, as far as that can be told without importing it."""
+    """Return where Python would find a module, as far as that is known without importing it."""
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):

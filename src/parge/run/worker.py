@@ -1,4 +1,4 @@
-"""The one thing a worker does: read a part folder, embed its subgraph, write the result beside it."""
+"""The work of a worker: read a part folder, embed its subgraph, write the result beside it."""
 
 import platform
 import time
@@ -28,17 +28,17 @@ _TELL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PartJob:
-    """Which part to embed, and with what; an engine may carry it to a machine that does not see its folder.
+    """Which part to embed, and with what; an engine may send it to a machine that cannot access its folder.
 
     Parameters
     ----------
     folder : Path
         The part folder.
     technique : Technique or its description, optional
-        What the run was planned with; without it, the folder's own word is taken, within limits (see `trusted`).
+        The technique of the run's plan; without it, the one that the folder names, within limits (see `trusted`).
     allow : str
-        What the person typed: the technique that the folder must name, and as ``module:attribute`` the only one of
-        that kind that it may name.
+        What the user typed: the technique that the folder must name; as ``module:attribute`` the only one that it
+        may name.
     """
 
     folder: Path
@@ -48,26 +48,26 @@ class PartJob:
     reads, writes = SUBGRAPH, RESULT
 
     def at(self, folder: Path) -> "PartJob":
-        """Return the same work on a part folder that stands elsewhere."""
+        """Return the same work on a part folder in another place."""
         return replace(self, folder=folder)
 
     @contextmanager
     def away(self) -> Iterator[Callable[[float], None]]:
-        """Hold the part folder's lock while its subgraph is embedded elsewhere; what is yielded tells how far it is."""
+        """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
         with parts.at_work(self.folder) as lock:
             parts.forget_failure(self.folder)
             yield _Teller(lock, silent)
 
     def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Take in the result that was written elsewhere."""
+        """Store the result that was written on another machine."""
         parts.accept_result(self.folder, files)
 
 
 def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
-    """Embed the subgraph of a part folder; return the facts that are written with its result.
+    """Embed the subgraph of a part folder; return the metadata of its result.
 
-    The random stream depends on the run's seed and the number of the subgraph alone, so the vectors are the
-    same wherever and whenever this runs.
+    The random stream depends only on the run's seed and the number of the subgraph, so the vectors do not depend
+    on where and when this runs.
     """
     reset_peak()
     begun = time.perf_counter()
@@ -122,7 +122,7 @@ def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
     described = facts["technique"]
     if described is None:
         raise InputError(
-            "this run's technique is a Python object, which no file can carry; embed it with the parge that planned "
-            "it, or name the technique as module:function"
+            "the technique of this run is a Python object, which cannot be stored in a file. Embed with the process "
+            "that planned the run, or name the technique as module:function."
         )
     return trusted(described, job.folder, allow=job.allow)
