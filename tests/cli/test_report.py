@@ -28,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_embed_writes_a_page_with_the_graph_s_name_and_times(place: Path) -> None:
     page = (place / "embed.html").read_text()
     assert "<h1>graph.txt, embedded in 3 parts</h1>" in page
-    assert " s in all by the clock" in page
+    assert " s of wall time in total" in page
 
 
 def test_embed_writes_a_page_of_a_run_that_is_not_kept(place: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_embeddings_of_another_run_are_refused(
         (["report", "RUN"], "--out"),
         (["report", "no-such-run", "-o", "OUT"], "no-such-run"),
         (["report", ".", "-o", "OUT"], "holds no run"),
-        (["report", "RUN", "-o", "x.pdf"], "ends in .html"),
+        (["report", "RUN", "-o", "x.pdf"], "end in .html"),
         (["report", "RUN", "-o", "no/such/x.html"], "does not exist"),
         (["report", "RUN", "-o", "OUT", "--labels", "no-such.txt"], "no-such.txt"),
         (["report", "RUN", "-o", "OUT", "--embedding", "no-such.npy"], "no-such.npy"),
@@ -105,7 +105,7 @@ def test_embeddings_of_another_run_are_refused(
             )
         ),
         (["report", "RUN", "-o", "OUT", "--projection", "magic"], "magic"),
-        (["embed", "GRAPH", "-o", "v.npy", "--report", "x.pdf"], "ends in .html"),
+        (["embed", "GRAPH", "-o", "v.npy", "--report", "x.pdf"], "end in .html"),
     ],
 )
 def test_refusals(

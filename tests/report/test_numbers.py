@@ -149,7 +149,7 @@ def told(
     return Page(page), Counted(folder), report
 
 
-SIZES = "Vertices of each subgraph against its capacity"
+SIZES = "Vertices and capacity of each subgraph"
 
 
 def whole(texts: list[str]) -> list[int]:
@@ -171,7 +171,7 @@ def test_vertices_of_each_subgraph(told: tuple[Page, Counted, dict[str, Any]]) -
     parts = range(counted.n_parts)
     assert whole(page.column(SIZES, "own")) == [len(counted.own(i)) for i in parts]
     assert whole(page.column(SIZES, "anchors")) == [len(counted.anchors) for i in parts]
-    assert whole(page.column(SIZES, "in all")) == [counted.vertices(i) for i in parts]
+    assert whole(page.column(SIZES, "total")) == [counted.vertices(i) for i in parts]
     assert whole(page.column(SIZES, "capacity")) == counted.capacities
     assert whole(page.column(SIZES, "edges")) == [counted.subgraph_edges(i) for i in parts]
     full = [counted.vertices(i) / max(1, counted.capacities[i]) for i in parts]
@@ -227,11 +227,11 @@ def test_the_matrix_of_parts(told: tuple[Page, Counted, dict[str, Any]]) -> None
 
 def test_the_share_of_edges_that_stay(told: tuple[Page, Counted, dict[str, Any]]) -> None:
     page, counted, _ = told
-    said = [line for line in page.lines if "stay in their part" in line]
+    said = [line for line in page.lines if "stay in one part" in line]
     if "Many spaces, then one" in page.lines:
         assert len(said) == 1
     for line in said:
-        assert f"{counted.stay():.1%} stay in their part" in line
+        assert f"{counted.stay():.1%} of the edges between non-anchors stay in one part" in line
 
 
 def test_anchors_and_dimensions(told: tuple[Page, Counted, dict[str, Any]]) -> None:
@@ -265,7 +265,7 @@ def test_there_is_one_total_of_seconds(told: tuple[Page, Counted, dict[str, Any]
     assert total == pytest.approx(sum(seconds.values()))
     assert (seconds["prepare"] > 0) == (counted.lump is not None)
     assert seconds["embed"] >= sum(part["seconds"] for part in report["parts"])  # the engine serial: one by one
-    assert page.line(r"^(.*) in all by the clock")[1] == seconds_text(total)
+    assert page.line(r"^(.*) of wall time in total")[1] == seconds_text(total)
     for stage, took in seconds.items():
         if took:
             assert page.line(rf"^{stage} (.*)$")[1] == seconds_text(took)
@@ -294,7 +294,7 @@ def test_a_resumed_run_tells_of_all_its_time(tmp_path: Path) -> None:
     assert min(workers) >= 0.2
     assert report["seconds"]["embed"] >= sum(workers)
     page = Page(write_report(tmp_path / "run", tmp_path / "x.html"))
-    assert page.line(r"^(.*) in all by the clock")[1] == seconds_text(report["seconds"]["total"])
+    assert page.line(r"^(.*) of wall time in total")[1] == seconds_text(report["seconds"]["total"])
 
 
 def test_parts_embedded_elsewhere_count_as_the_slowest(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Reports: what people and programs are told about a run."""
+"""The HTML report of a run."""

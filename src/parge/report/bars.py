@@ -1,6 +1,6 @@
-"""Bars in tables: each row has its numbers and its bar, all bars of a column one scale; text stays text.
+"""Bars in tables: each row has its numbers and its bar; all bars of a column have one scale.
 
-Positions are shares of the width, so a picture fits any screen and any sheet, and nothing needs a script.
+Positions are shares of the width, so a picture fits any screen or sheet, and needs no script.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _HEIGHT = 18
 
 @dataclass(frozen=True)
 class Stretch:
-    """A piece of a bar, from where the one before ended; `kind` is its class in the style sheet."""
+    """A piece of a bar, starting where the previous one ends; `kind` is its class in the style sheet."""
 
     length: float
     kind: str
@@ -37,11 +37,11 @@ class Column:
     Parameters
     ----------
     heading : str
-        What stands above; above bars, `scale` stands beside it.
+        Its heading; for bars, `scale` is shown beside it.
     kind : str
         number, text or bar.
     scale : str
-        What the whole width of a bar stands for.
+        The value of the full width of a bar.
     """
 
     heading: str
@@ -50,7 +50,7 @@ class Column:
 
 
 def bar(limit: float, stretches: Sequence[Stretch] = (), marks: Sequence[Mark] = ()) -> Markup:
-    """Return one bar, `limit` being its whole width."""
+    """Return one bar; `limit` is the value of its full width."""
     drawn, start = [], 0.0
     for piece in stretches:
         drawn.append(_stretch(start, piece, limit))
@@ -116,7 +116,7 @@ def _cell(column: Column, value: Any) -> Markup:
 
 
 def key(*entries: tuple[str, str]) -> Markup:
-    """Return what the colours mean: pairs of class and meaning."""
+    """Return the legend: pairs of class and meaning."""
     return tag("ul", *(tag("li", swatch(kind), meaning) for kind, meaning in entries), class_="key")
 
 

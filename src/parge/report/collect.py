@@ -1,4 +1,4 @@
-"""All that a report tells of a run, gathered into values: from its folder, without holding its vectors."""
+"""The content of a report, collected from a run folder without loading all its vectors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from parge.typing import IntArray
 class MapView:
     """One picture of the sample: what it shows, and how mixed the parts are in it.
 
-    `same_part` is the share of a vertex' 10 nearest sampled vertices that are of its own part.
+    `same_part` is the share of the 10 nearest sampled vertices that belong to the same part as the vertex.
     """
 
     key: str
@@ -37,7 +37,7 @@ class MapView:
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """The sampled vertices, drawn before reconciling, after, and as they were written if that differs."""
+    """The sampled vertices, drawn before and after alignment, and as written if that differs."""
 
     sample: Sample
     names: tuple[str, ...]
@@ -48,20 +48,20 @@ class Atlas:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a report tells.
+    """The content of a report.
 
     Parameters
     ----------
     title : str
-        What people call the graph, or nothing.
+        Name of the graph, or empty.
     report : Report
         The run in numbers, as `parge embed --json` prints them.
     technique : dict
         Name and settings of the technique.
     cut : (n_parts, n_parts) int64
-        Edges between non-anchors, by part.
+        Number of edges between non-anchors, by part.
     lost : (n_parts, n_parts) int64
-        Of those between two parts, the ones that neither of them holds.
+        Number of edges between two parts that neither of them holds.
     edges : EdgeCounts
         Where the edges of the graph are, each counted once.
     atlas : Atlas
@@ -69,7 +69,7 @@ class Findings:
     scores : mapping
         Name to score, as given.
     versions : tuple of dict
-        Versions of the software that embedded, each combination once.
+        Versions of the software that computed the vectors, each combination once.
     """
 
     title: str
@@ -84,7 +84,7 @@ class Findings:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One entry a subgraph."""
+        """One entry per subgraph."""
         return self.report.parts
 
     @property
@@ -104,17 +104,17 @@ class Findings:
 
     @property
     def rotates(self) -> bool:
-        """Whether there are several spaces, which anchors have to tie together: around a backbone there is one."""
+        """Whether there are several spaces that anchors must align; with a backbone there is only one."""
         return len(self.parts) > 1 and not kind_of(str(self.report.reconcile.reconciler)).needs_landmarks
 
     @property
     def stay(self) -> float:
-        """Share of the edges between vertices that are no anchors whose ends are in one part."""
+        """Share of the edges between non-anchors whose two ends are in one part."""
         return int(np.trace(self.cut)) / max(1, int(np.triu(self.cut).sum()))
 
     @property
     def residuals(self) -> tuple[Residual, ...]:
-        """How the spaces meet, one entry a subgraph."""
+        """How well the spaces agree, one entry per subgraph."""
         return self.report.reconcile.residuals
 
 
@@ -128,7 +128,7 @@ def collect(
     report: Report | None = None,
     projection: str = "pca",
 ) -> Findings:
-    """Gather what a report tells; see `parge.report.page.write_report` for the parameters."""
+    """Collect the content of a report; see `parge.report.page.write_report` for the parameters."""
     decomposition = run.decomposition
     if embedding is not None:
         _check_same_run(run, embedding)
@@ -182,7 +182,7 @@ def _versions(run: Run) -> tuple[dict[str, str], ...]:
 
 
 def _check_same_run(run: Run, embedding: Embedding) -> None:
-    """Refuse an embedding whose size, or own report, is not that of the run."""
+    """Refuse an embedding whose size or report does not match the run."""
     told, decomposition = embedding.report, run.decomposition
     pairs = {
         "vertices": (len(embedding), decomposition.graph.n_vertices),
@@ -196,8 +196,8 @@ def _check_same_run(run: Run, embedding: Embedding) -> None:
     for name, (has, expected) in pairs.items():
         if has is not None and has != expected:
             raise InputError(
-                f"the embedding has {_shown(has)} {name}, the run has {_shown(expected)}; "
-                "give the one that the run made"
+                f"the embedding has {_shown(has)} {name}, the run has {_shown(expected)}. "
+                "Give the embedding that this run wrote."
             )
 
 
@@ -228,7 +228,7 @@ def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding
 
 
 def _differs(written: Any, mapped: Any) -> bool:
-    """Return whether a finishing pass has changed the vectors since they were mapped."""
+    """Return whether a final pass changed the vectors after alignment."""
     if written.shape != mapped.shape:
         return True
     return not np.allclose(written, mapped, rtol=1e-3, atol=1e-5 * float(np.abs(mapped).max(initial=0)))

@@ -1,4 +1,4 @@
-"""Which colour a vertex has by its label: the most frequent labels have one each, the others share grey."""
+"""The colour of a vertex by its label: the most frequent labels have one each, the others share grey."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class LabelColors:
     names : tuple of str
         The labels that have a colour of their own, most frequent first.
     texts : tuple of str
-        All labels of each vertex, for people.
+        All labels of each vertex, as text.
     """
 
     group: IntArray
@@ -45,7 +45,7 @@ class LabelColors:
 
 
 def color_labels(labels: Labels, ids: IdArray, vertices: IntArray) -> LabelColors:
-    """Group sampled vertices by their first label; labels of vertices that the graph lacks are refused.
+    """Group sampled vertices by their first label; labels of unknown vertices are refused.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def color_labels(labels: Labels, ids: IdArray, vertices: IntArray) -> LabelColor
     unknown = labels.ids[positions(ids, labels.ids) < 0]
     if unknown.size:
         raise InputError(
-            f"the labels name {unknown.size:,} vertices that the graph lacks, {show_ids(unknown)}; "
-            f"its ids are such as {show_ids(ids)}"
+            f"the labels name {unknown.size:,} vertices that are not in the graph, {show_ids(unknown)}; "
+            f"ids of the graph are, for example, {show_ids(ids)}"
         )
     carried = labels.indicator.sorted_indices()
     row = positions(labels.ids, ids[vertices])

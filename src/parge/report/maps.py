@@ -1,4 +1,4 @@
-"""The pictures of the embedding: dots in panels that stand without a script, and the data that let one move them."""
+"""The pictures of the embedding: dots in panels that work without a script, and the data to move them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +15,10 @@ from parge.typing import BoolArray, IntArray
 _ROUNDS = 6
 
 _CAPTIONS = {
-    "before": "local vectors, stacked as they came",
-    "after": "mapped into one space",
-    "together": "local vectors, which are in one space already",
-    "written": "as the file has them, after the finishing pass",
+    "before": "local vectors, not aligned",
+    "after": "aligned in one space",
+    "together": "local vectors, already in one space",
+    "written": "as in the file, after the final pass",
 }
 
 
@@ -26,7 +26,7 @@ _WATCH = "Watch them move"
 
 
 def panels(atlas: Atlas) -> Markup:
-    """Return one panel a view, coloured by part, and the last view coloured by label where there are labels."""
+    """Return one panel per view, coloured by part, and if there are labels, the last view coloured by label."""
     drawn = [_panel(atlas, number, view, by="part") for number, view in enumerate(atlas.views)]
     if atlas.labels is not None:
         drawn.append(_panel(atlas, len(atlas.views) - 1, atlas.views[-1], by="label"))
@@ -64,7 +64,7 @@ def _panel(atlas: Atlas, number: int, view: MapView, *, by: str) -> Markup:
 
 
 def _layers(dots: Sequence[Markup] = (), links: str = "", copies: Sequence[Markup] = ()) -> list[Markup]:
-    """Return what lies above what: dots, the lines between copies of an anchor, the copies, what is picked."""
+    """Return the layers in drawing order: dots, lines between copies of an anchor, the copies, the selection."""
     lines = tag("path", class_="links", d=links)
     return [tag("g", *dots, class_="dots"), lines, tag("g", *copies, class_="copies"), tag("g", class_="picked")]
 
@@ -76,7 +76,7 @@ def _groups(atlas: Atlas, by: str) -> IntArray:
 
 
 def _dots(atlas: Atlas, plane: IntArray, groups: IntArray, by: str) -> list[Markup]:
-    """Return one path a group and round; a dot is a very short line with round or square ends."""
+    """Return one path per group and round; a dot is a very short line with round or square ends."""
     is_copy, number = atlas.sample.is_copy, np.arange(len(plane))
     drawn = []
     for turn in range(_ROUNDS):
@@ -88,7 +88,7 @@ def _dots(atlas: Atlas, plane: IntArray, groups: IntArray, by: str) -> list[Mark
 
 
 def _copies(atlas: Atlas, plane: IntArray, groups: IntArray, by: str) -> list[Markup]:
-    """Return the copies of anchors as rings: a large dot, and a small one of the ground's colour on it."""
+    """Return the copies of anchors as rings: a large dot with a small dot in the background colour on it."""
     is_copy, drawn = atlas.sample.is_copy, []
     for group in np.unique(groups[is_copy]).tolist():
         chosen = (groups == group) & is_copy
@@ -119,13 +119,13 @@ def group_class(atlas: Atlas, group: int, by: str) -> str:
 
 
 def controls(atlas: Atlas) -> Markup:
-    """Return what switches views and colours; hidden until the script that they need is there."""
+    """Return the controls of views and colours; hidden until the script runs."""
     keys = [(view.key, f"{view.title} alone") for view in atlas.views]
     several = len(atlas.views) > 1
     show = [("all", "Side by side"), *keys, ("watch", _WATCH)] if several else []
     by = [("part", "part"), ("label", "label")] if atlas.labels is not None else []
     maps = [(str(i), projection.name) for i, projection in enumerate(atlas.projections)]
-    joins = tag("label", tag("input", type="checkbox", id="links", checked=True), "join the copies of an anchor")
+    joins = tag("label", tag("input", type="checkbox", id="links", checked=True), "connect the copies of an anchor")
     find = tag(
         "label", "Find a vertex ", tag("input", type="search", id="find", autocomplete="off", spellcheck="false")
     )
@@ -150,7 +150,7 @@ def _switch(name: str, words: str, choices: Sequence[tuple[str, str]]) -> Markup
 
 
 def watch_panel(atlas: Atlas) -> Markup | None:
-    """Return the panel in which the spaces move from where they were to where they meet."""
+    """Return the panel in which the spaces move from before to after alignment."""
     if len(atlas.views) < 2:
         return None
     first, last = atlas.views[0].title.lower(), atlas.views[-1].title.lower()
@@ -161,7 +161,7 @@ def watch_panel(atlas: Atlas) -> Markup | None:
             "figcaption",
             tag("b", _WATCH),
             " ",
-            tag("span", "the way between the two pictures is drawn straight"),
+            tag("span", "movement between the two pictures is drawn as straight lines"),
         ),
         tag(
             "svg",
@@ -187,7 +187,7 @@ def watch_panel(atlas: Atlas) -> Markup | None:
 
 
 def legends(atlas: Atlas) -> Markup:
-    """Return what the colours mean, by part and by label; each entry can be singled out."""
+    """Return the legend, by part and by label; each entry can be highlighted."""
     n_parts = int(atlas.sample.part.max(initial=-1)) + 1
     found = [_legend(atlas, "part", [(i, f"part {i}") for i in range(n_parts)])]
     if atlas.labels is not None:
@@ -219,7 +219,7 @@ def _legend_mark(class_: str) -> Markup:
 
 
 def map_data(atlas: Atlas) -> dict[str, Any]:
-    """Return what the script needs to recolour, move and name the dots."""
+    """Return the data with which the script recolours, moves and names the dots."""
     sample, labels = atlas.sample, atlas.labels
     return {
         "side": SIDE,

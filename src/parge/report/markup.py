@@ -1,4 +1,4 @@
-"""HTML made of values: whatever is not markup already is escaped, so that data stays data."""
+"""HTML made from values: everything that is not markup is escaped, so that data stays data."""
 
 from collections.abc import Iterable
 from html import escape
@@ -8,7 +8,7 @@ _VOID = {"input", "meta"}
 
 
 class Markup(str):
-    """Text that is HTML, and is inserted as it stands."""
+    """Text that is HTML, and is inserted unchanged."""
 
     __slots__ = ()
 
@@ -16,8 +16,8 @@ class Markup(str):
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """Return an element; children and attributes are escaped unless they are markup.
 
-    Attributes that are None or False are left out, True stands alone; ``class_`` means class, and other
-    underscores become hyphens.
+    Attributes that are None or False are omitted, and True gives an attribute without a value. ``class_`` means
+    class, and other underscores become hyphens.
 
     >>> tag("p", "1 < 2", class_="note", hidden=False)
     '<p class="note">1 &lt; 2</p>'
@@ -27,14 +27,14 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
 
 
 def joined(children: Iterable[Any], between: str = "") -> Markup:
-    """Return children one after another, those that are no markup escaped; None is nothing."""
+    """Return the children joined; those that are not markup are escaped, None is skipped."""
     return Markup(
         between.join(child if isinstance(child, Markup) else escape(str(child)) for child in _given(children))
     )
 
 
 def named(value: Any) -> Markup:
-    """Return a name that comes from data, shut off from the direction of the text around it."""
+    """Return a name from data, isolated from the direction of the text around it."""
     return tag("bdi", value)
 
 

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a run, for people to look at, keep and pass on."""
+"""One self-contained HTML page about a run."""
 
 import base64
 import hashlib
@@ -42,29 +42,29 @@ def write_report(
     report: Report | Mapping[str, Any] | None = None,
     projection: str = "pca",
 ) -> Path:
-    """Write a page about a run whose subgraphs are all embedded; return where it is.
+    """Write a page about a run whose subgraphs are all embedded; return its path.
 
-    The page is one file that needs no network and no other file. Of the vectors, only those of a few thousand
-    sampled vertices (the same ones every time) and of the anchors are read.
+    The page is one file that needs no network and no other file. Only the vectors of a few thousand sampled vertices
+    (always the same ones) and of the anchors are read.
 
     Parameters
     ----------
     run : Run or path
         An open run, or the folder of one.
     path : path
-        Where the page goes.
+        The output file.
     labels : Labels, mapping of id to label(s), or path, optional
-        Colours of a further picture; of several labels, the first.
+        Colours of an additional picture; if a vertex has several labels, the first is used.
     scores : mapping, optional
-        Name to score: what `parge.evaluate` answers with, or plain numbers by name.
+        Name to score: a result of `parge.evaluate`, or plain numbers by name.
     title : str
-        What the graph is called.
+        Name of the graph.
     embedding : Embedding, optional
-        What came of the run: drawn, too, where a finishing pass has changed it; its report has the times.
+        The vectors that the run wrote: also drawn if a final pass changed them; their report has the times.
     report : Report, or its JSON, optional
-        The run in numbers, as `parge embed --json` prints them; by default those that its folder tells.
+        The run in numbers, as `parge embed --json` prints them; by default from the run folder.
     projection : str
-        ``pca``, or ``umap`` to draw UMAP's picture as well, where that is installed.
+        ``pca``, or ``umap`` to add a UMAP picture (needs umap-learn).
     """
     target = check_page(path)
     check_projection(projection)
@@ -83,21 +83,21 @@ def write_report(
         with replacing(target) as file:
             file.write(render(findings).encode())
     except OSError as error:
-        raise PargeError(f"{target} could not be written: {error.strerror or error}") from error
+        raise PargeError(f"Cannot write {target}: {error.strerror or error}") from error
     return target
 
 
 def check_page(path: str | PathLike[str]) -> Path:
-    """Return the path if a page can be written there, before any work is spent on one."""
+    """Return the path if a page can be written there; called before any work."""
     target = Path(path)
     if target.suffix.lower() not in {".html", ".htm"}:
-        raise InputError(f"{target}: a report is a page, so its name ends in .html")
+        raise InputError(f"the name of a report must end in .html; got {target}")
     check_place(target)
     return target
 
 
 def is_page(path: Path) -> bool:
-    """Return whether a file is a page that `write_report` wrote, and unchanged since."""
+    """Return whether a file is a page that `write_report` wrote, and was not changed since."""
     return is_marked(path, _GENERATOR, within=_HEAD_LINES)
 
 
@@ -111,7 +111,7 @@ def _opened(run: Run | str | PathLike[str]) -> Iterator[Run]:
 
 
 def render(findings: Findings) -> str:
-    """Return the page as text; the same findings give the same text."""
+    """Return the page as text; equal findings give equal text."""
     style, script = _asset("page.css"), _asset("page.js")
     parts = sections(findings)
     words = {
@@ -135,7 +135,7 @@ def render(findings: Findings) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Return the rules that the browser holds the page to: our style, our script, and nothing else."""
+    """Return the content security policy of the page: our style, our script, and nothing else."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -147,7 +147,7 @@ def _hash(text: str) -> str:
 
 
 def as_script_data(value: Any) -> Markup:
-    r"""Return JSON that can stand in a script element: no name in it can end the element or open another.
+    r"""Return JSON that is safe in a script element: no name in it can end the element or open another.
 
     >>> as_script_data(["</script>"])
     '["\\u003c/script\\u003e"]'

@@ -22,7 +22,7 @@ _UNRELATED = 2**0.5
 
 
 def sizes(findings: Findings) -> Markup:
-    """Return each subgraph's vertices, its own and what it holds beside them, against its capacity."""
+    """Return the vertices of each subgraph (own and others) and its capacity."""
     anchors, with_context = findings.anchors, any(part.halo or part.lumps for part in findings.parts)
     largest = max(part.vertices for part in findings.parts)
     # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
@@ -48,21 +48,21 @@ def sizes(findings: Findings) -> Markup:
     ]
     columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("anchors")]
     columns += [Column("halo"), Column("super-vertices")] if with_context else []
-    columns += [Column("in all"), Column("capacity"), Column("full"), Column("edges"), Column("kept")]
+    columns += [Column("total"), Column("capacity"), Column("full"), Column("edges"), Column("kept")]
     around = [("halo", _HALO), ("lump", _SUPERVERTICES)] if with_context else []
-    said = key(("own", "vertices of its own"), ("anchor", "anchors"), *around, ("mark limit", "capacity"))
-    return joined([said, table(columns, rows, caption="Vertices of each subgraph against its capacity")])
+    said = key(("own", "own vertices"), ("anchor", "anchors"), *around, ("mark limit", "capacity"))
+    return joined([said, table(columns, rows, caption="Vertices and capacity of each subgraph")])
 
 
-_HALO, _SUPERVERTICES = "halo: near vertices of other parts", "super-vertices: the rest of the graph, merged"
+_HALO, _SUPERVERTICES = "halo: nearby vertices of other parts", "super-vertices: the rest of the graph, merged"
 
 
 def _held(part: Part, n_anchors: int) -> list[tuple[int, str, str]]:
-    """Return what a subgraph's vertices are: how many, their class in the style sheet, and words."""
+    """Return the kinds of vertices of a subgraph: number, class in the style sheet, and description."""
     return [
-        (part.own, "own", "vertices of its own"),
+        (part.own, "own", "own vertices"),
         (n_anchors, "anchor", "anchors"),
-        (part.halo, "halo", "of other parts, its halo"),
+        (part.halo, "halo", "vertices of other parts (halo)"),
         (part.lumps, "lump", "super-vertices"),
     ]
 
@@ -72,7 +72,7 @@ def edges(findings: Findings) -> Markup:
     total, counts = max(1, sum(findings.edges.to_json().values())), findings.edges
     kinds = [
         ("own", counts.inside, "within a part"),
-        ("anchor", counts.at_anchors, "at an anchor, so in a subgraph"),
+        ("anchor", counts.at_anchors, "at an anchor, held by a subgraph"),
         ("halo", counts.in_halos, "between two parts, in a halo"),
         ("lost", counts.lost, "lost: between two parts, held by neither"),
     ]
@@ -84,7 +84,7 @@ def edges(findings: Findings) -> Markup:
 
 
 def anchors(findings: Findings) -> Markup:
-    """Return the number of anchors against the dimensions that they have to pin down."""
+    """Return the number of anchors and the number of dimensions, which it must exceed."""
     n_anchors, dim = findings.anchors, findings.dim
     limit = 1.08 * max(n_anchors, 2 * dim, 1)
     drawn = bar(
@@ -92,19 +92,19 @@ def anchors(findings: Findings) -> Markup:
         [Stretch(n_anchors, "anchor" if n_anchors >= dim else "lost", f"{n_anchors:,} anchors")],
         [
             Mark(dim, "limit", f"{dim} dimensions: fewer anchors do not determine a rotation"),
-            Mark(2 * dim, "soft", f"{2 * dim}: twice the dimensions, comfortable"),
+            Mark(2 * dim, "soft", f"{2 * dim}: twice the dimensions, enough for a stable rotation"),
         ],
     )
     said = key(
         ("anchor", f"{n_anchors:,} anchors"),
-        ("mark limit", f"d = {dim}: fewer determine no rotation"),
-        ("mark soft", f"2 d = {2 * dim}: comfortable"),
+        ("mark limit", f"d = {dim}: at least this many are required"),
+        ("mark soft", f"2 d = {2 * dim}: enough for a stable rotation"),
     )
     return joined([tag("div", drawn, class_="wide"), said])
 
 
 def cut_matrix(findings: Findings) -> Markup:
-    """Return the edges lost between each two parts as a shaded matrix; of very many parts, the worst pairs."""
+    """Return the edges lost between each two parts as a shaded matrix; for very many parts, only the worst pairs."""
     n_parts, cut = len(findings.parts), findings.lost + np.diag(np.diagonal(findings.cut))
     if n_parts > _WHOLE:
         return _worst_pairs(findings)
@@ -115,7 +115,7 @@ def cut_matrix(findings: Findings) -> Markup:
         tag("tr", tag("th", i, scope="row"), *(_cut_cell(cut, i, j, most_inside, most_between) for j in range(n_parts)))
         for i in range(n_parts)
     ]
-    caption = "Edges inside the parts (diagonal) and lost between them; those of anchors and in halos left aside"
+    caption = "Edges inside the parts (diagonal) and lost between them, without edges at anchors and in halos"
     inner = joined([tag("caption", caption), tag("thead", head), tag("tbody", *rows)])
     size = "heat" if n_parts <= _NUMBERED else "heat small"
     said = key(
@@ -141,12 +141,12 @@ def _worst_pairs(findings: Findings) -> Markup:
     lost, n_lost = findings.lost, max(1, findings.edges.lost)
     pairs = sorted(combinations(range(len(findings.parts)), 2), key=lambda pair: -int(lost[pair]))[:20]
     rows = [[f"{i} and {j}", f"{int(lost[i, j]):,}", f"{lost[i, j] / n_lost:.1%}"] for i, j in pairs]
-    columns = [Column("parts", "text"), Column("edges lost"), Column("of all lost")]
-    return table(columns, rows, caption=f"The pairs that lose most, of {len(findings.parts)} parts")
+    columns = [Column("parts", "text"), Column("edges lost"), Column("share of all lost")]
+    return table(columns, rows, caption=f"The pairs of parts that lose the most edges, of {len(findings.parts)} parts")
 
 
 def _short(count: int) -> str:
-    """Write a count in at most four signs or so.
+    """Format a count in about four characters.
 
     >>> _short(950), _short(12_345), _short(3_400_000)
     ('950', '12k', '3.4M')
@@ -158,7 +158,7 @@ def _short(count: int) -> str:
 
 
 def workers(findings: Findings) -> Markup:
-    """Return each worker's time against the mean, and its memory against projection and budget."""
+    """Return the time of each worker and the mean, and its memory, projection and budget."""
     found, seconds, peaks = findings.parts, findings.report.worker_seconds, findings.report.worker_peaks
     longest, mean = max(seconds), sum(seconds) / len(seconds)
     with_budget = any(part.budget_bytes for part in found)
@@ -182,7 +182,7 @@ def workers(findings: Findings) -> Markup:
         ]
         for i, (part, took, peak) in enumerate(zip(found, seconds, peaks, strict=True))
     ]
-    entries = [("time", "time to embed"), ("mark soft", "mean time"), ("memory", "most memory, measured")]
+    entries = [("time", "time to embed"), ("mark soft", "mean time"), ("memory", "measured peak memory")]
     entries += [("mark limit", "projected bound"), *([("mark budget", "budget")] if with_budget else [])]
     said = key(*entries)
     return joined([said, table(columns, rows, caption="Time and memory of each worker")])
@@ -198,7 +198,7 @@ def _memory_bar(part: Part, peak: int, largest: float) -> Markup:
 
 
 def seconds_text(seconds: float) -> str:
-    """Show a time.
+    """Format a time.
 
     >>> seconds_text(0.1234), seconds_text(12.34), seconds_text(4000)
     ('0.12 s', '12.3 s', '1 h 6 min')
@@ -211,33 +211,33 @@ def seconds_text(seconds: float) -> str:
 
 
 def residuals(findings: Findings) -> Markup:
-    """Return how far each subgraph's anchors are from the others', before, after, and where held out."""
+    """Return how far the anchors of each subgraph are from the others: before, after, and held out."""
     found = findings.residuals
     limit = max(_UNRELATED, *(residual.before for residual in found), 0.0) * 1.04
     rows = [
         [
             str(i),
-            bar(limit, (), [Mark(_UNRELATED, "soft", "1.41: nothing in common"), *_residual_dots(residual)]),
-            f"{residual.before:.3f}",
-            f"{residual.after:.3f}",
-            "-" if residual.held_out is None else f"{residual.held_out:.3f}",
+            bar(limit, (), [Mark(_UNRELATED, "soft", "141 %: unrelated"), *_residual_dots(residual)]),
+            f"{residual.before:.1%}",
+            f"{residual.after:.1%}",
+            "-" if residual.held_out is None else f"{residual.held_out:.1%}",
         ]
         for i, residual in enumerate(found)
     ]
-    columns = [Column("subgraph", "text"), Column("residual of the anchors", "bar", f"{limit:.2f}")]
+    columns = [Column("subgraph", "text"), Column("anchors off by", "bar", f"{limit:.0%}")]
     columns += [Column("before"), Column("after"), Column("held out")]
     said = key(
         ("dot before", "before"),
         ("dot after", "after"),
-        ("dot held", "after, on anchors held out of the fit"),
-        ("mark soft", "1.41: spaces with nothing in common"),
+        ("dot held", "after, on held-out anchors"),
+        ("mark soft", "141 %: unrelated spaces"),
     )
-    return joined([said, table(columns, rows, caption="Relative residuals of each subgraph's anchors")])
+    return joined([said, table(columns, rows, caption="How far the anchors of each subgraph are off")])
 
 
 def _residual_dots(residual: Residual) -> list[Mark]:
-    dots = [Mark(residual.before, "dot before", f"before {residual.before:.3f}")]
+    dots = [Mark(residual.before, "dot before", f"before {residual.before:.1%}")]
     if residual.held_out is not None:
-        dots.append(Mark(residual.held_out, "dot held", f"held out {residual.held_out:.3f}"))
-    dots.append(Mark(residual.after, "dot after", f"after {residual.after:.3f}"))
+        dots.append(Mark(residual.held_out, "dot held", f"held out {residual.held_out:.1%}"))
+    dots.append(Mark(residual.after, "dot after", f"after {residual.after:.1%}"))
     return dots

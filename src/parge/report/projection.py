@@ -1,4 +1,4 @@
-"""Vectors drawn in the plane: by principal components, or by UMAP where that is installed and asked for."""
+"""Vectors drawn in the plane: by principal components, or by UMAP on request, if it is installed."""
 
 import warnings
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Projection:
     name : str
         PCA or UMAP.
     views : tuple of (n_rows, 2) int64
-        Where each row stands in each view, 0..`SIDE`, y downwards.
+        Position of each row in each view, 0..`SIDE`, y downwards.
     explained : tuple of float, or empty
         Share of each view's variance that the plane shows (PCA).
     """
@@ -43,16 +43,16 @@ class Projection:
 
 
 def project(views: Sequence[FloatArray], is_copy: BoolArray, *, how: str = "pca") -> tuple[Projection, ...]:
-    """Draw each view in its own best plane, turned so that rows move least to the last one.
+    """Draw each view in its own best plane, rotated so that rows move least to the last view.
 
     Parameters
     ----------
     views : sequence of (n_rows, dim) arrays
-        The same rows before reconciling, after, ...
+        The same rows before alignment, after it, ...
     is_copy : (n_rows,) bool
-        Rows of anchors; they follow the plane of the others, which they would otherwise outweigh.
+        Rows of anchors; they do not influence the plane, because they would outweigh the others.
     how : str
-        ``pca``; or ``umap``, which draws UMAP's picture beside the principal components.
+        ``pca``; or ``umap``, which adds a UMAP picture to the principal components.
     """
     check_projection(how)
     fit = ~is_copy if (~is_copy).any() else np.ones(is_copy.size, np.bool_)
@@ -64,7 +64,7 @@ def project(views: Sequence[FloatArray], is_copy: BoolArray, *, how: str = "pca"
 
 
 def check_projection(how: str) -> None:
-    """Refuse a projection that nobody has, or whose package is not installed, before any work is spent."""
+    """Refuse an unknown projection, or one whose package is not installed; called before any work."""
     if how not in ("pca", "umap"):
         raise InputError(f"there is no projection {how!r}; known: pca, umap")
     if how == "umap":
@@ -102,7 +102,7 @@ def _umap(rows: FloatArray) -> Plane:
 
 
 def _placed(planes: Sequence[Plane]) -> tuple[IntArray, ...]:
-    """Turn every plane toward the last one and put it on the grid."""
+    """Rotate every plane toward the last one and put it on the grid."""
     last = _centred(planes[-1])
     turned = [_centred(plane) @ _rotation(_centred(plane), last) for plane in planes[:-1]]
     return tuple(_on_grid(plane) for plane in [*turned, last])
@@ -126,7 +126,7 @@ def _on_grid(plane: Plane) -> IntArray:
 
 
 def same_part_share(rows: FloatArray, part: IntArray, *, n_nearest: int = 10) -> float | None:
-    """Return how many of a vertex' nearest by cosine are of its own part, on average; None for too few rows.
+    """Return the mean share of a vertex's nearest vertices (by cosine) in its own part; None for too few rows.
 
     >>> apart = np.repeat(np.eye(2, dtype=np.float32), 3, axis=0)
     >>> same_part_share(apart, np.array([0, 0, 0, 1, 1, 1]), n_nearest=2)

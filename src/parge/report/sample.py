@@ -1,4 +1,4 @@
-"""The vertices that a report draws, and their vectors before and after reconciling; no others are read."""
+"""The vertices that a report draws, and their vectors before and after alignment; no others are read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _MOST_ANCHORS, _MOST_COPIES, _FEWEST_ANCHORS = 60, 320, 8
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to draw: a vertex that is no anchor has one row, an anchor one of each subgraph.
+    """Rows to draw: a non-anchor has one row, an anchor one row per subgraph.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Sample:
     place : (n_rows,) int64
         Which of `vertices` each row belongs to.
     part : (n_rows,) int64
-        Whose local vector it is.
+        The part that computed the vector.
     is_copy : (n_rows,) bool
         Whether the vertex is an anchor.
     before, after : (n_rows, dim) float32
-        Local vectors as they came, and in the common space.
+        Local vectors as computed, and in the common space.
     """
 
     vertices: IntArray
@@ -51,18 +51,18 @@ def draw_sample(
     *,
     most: int = MOST_VERTICES,
 ) -> Sample:
-    """Draw at most `most` vertices, the same ones on every call, and read their rows alone.
+    """Sample at most `most` vertices, the same ones on every call, and read only their rows.
 
     Parameters
     ----------
     decomposition : Decomposition
-        Where each vertex lies.
+        The part of each vertex.
     local : sequence of (n_own + n_anchors, dim) arrays
-        Local vectors of every subgraph; of memory maps only the pages with sampled rows are read.
+        Local vectors of every subgraph; only the pages with sampled rows of memory maps are read.
     maps : sequence of Map
-        One a subgraph, into the common space.
+        One per subgraph, into the common space.
     most : int
-        How many vertices, anchors among them.
+        Maximum number of vertices, anchors included.
     """
     anchors = _some(decomposition.anchors, _anchor_quota(decomposition.n_parts, most))
     own = _some(np.flatnonzero(~decomposition.is_anchor), most - anchors.size)

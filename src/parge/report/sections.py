@@ -1,4 +1,4 @@
-"""The sections of a report: what each shows, and in a sentence or two what it means."""
+"""The sections of a report: what each shows, and what it means."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Section:
 
 
 def sections(findings: Findings) -> list[Section]:
-    """Return the sections that this run has something to say in."""
+    """Return the sections that apply to this run."""
     makers: list[tuple[bool, Callable[[Findings], Section]]] = [
         (True, _glance),
         (True, _map),
@@ -89,7 +89,7 @@ def _glance(findings: Findings) -> Section:
         ]
     if findings.rotates and residuals:
         before, after = fmean(found.before for found in residuals), fmean(found.after for found in residuals)
-        tiles.append(_tile(f"{after:.2f}", "residual", f"after reconciling, mean; {before:.2f} before"))
+        tiles.append(_tile(f"{after:.0%}", "anchors off by", f"mean, after alignment; {before:.0%} before"))
     tiles += [
         _tile(
             pictures.seconds_text(slowest),
@@ -99,11 +99,11 @@ def _glance(findings: Findings) -> Section:
         _tile(
             format_bytes(peak),
             "most memory",
-            f"of a worker; {format_bytes(bound)} was the bound" if bound else "of a worker, measured",
+            f"of a worker; the bound was {format_bytes(bound)}" if bound else "of a worker, measured",
         ),
     ]
     notes = [tag("li", tag("b", "warning "), text, class_="warning") for text in report.warnings]
-    notes += [tag("li", tag("b", "begun again "), text) for text in report.retries]
+    notes += [tag("li", tag("b", "retried "), text) for text in report.retries]
     notes += [tag("li", tag("b", "notice "), text) for text in report.notices]
     body = joined([tag("dl", *tiles, class_="tiles"), tag("ul", *notes, class_="notes") if notes else None])
     return Section("glance", "At a glance", "At a glance", None, body)
@@ -121,20 +121,20 @@ def _map(findings: Findings) -> Section:
     if atlas.views[0].key == "together":
         title = "One space from the start"
         words = (
-            "Every worker embeds its subgraph in a space that all of them share, so nothing has to be turned: the "
-            f"copies of an anchor lie on each other. Drawn are {few}, the same in every picture; {n_anchors} anchors "
-            "are drawn once a subgraph, as rings. The farthest few stand at the edge."
+            "All workers embed their subgraphs in one shared space, so no rotation is needed: the copies of an anchor "
+            f"lie on each other. The pictures show {few}, always the same ones; {n_anchors} anchors are drawn as "
+            "rings, one per subgraph. A few very distant vertices are drawn at the edge."
         )
     elif len(atlas.views) == 1:
-        title, words = "The embedding", f"{few}, drawn in the plane of most variance."
+        title, words = "The embedding", f"{few}, drawn in the plane of largest variance."
     else:
         title = "Many spaces, then one"
         words = (
-            "Every worker embeds its subgraph alone, so nothing ties the axes of one space to those of another: as "
-            "they come, the parts lie apart, and an anchor, which is in every subgraph, stands in as many places as "
-            "there are subgraphs. Reconciling turns the spaces until the copies of the anchors meet, and all other "
-            f"vertices turn with them. Drawn are {few}, the same in every picture; {n_anchors} anchors are drawn once "
-            "a subgraph, as rings, and joined. The farthest few stand at the edge."
+            "Every worker embeds its subgraph alone, so each part has its own axes. Before alignment the parts lie "
+            "apart, and an anchor, which is in every subgraph, has one position per subgraph. Alignment rotates the "
+            "spaces until the copies of the anchors meet; all other vertices rotate with them. The pictures show "
+            f"{few}, always the same ones; {n_anchors} anchors are drawn as rings, one per subgraph, and connected. "
+            "A few very distant vertices are drawn at the edge."
         )
     output = tag("output", "Point at a dot, or step through them with the arrow keys.", id="named", aria_live="polite")
     body = joined(
@@ -144,91 +144,93 @@ def _map(findings: Findings) -> Section:
             output,
             legends(atlas),
             _mixing(findings),
-            tag("noscript", tag("p", "Without a script the pictures stand still; nothing else is missing.")),
+            tag("noscript", tag("p", "Without scripts the pictures do not move; nothing else is missing.")),
         ]
     )
     return Section("map", "Map", title, words, body)
 
 
 def _mixing(findings: Findings) -> Markup | None:
-    """Return how mixed the parts are in each view, in a sentence, beside what the graph itself says."""
+    """Return how mixed the parts are in each view, in a sentence, with the share in the graph itself."""
     shares = [(view.title.lower(), view.same_part) for view in findings.atlas.views]
     if len(shares) < 2 or any(share is None for _, share in shares):
         return None
     said = ", ".join(f"{share:.0%} {title}" for title, share in shares)
     return tag(
         "p",
-        f"Of the 10 sampled vertices nearest to a vertex, this share is of its own part: {said}. Of the edges between "
-        f"vertices that are no anchors, {findings.stay:.1%} stay in their part.",
+        f"Share of the 10 nearest sampled vertices that are in the same part: {said}. For comparison, "
+        f"{findings.stay:.1%} of the edges between non-anchors stay in one part.",
         class_="words",
     )
 
 
-_OR_HALO = ", or in the halo of the other end's part (foreign vertices that its worker holds, too)"
+_OR_HALO = " or in the halo of the other part (vertices of other parts that its worker also holds)"
 
 
 def _decomposition(findings: Findings) -> Section:
-    parts = [tag("div", tag("h3", "Sizes against capacities"), pictures.sizes(findings), class_="card broad")]
+    parts = [tag("div", tag("h3", "Sizes and capacities"), pictures.sizes(findings), class_="card broad")]
     words = "One worker holds the whole graph."
     if len(findings.parts) > 1:
         words = (
             "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is lost unless one "
-            f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}: what is lost here, no reconciling "
-            "brings back."
+            f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}. Alignment cannot restore lost "
+            "edges."
         )
         parts += [
-            tag("div", tag("h3", "From part to part"), pictures.cut_matrix(findings), class_="card"),
+            tag("div", tag("h3", "Edges between parts"), pictures.cut_matrix(findings), class_="card"),
             tag(
                 "div",
                 tag("h3", "Where the edges are"),
                 pictures.edges(findings),
-                *([tag("h3", "Anchors against dimensions"), pictures.anchors(findings)] if findings.rotates else []),
+                *([tag("h3", "Anchors and dimensions"), pictures.anchors(findings)] if findings.rotates else []),
                 class_="card",
             ),
         ]
-    return Section("decomposition", "Decomposition", "Who holds what", words, tag("div", *parts, class_="cards"))
+    return Section(
+        "decomposition", "Decomposition", "What each worker holds", words, tag("div", *parts, class_="cards")
+    )
 
 
 def _workers(findings: Findings) -> Section:
     words = (
-        "Memory was projected before any worker started; the measured peak should stay left of the bound (not so with "
-        "the engine serial, where it is that of the one process that does everything). The slowest worker "
-        "decides how long the others wait."
+        "Memory was projected before any worker started; the measured peak should stay left of the bound. (With the "
+        "engine serial the peak is that of the whole process, and may exceed the bound.) The others wait for the "
+        "slowest worker."
     )
     body = [tag("div", pictures.workers(findings), class_="card broad")]
     body.append(tag("div", tag("h3", "Where the time went"), _stages(findings), class_="card broad"))
-    return Section("workers", "Workers", "What the workers took", words, tag("div", *body, class_="cards"))
+    return Section("workers", "Workers", "Time and memory of the workers", words, tag("div", *body, class_="cards"))
 
 
 _STAGE_KINDS = {"decompose": "stage1", "prepare": "stage4", "embed": "time", "reconcile": "stage2", "refine": "stage3"}
 
 
 def _stages(findings: Findings) -> Markup:
-    """Return the stages one after another, by the clock, and the one total that the run tells everywhere."""
+    """Return the wall time of each stage, and the total that the run reports everywhere."""
     seconds, text = findings.report.seconds, pictures.seconds_text
     total = known(seconds.total, "how long the run took")
     shown = [(_STAGE_KINDS[stage], f"{stage} {text(took)}", took) for stage, took in seconds.stages()]
     slowest = max(findings.report.worker_seconds)
-    words = f"{text(total)} in all by the clock; reading the graph and writing the vectors are not counted."
+    words = f"{text(total)} of wall time in total, without reading the graph and writing the vectors."
     if len(findings.parts) > 1:
-        words += f" With a machine for each subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
+        words += f" With one machine per subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
     drawn = bar(total, [Stretch(took, kind, said) for kind, said, took in shown])
     return joined([tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words)])
 
 
 def _reconciling(findings: Findings) -> Section:
     words = (
-        "How far the anchors of each subgraph are from the mean of the others': 0 where they agree, about 1.41 where "
-        "the spaces have nothing to do with each other. Anchors held out of the fit say what to expect of vertices "
-        "that are no anchors; where they are far worse, there are too few anchors."
+        "How far the anchors of each subgraph are from the mean of the other subgraphs: 0 % means identical, about "
+        "141 % unrelated. Held-out anchors were not used for the alignment: they show what to expect for all other "
+        "vertices. If they are much worse, use more anchors."
     )
     body = tag("div", pictures.residuals(findings), class_="card broad")
-    return Section("reconciling", "Reconciling", "How well the spaces meet", words, tag("div", body, class_="cards"))
+    return Section("reconciling", "Alignment", "How well the spaces agree", words, tag("div", body, class_="cards"))
 
 
 def _scores(findings: Findings) -> Section:
     body = tag("div", tag("div", tables.scores(findings), class_="card broad"), class_="cards")
-    return Section("scores", "Scores", "What the vectors are worth", None, body)
+    return Section("scores", "Scores", "Quality of the vectors", None, body)
 
 
 def _plan(findings: Findings) -> Section:
@@ -236,5 +238,5 @@ def _plan(findings: Findings) -> Section:
         tag("div", tag("h3", "Plan"), tables.plan(findings), class_="card"),
         tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card"),
     ]
-    words = "The same graph, plan and seed give the same vectors, on any machines of one kind."
+    words = "The same graph, plan and seed give the same vectors on machines of the same kind."
     return Section("plan", "Plan", "How to repeat it", words, tag("div", *body, class_="cards"))

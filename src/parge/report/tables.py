@@ -9,7 +9,7 @@ from parge.report.markup import Markup, named
 
 
 def plan(findings: Findings) -> Markup:
-    """Return all that decided the run, and with which it can be repeated."""
+    """Return all settings of the run; with them it can be repeated."""
     rows = [("technique", findings.technique["name"])]
     rows += [(f"technique: {name}", value) for name, value in findings.technique["settings"].items()]
     rows += [(name.replace("_", " "), value) for name, value in findings.report.plan.items() if value is not None]
@@ -17,7 +17,7 @@ def plan(findings: Findings) -> Markup:
 
 
 def versions(findings: Findings) -> Markup:
-    """Return what computed the vectors; several columns where workers differed."""
+    """Return the software that computed the vectors; several columns if workers differed."""
     names = list(dict.fromkeys(name for version in findings.versions for name in version))
     several = len(findings.versions) > 1
     heads = [Column("software", "text")]
@@ -29,7 +29,7 @@ def versions(findings: Findings) -> Markup:
 
 
 def scores(findings: Findings) -> Markup:
-    """Return one row a score, one column a measure, and bars of the first measure where it is a share."""
+    """Return one row per score, one column per measure, and bars of the first measure if it is a share."""
     flat = {name: dict(measures(score)) for name, score in findings.scores.items()}
     columns = list(dict.fromkeys(measure for found in flat.values() for measure in found))
     rows = [[named(name), *(found.get(column, "-") for column in columns)] for name, found in flat.items()]
@@ -43,7 +43,7 @@ def scores(findings: Findings) -> Markup:
 
 
 def _share(text: str | None) -> float | None:
-    """Return a measure as a number if it lies in 0..1."""
+    """Return a measure as a number if it is in 0..1."""
     try:
         value = float((text or "").split(" ")[0])
     except ValueError:
@@ -52,7 +52,7 @@ def _share(text: str | None) -> float | None:
 
 
 def measures(score: Any) -> list[tuple[str, str]]:
-    """Return what a score consists of as pairs of name and text, nested names joined.
+    """Return the measures of a score as pairs of name and text, with nested names joined.
 
     >>> measures({"micro_f1": {"mean": 0.25, "sd": 0.01}, "repeats": 10})
     [('micro-F1', '0.2500 ± 0.0100'), ('repeats', '10')]
