@@ -27,7 +27,7 @@ def prepare_landmarks(
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose into subgraphs with a context: a third of the landmarks are anchors, the rest groups.
 
-    Anchors take from every worker the room for a halo of its own. With half, a quarter and an eighth of 2,000 landmarks
+    Anchors take room in every worker that its halo could use. With half, a quarter and an eighth of 2,000 landmarks
     anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250
     landmarks) 99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
     """

@@ -301,9 +301,9 @@ _MEANINGS: dict[str, Callable[[Any], Any]] = {"anchors": request_meaning, "memor
 
 
 def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
-    """Return the plan with its numbers written as in the run that is taken up, where they mean the same.
+    """Return the plan with its numbers written as in the resumed run, if they mean the same.
 
-    A run that was begun in Python with 8 anchors is taken up with ``--anchors 8``, and its report has the same bits.
+    A run that was started in Python with 8 anchors is resumed with ``--anchors 8``, and its report has the same bits.
     """
     same = {}
     for name, meaning in _MEANINGS.items():
