@@ -142,7 +142,7 @@ def test_components_of_others_are_judged_by_what_they_say_of_themselves(
     line = ["embed", "g.txt", "--parts", "3", "--engine", "serial", "--refine", "idle", "--run-dir"]
     assert run([*line, "a", "-o", "a.npy", "--technique", "hope", "--dim", "8", "--reconcile", "same"]) == 0
     said = capsys.readouterr()
-    assert "skipped, as asked" in said.err
+    assert "aligning: skipped" in said.err
     assert "as mapped" not in said.out
     walks = ["--dim", "8", "--param", "walks=1", "--param", "walk_length=6"]
     for name in ("spine", "backbone"):
