@@ -14,7 +14,6 @@ from parge.blocks import all_finite, row_blocks, usable_cores
 from parge.errors import InputError
 from parge.graph.graph import MAX_INT32_VERTICES, Graph
 from parge.ids import STRING, as_ids, unique_ids
-from parge.kernels import csr
 from parge.storage import MEMORY, Storage
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
@@ -298,6 +297,8 @@ def sorted_rows(
 
 def _deal(edges: Edges, pool: Executor, n_threads: int, storage: Storage) -> Buckets:
     """Write both directions of every edge into the bucket of their first vertex."""
+    from parge.kernels import csr
+
     shift, n_edges = edges.bucket_bits, edges.source.size
     n_buckets = (edges.n_vertices >> shift) + 1
     cuts = np.linspace(0, n_edges, n_threads + 1).astype(np.int64).tolist()
@@ -326,6 +327,8 @@ def _sort(
     edges: Edges, buckets: Buckets, pool: Executor, storage: Storage
 ) -> tuple[IntArray, NeighbourArray, FloatArray]:
     """Sort every bucket and decode it into rows without repeats."""
+    from parge.kernels import csr
+
     shift, bits = edges.bucket_bits, edges.vertex_bits
     n_buckets = buckets.starts.size - 1
     indptr = storage.zeros((n_buckets << shift) + 1, np.int64)
