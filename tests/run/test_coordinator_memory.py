@@ -13,11 +13,13 @@ from tests.run.commands import environment, finish
 from parge.graph.generate import planted
 from parge.io.graphs.write import write
 
+pytestmark = pytest.mark.slow
+
 VERTICES = 170_000  # x 128 x 4 bytes: 87 MB, and 64 to 74 MB are left under the limit
 TECHNIQUE = """
 import numpy as np
 
-pytestmark = pytest.mark.slow
+
 def embed(csr, rng):
     return rng.standard_normal((csr.shape[0], 128), dtype=np.float32)
 """
