@@ -25,9 +25,9 @@ def naive(n_vertices: int, found: list[tuple[int, int, int]], *, weighted: bool)
     arcs: dict[tuple[int, int], float] = {}
     for u, v, weight in found:
         if u != v and (weight or not weighted):
-            arcs[u, v] = build.get((u, v), 0) + weight
+            arcs[u, v] = arcs.get((u, v), 0) + weight
     pairs = {(min(arc), max(arc)) for arc in arcs}
-    return {(u, v): max(build.get((u, v), 0), build.get((v, u), 0)) if weighted else 1 for u, v in pairs}
+    return {(u, v): max(arcs.get((u, v), 0), arcs.get((v, u), 0)) if weighted else 1 for u, v in pairs}
 
 
 def weights_of(graph: Graph) -> dict[tuple[int, int], float]:
