@@ -115,7 +115,7 @@ def test_a_new_attempt_is_told_of() -> None:
 
 
 def test_leaving_by_sys_exit_comes_home() -> None:
-    with pytest.raises(WorkerError, match=r"left by sys\.exit"):
+    with pytest.raises(WorkerError, match=r"sys\.exit"):
         _run(_exit)
 
 

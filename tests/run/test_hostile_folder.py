@@ -104,7 +104,7 @@ ARRAYS: dict[str, tuple[str, str, Any, str]] = {
     "features of one number": ("subgraph", "features_shape", np.array([1]), "does not hold a subgraph"),
     "vectors of doubles": ("result", "vectors", np.zeros((65, 4)), "no intact result"),
     "vectors of columns": ("result", "vectors", np.asfortranarray(np.zeros((65, 4), np.float32)), "no intact result"),
-    "vectors few": ("result", "vectors", np.zeros((3, 4), np.float32), "is not that of subgraph"),
+    "vectors few": ("result", "vectors", np.zeros((3, 4), np.float32), "does not belong to subgraph"),
 }
 
 

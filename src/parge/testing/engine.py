@@ -72,7 +72,7 @@ class EngineContract:
 
     def test_a_task_that_ends_the_process_has_failed(self) -> None:
         """The error names the task, and the caller continues; an interruption stays an interruption."""
-        with pytest.raises(PargeError, match=r"left by sys.exit\(0\)") as caught:
+        with pytest.raises(PargeError, match=r"sys.exit\(0\)") as caught:
             self.run([Task(0, leave, None, label="subgraph 0")])
         assert "subgraph 0" in "\n".join(caught.value.__notes__)
         with pytest.raises(KeyboardInterrupt):
