@@ -294,15 +294,15 @@ class Bench:
 
         try:
             settled = self._settled(cells, case, method)
-            cells.cell(key(method.name, seed), compute, self.tell)
+            cells.cell(key(method.name, seed), compute, self.on_step)
         except SkippedError as reason:
-            self.tell(f"{case.title}: {method.name} skipped, {reason}")
+            self.on_step(f"{case.title}: {method.name} skipped, {reason}")
 
     def _settled(self, cells: Cells, case: Case, method: Method) -> Cell:
         settle = method.settle
         if settle is None:
             return {}
-        return cells.cell(f"{method.settles or method.name} | settled", lambda: settle(case.training(0)), self.tell)
+        return cells.cell(f"{method.settles or method.name} | settled", lambda: settle(case.training(0)), self.on_step)
 
 
 def key(method: str, seed: int) -> str:

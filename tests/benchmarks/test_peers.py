@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """Return a folder with the cells of two seeds, and what was told."""
     told: list[str] = []
     out = tmp_path_factory.mktemp("peers")
-    Bench(out, lock=out / "lock", tell=told.append).fill_all(cases(), ROWS, 2, 1)
+    Bench(out, lock=out / "lock", on_step=told.append).fill_all(cases(), ROWS, 2, 1)
     return out, told
 
 
@@ -58,7 +58,7 @@ def test_every_cell_is_computed_once_and_what_is_absent_is_named(folder: tuple[P
     files = {path: path.read_bytes() for path in out.glob("*.json")}
     assert len(files) == 2
     again: list[str] = []
-    Bench(out, tell=again.append).fill_all(cases(), ROWS, 2, 1)
+    Bench(out, on_step=again.append).fill_all(cases(), ROWS, 2, 1)
     assert all("PBG" in line for line in again)
     assert files == {path: path.read_bytes() for path in out.glob("*.json")}
     content = json.loads((out / "planted-300-1500-labels.json").read_text())
@@ -78,7 +78,7 @@ def test_tables_show_the_best_of_each_side(folder: tuple[Path, list[str]]) -> No
 
 def test_a_table_of_pbg_divides_by_the_whole_graph(folder: tuple[Path, list[str]], tmp_path: Path) -> None:
     rows = [Method(against_pbg.name(n, against_pbg.OURS), noise(0.0), ours=True) for n in (1, 8)]
-    Bench(tmp_path, tell=lambda _: None).fill_all(cases(), rows, 1, 1)
+    Bench(tmp_path, on_step=lambda _: None).fill_all(cases(), rows, 1, 1)
     table = against_pbg.table(tmp_path, "planted-300-1500", rows)
     line = next(line for line in table.splitlines() if line.startswith("| n=8: parge"))
     assert "| 1.0 | 0.2 | 4.0 | 10 |" in line  # seconds, seconds on 8 machines, 1 s / .25 s, megabytes

@@ -63,7 +63,8 @@ def test_a_run_that_is_taken_up_is_not_searched_again(counted: Counter[str], tmp
     first = parge.embed(GRAPH, plan, run_dir=tmp_path / "run")
     again = parge.embed(GRAPH, parge.Plan(WALKS, parts=3, engine="serial"), run_dir=tmp_path / "run", resume=True)
     assert again.vectors.tobytes() == first.vectors.tobytes()
-    assert counted == {"__post_init__": 2, "_resolved": 2, "_prepare": 1}
+    # The third plan is the one that the folder tells of, which the second is compared with.
+    assert counted == {"__post_init__": 3, "_resolved": 2, "_prepare": 1}
 
 
 def test_the_next_best_is_searched_only_where_the_best_has_no_room(counted: Counter[str]) -> None:
@@ -147,7 +148,7 @@ def test_components_of_others_are_judged_by_what_they_say_of_themselves(
     walks = ["--dim", "8", "--param", "walks=1", "--param", "walk_length=6"]
     for name in ("spine", "backbone"):
         assert run([*line, name, "-o", f"{name}.npy", *walks, "--reconcile", name]) == 0
-        assert "agree by construction" in capsys.readouterr().err
+        assert "in one space" in capsys.readouterr().err
     np.testing.assert_array_equal(np.load("spine.npy"), np.load("backbone.npy"))
     assert run(["report", "spine", "-o", "spine.html"]) == 0
     assert "As embedded" in Path("spine.html").read_text()
@@ -163,7 +164,7 @@ def test_jobs_are_taken_by_their_former_name() -> None:
     assert parge.Plan(workers=3) == parge.Plan(jobs=3)  # type: ignore[call-arg]
     assert parge.Plan(jobs=3).workers == 3  # type: ignore[attr-defined]
     assert parge.Plan(jobs=3).settings()["workers"] == 3
-    with pytest.raises(InputError, match="give jobs alone"):
+    with pytest.raises(InputError, match="jobs"):
         parge.Plan(jobs=3, workers=2)  # type: ignore[call-arg]
     with pytest.raises(InputError, match="jobs"):
         parge.Plan(workers=0)  # type: ignore[call-arg]
@@ -198,7 +199,7 @@ def test_an_engine_of_this_process_is_told_of_by_its_own_name(monkeypatch: pytes
 
     monkeypatch.setitem(engines._known, "alone", Alone)
     assert idle(parge.Plan(parts=2, engine="alone", jobs=2)) == ("--jobs has no effect with --engine alone",)
-    with pytest.raises(InputError, match="alone works on this machine"):
+    with pytest.raises(InputError, match="engine alone"):
         _ = parge.Plan(parts=2, engine="alone", address="10.0.0.1:6379").resolved
 
 
