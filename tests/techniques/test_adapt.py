@@ -234,7 +234,7 @@ def test_subgraphs_must_have_vectors_of_one_length() -> None:
     technique = adapt(draw)
     assert common_dim(technique, [4, 0, 4]) == 4
     assert common_dim(adapt(draw, dim=9), [0, 0]) == 9
-    with pytest.raises(TechniqueError, match=r"4 columns to subgraph 0 and 7 to subgraph 2; .* dim=7"):
+    with pytest.raises(TechniqueError, match=r"4 columns to subgraph 0 and 7 to subgraph 2.* dim=7"):
         common_dim(technique, [4, 0, 7])
 
 

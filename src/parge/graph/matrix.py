@@ -23,7 +23,7 @@ def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph
     """Build a graph from a square matrix, sparse or dense; entry (u, v) is the weight of the edge.
 
     >>> from_matrix(np.array([[0, 2, 0], [0, 0, 0], [0, 0, 0]])).notices
-    ('the matrix is not symmetric: read as undirected, an entry in either direction is an edge',)
+    ('the matrix is not symmetric. It is read as undirected: an entry in either direction is an edge.',)
     """
     rows = _checked_rows(matrix, weighted=weighted)
     notices: tuple[str, ...] = ()
