@@ -359,9 +359,7 @@ def test_a_node_too_small_for_any_vertex_is_refused_with_the_plan_of_the_others(
             return [900_000_000, 800_000_000, 100_000_000]
 
     monkeypatch.setitem(registry.engines._known, "uneven", lambda **_settings: Uneven())
-    words = (
-        r"100 MB .*deepwalk needs .*--num-cpus=0.* --memory 900000000,800000000"
-    )
+    words = r"100 MB .*deepwalk needs .*--num-cpus=0.* --memory 900000000,800000000"
     with pytest.raises(InfeasibleError, match=words):
         _ = parge.Plan(memory="auto", engine="uneven").resolved
 
