@@ -90,6 +90,7 @@ def test_preparing_stays_under_the_projection(n_landmarks: int, dim: int) -> Non
     assert peak <= projected <= 2 * peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [8, 48, 128])
 @pytest.mark.parametrize("n_free", [0, 10, 30])
 def test_frozen_rows_stay_and_free_ones_learn_alike_by_both_kernels(dim: int, n_free: int) -> None:

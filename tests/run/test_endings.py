@@ -168,6 +168,7 @@ def test_a_subgraph_that_lied_about_its_memory_fails_alone_with_both_numbers(pla
     assert all(part.peak_bytes is None or part.peak_bytes <= 300_000_000 for part in parts(place))
 
 
+@pytest.mark.slow
 def test_no_worker_of_a_run_within_budgets_is_over_its_cap(place: Path) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "deepwalk", "--dim", 8, "--memory", "270MB,264MB,262MB"]
     report = json.loads(finish(place, *line, "--anchors", 10, "--json").stdout)
@@ -197,6 +198,7 @@ def test_a_second_run_in_the_folder_is_refused_while_the_first_is_stopped(place:
     assert (place / "v.npy").read_bytes() == reference
 
 
+@pytest.mark.slow
 def test_a_part_embedded_alone_keeps_its_limit_too(place: Path) -> None:
     finish(place, "decompose", "g.txt", "--run-dir", "run", "--technique", "odd:Liar", *PLAN)
     allowed = ["--technique", "odd:Liar"]

@@ -80,6 +80,7 @@ def test_no_command_loads_anything_of_the_folder_one_stands_in(place: Path) -> N
     assert "YAML" not in done.stderr
 
 
+@pytest.mark.slow
 def test_python_m_takes_libraries_from_where_they_are_installed(place: Path) -> None:
     (place / "parge.py").unlink()  # python -m looks for parge itself in that folder first; SECURITY.md says so
     for name in ("json", "pickle", "shutil", "tempfile"):  # what Python imports before us

@@ -1,4 +1,4 @@
-"""The contract of techniques as these tests run it: memory is measured in processes of its own, which is slow."""
+"""The contract of techniques as these tests run it: what starts processes of its own is slow."""
 
 import pytest
 
@@ -9,3 +9,7 @@ class TechniqueContract(technique.TechniqueContract):
     @pytest.mark.slow
     def test_memory_stays_under_the_projection(self) -> None:
         super().test_memory_stays_under_the_projection()
+
+    @pytest.mark.slow
+    def test_same_bits_in_another_process(self) -> None:
+        super().test_same_bits_in_another_process()

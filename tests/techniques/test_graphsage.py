@@ -27,6 +27,7 @@ class TestGraphSAGE(TechniqueContract):
         return GraphSAGE(dim=32, walks=60, batch=32, learning_rate=0.01)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_training_helps() -> None:
     subgraph, community = communities()
