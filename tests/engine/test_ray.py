@@ -408,3 +408,32 @@ def test_tasks_go_where_they_fit_and_the_large_ones_find_room() -> None:
     two = Node("d", "d", 2, 400 + 2 * ATTENDANT_BYTES)
     assert _placed([300, 100, 90], [two, b]) == ["d", "b", "d"]
     assert _placed([300, 150], [two], busy={"d": 10}) == ["d", None]
+
+
+_AFTER_RAY = """
+import os, signal
+from parge.engine.base import Task
+from parge.engine.ray import Ray
+
+def heard(number, frame):
+    print("heard", flush=True)
+    os._exit(7)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, heard)
+    tasks = [Task(key=0, function=abs, argument=-3, projected_bytes=1, limit_bytes=None, label="one")]
+    try:
+        list(Ray().run(tasks, lambda task, share: None))
+    except TypeError:  # of abs, which takes no second argument: Ray has ended all the same
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@needs_ray
+def test_who_is_asked_to_leave_after_ray_has_ended_still_hears_it(tmp_path: Path) -> None:
+    """`ray.shutdown` resets the handler of SIGTERM below Python."""
+    (tmp_path / "after.py").write_text(_AFTER_RAY)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run([sys.executable, "after.py"], cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.split()[-1:]) == (7, [b"heard"]), done.stderr

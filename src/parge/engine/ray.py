@@ -165,7 +165,8 @@ def _joined(address: str | None) -> Iterator[Any]:
         try:
             yield ray
         finally:
-            ray.shutdown()
+            with _own_signals():
+                ray.shutdown()
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -200,7 +201,10 @@ def _uncapped() -> Iterator[None]:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore our handler of SIGTERM, which ray.init replaces: it interrupts us as Ctrl-C does."""
+    """Restore our handler of SIGTERM, which interrupts as Ctrl-C does.
+
+    `ray.init` replaces it, and `ray.shutdown` (2.60) resets it below Python, which still believes that it is there.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
