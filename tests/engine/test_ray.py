@@ -423,7 +423,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, heard)
     tasks = [Task(key=0, function=abs, argument=-3, projected_bytes=1, limit_bytes=None, label="one")]
     try:
-        list(Ray().run(tasks, lambda task, share: None))
+        list(Ray(address="local").run(tasks, lambda task, share: None))
     except TypeError:  # of abs, which takes no second argument: Ray has ended all the same
         pass
     os.kill(os.getpid(), signal.SIGTERM)
