@@ -6,7 +6,7 @@ from tests.examples import examples
 from tests.kernels import naive
 
 from parge.graph.graph import Graph
-from parge.kernels.components import component_roots
+from parge.kernels.cut import component_roots
 from parge.testing.graphs import graphs
 
 

@@ -198,7 +198,7 @@ class Decomposition:
         Nothing connects such a component to the rest, so its position in the common space is arbitrary, as it is in a
         centralised embedding.
         """
-        from parge.kernels.components import component_roots
+        from parge.kernels.cut import component_roots
 
         root = component_roots(self.graph.indptr, self.graph.indices)
         loose = np.ones(root.size, np.bool_)
