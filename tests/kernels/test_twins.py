@@ -13,7 +13,7 @@ from tests.kernels import naive
 
 import parge.kernels
 from parge.graph.graph import Graph
-from parge.kernels import codes, csr, cut, fennel, products, quotient, splitmix, walks
+from parge.kernels import codes, csr, cut, fennel, products, splitmix, walks
 from parge.skipgram.train import walk_rows
 from parge.testing.graphs import graphs
 
@@ -333,12 +333,12 @@ def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None
     between, inside = naive.quotient(graph, label.tolist(), n_groups)
     members, offsets = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(n_groups + 1))
     size = sum(len(row) for row in between)
-    assert quotient.quotient_size(graph.indptr, graph.indices, members, offsets, label) == size
-    assert size <= quotient.merged_size(graph.indptr, members, offsets, n_groups)
-    assert quotient.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
+    assert csr.quotient_size(graph.indptr, graph.indices, members, offsets, label) == size
+    assert size <= csr.merged_size(graph.indptr, members, offsets, n_groups)
+    assert csr.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
     indptr, indices = np.zeros(n_groups + 1, np.int64), np.empty(graph.indices.size, np.int32)
     weights, loops = np.empty(indices.size), np.empty(n_groups)
-    quotient.quotient_rows(
+    csr.quotient_rows(
         graph.indptr, graph.indices, weights_of(graph), members, offsets, label, indptr, indices, weights, loops
     )
     assert np.diff(indptr).tolist() == [len(row) for row in between]
@@ -347,7 +347,7 @@ def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None
     np.testing.assert_allclose(loops, inside)
 
     matrix = np.zeros((n_groups, n_groups))
-    quotient.quotient_matrix(graph.indptr, graph.indices, weights_of(graph), label.astype(np.int64), matrix)
+    csr.quotient_matrix(graph.indptr, graph.indices, weights_of(graph), label.astype(np.int64), matrix)
     np.testing.assert_allclose(
         matrix, [[inside[g] if g == h else between[g].get(h, 0) for h in range(n_groups)] for g in range(n_groups)]
     )

@@ -139,10 +139,10 @@ def coarse_matrix(graph: Graph, landmark: IntArray, n_landmarks: int) -> NDArray
     Dense, so that it takes as many bytes for any number of edges; where most pairs of landmarks touch, sparse rows and
     their copies would take more.
     """
-    from parge.kernels import quotient  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only by who needs it
 
     between = np.zeros((n_landmarks, n_landmarks))
-    quotient.quotient_matrix(graph.indptr, graph.indices, _weights(graph), landmark, between)
+    csr.quotient_matrix(graph.indptr, graph.indices, _weights(graph), landmark, between)
     return between
 
 
@@ -159,17 +159,17 @@ def induce_with_context(
         The landmark of every vertex: of anchor j it is j, of the others a number after the anchors'. No landmark holds
         vertices of two parts, none is empty.
     """
-    from parge.kernels import quotient  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only by who needs it
 
     label, foreign = _labels(graph, own, anchors, halo, landmark)
     o, a, h = own.size, anchors.size, halo.size
     n = o + a + h + foreign.size
     members, offsets = _grouped(label, n)
-    size = quotient.merged_size(graph.indptr, members, offsets, n)
+    size = csr.merged_size(graph.indptr, members, offsets, n)
     indptr, loops = np.zeros(n + 1, np.int64), np.zeros(n, np.float32)
     # Most of it is never touched, and takes no memory.
     indices, weights = np.empty(size, graph.indices.dtype), np.empty(size, np.float32)
-    quotient.quotient_rows(
+    csr.quotient_rows(
         graph.indptr, graph.indices, _weights(graph), members, offsets, label, indptr, indices, weights, loops
     )
     used = int(indptr[-1])
@@ -186,11 +186,11 @@ def induce_with_context(
 
 def context_edges(graph: Graph, own: IntArray, anchors: IntArray, halo: IntArray, landmark: IntArray) -> int:
     """Return how many edges the subgraph has that `induce_with_context` would make."""
-    from parge.kernels import quotient  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only by who needs it
 
     label, foreign = _labels(graph, own, anchors, halo, landmark)
     members, offsets = _grouped(label, own.size + anchors.size + halo.size + foreign.size)
-    return int(quotient.quotient_size(graph.indptr, graph.indices, members, offsets, label)) // 2
+    return int(csr.quotient_size(graph.indptr, graph.indices, members, offsets, label)) // 2
 
 
 def _labels(
