@@ -20,8 +20,8 @@ from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, coarse_matrix, context_edges, induce_with_context
 from parge.kernels import skipgram, skipgram_ir
-from parge.kernels.alias import alias_table
 from parge.kernels.skipgram import Tables
+from parge.kernels.walks import alias_table
 from parge.landmarks import backbone, extension
 from parge.planning.decision import decide, decompose
 from parge.run.status import status

@@ -8,10 +8,10 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from parge.kernels import skipgram
-from parge.kernels.alias import AliasTable, draw_item
 from parge.kernels.jit import is_compiling, kernel
 from parge.kernels.skipgram import Tables, window_around
 from parge.kernels.splitmix import GOLDEN, TRAIN, KeyArray, below, high, mix, open_stream
+from parge.kernels.walks import AliasTable, draw_item
 from parge.kernels.window_ir import MOST_TARGETS, MOST_TILE, prefetch_row, update_window
 from parge.typing import FloatArray, IntArray, NeighbourArray
 

@@ -23,8 +23,8 @@ from parge.events import Progress
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Context, Subgraph, coarse_matrix
 from parge.kernels import skipgram_ir, splitmix, walks
-from parge.kernels.alias import alias_table, draw_items
 from parge.kernels.skipgram import Tables
+from parge.kernels.walks import alias_table, draw_items
 from parge.landmarks.base import DECOMPOSED_EXTRA
 from parge.landmarks.extension import logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums

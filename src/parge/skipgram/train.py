@@ -11,8 +11,8 @@ from parge.events import Progress
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
-from parge.kernels.alias import AliasTable, alias_table
 from parge.kernels.skipgram import Tables
+from parge.kernels.walks import AliasTable, alias_table
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.typing import FloatArray, NeighbourArray

@@ -11,9 +11,9 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
-from parge.kernels.alias import AliasTable, draw_items
 from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
+from parge.kernels.walks import AliasTable, draw_items
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode, run_batches
 from parge.skipgram.settings import BATCH_STEPS, walk_footprint
