@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from parge.decompose.anchors import strategies
-from parge.decompose.base import AnchorDecomposer
+from parge.decompose.anchors import AnchorDecomposer, strategies
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import partitioners
@@ -194,7 +193,8 @@ def test_anchors_that_were_asked_for_are_kept_or_refused() -> None:
 
 def test_metis_does_not_print() -> None:
     script = (
-        "import numpy as np; from parge.decompose.base import AnchorDecomposer; from parge.graph.generate import path;"
+        "import numpy as np; from parge.decompose.anchors import AnchorDecomposer;"
+        "from parge.graph.generate import path;"
         "from parge.decompose.limits import Limits;"
         "limits = Limits.of_vertices([189, 89, 73, 73, 88, 73, 94, 204, 82]);"
         "AnchorDecomposer(72, partitioner='metis', seed=1).decompose(path(389), limits)"

@@ -15,7 +15,7 @@ from tests.decompose.test_decompose import feasible
 from tests.examples import examples
 
 from parge.decompose import choice
-from parge.decompose.base import AnchorDecomposer
+from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.fennel import Stream, streamed
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import COMPRESSED, STREAMING

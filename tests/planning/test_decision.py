@@ -19,7 +19,7 @@ from parge.io.graphs.write import write
 from parge.planning import decision as deciding
 from parge.planning import plan as planning
 from parge.planning.decision import decide, decompose
-from parge.planning.notices import idle
+from parge.planning.summary import idle
 from parge.reconcile.base import IdentityMap, Map, Reconciler, reconcilers
 from parge.refine.base import Refiner, Workspace, refiners
 from parge.typing import FloatArray

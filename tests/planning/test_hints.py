@@ -4,7 +4,7 @@ import numpy as np
 
 import parge
 from parge.graph.generate import planted, tree
-from parge.planning.notices import hints
+from parge.planning.summary import hints
 
 
 def test_hints_follow_the_graph() -> None:

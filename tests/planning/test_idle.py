@@ -11,8 +11,8 @@ import parge
 from parge.cli.main import run
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
-from parge.planning.notices import IDLE, idle
 from parge.planning.plan import PRESETS
+from parge.planning.summary import IDLE, idle
 
 GRAPH = planted(150, 900, communities=4, mixing=0.3, seed=2).graph
 

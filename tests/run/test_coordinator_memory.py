@@ -95,7 +95,7 @@ from parge.graph.generate import planted
 from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.pipeline import write_subgraphs
 from parge.planning.plan import Plan
-from parge.planning.landmarks import backbone_bytes
+from parge.planning.decision import backbone_bytes
 from parge.run.open_run import open_run
 
 return_freed_memory()

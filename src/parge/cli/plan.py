@@ -17,7 +17,7 @@ from parge.cli.options import (
     reading_options,
 )
 from parge.planning.decision import decide, decompose
-from parge.planning.notices import hints, idle
+from parge.planning.summary import hints, idle
 
 
 @click.command("plan")

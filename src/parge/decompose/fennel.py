@@ -6,7 +6,7 @@ import numpy as np
 
 from parge.blocks import release_pages
 from parge.decompose.limits import Limits
-from parge.decompose.repair import repair
+from parge.decompose.partitioners import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
 from parge.storage import storage_like

@@ -1,4 +1,4 @@
-"""Disjoint parts within hard limits: KaMinPar, METIS, a stream, random; what a partitioner overshoots is repaired."""
+"""Disjoint parts within hard limits: KaMinPar, METIS, Fennel, random; a part over its limit is repaired by moves."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from parge.blocks import row_blocks
-from parge.decompose.repair import fill, repair
+from parge.errors import InfeasibleError
 from parge.registry import Registry
 from parge.seeds import stream
 from parge.storage import Files, storage_like
@@ -244,3 +244,75 @@ partitioners.register(COMPRESSED, kaminpar_compressed)
 partitioners.register("metis", metis)
 partitioners.register("random", random)
 partitioners.register(STREAMING, streaming)
+
+
+def fill(weights: IntArray, limits: IntArray) -> PartArray:
+    """Fill parts in order of vertices, each up to its limit; what is left over goes to the last part.
+
+    >>> fill(np.ones(5, np.int64), np.array([2, 0, 3])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    ends = np.cumsum(limits)
+    part = np.searchsorted(ends, np.cumsum(weights), side="left")
+    return np.minimum(part, limits.size - 1).astype(np.int32)
+
+
+def repair(
+    indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray
+) -> PartArray:
+    """Return a partition that keeps every limit, by moving vertices out of the parts that break theirs.
+
+    The vertices that lose the fewest kept edges move first. With unit weights it always succeeds if the limits add up
+    to the vertices; otherwise, where no move fits, all vertices are packed again, the heaviest first. If that fails
+    too, `InfeasibleError` gives the missing amount.
+    """
+    part = part.copy()
+    loads = np.bincount(part, weights, minlength=limits.size).astype(np.int64)
+    while (loads > limits).any():
+        if not _relieve(indptr, indices, weights, limits, part, loads):
+            return _pack(weights, limits)
+    return part
+
+
+def _relieve(
+    indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray, loads: IntArray
+) -> bool:
+    """Empty the most overfull part down to its limit; return whether any vertex could move."""
+    from parge.kernels.cut import part_votes  # compiled code, loaded only by who needs it
+
+    full = int(np.argmax(loads - limits))
+    members = np.flatnonzero((part == full) & (weights > 0))
+    votes = part_votes(indptr, indices, part, members, limits.size)
+    open_parts = loads < limits
+    gain = np.where(open_parts, votes, -1).max(axis=1) - votes[:, full]
+    moved = False
+    for i in np.argsort(-gain / weights[members], kind="stable"):
+        if loads[full] <= limits[full]:
+            break
+        v = members[i]
+        fits = loads + weights[v] <= limits
+        if not fits.any():
+            continue
+        # Most neighbours first; among equals, the part with most room.
+        best = max(np.flatnonzero(fits), key=lambda p: (votes[i, p], limits[p] - loads[p]))
+        part[v] = best
+        loads[full] -= weights[v]
+        loads[best] += weights[v]
+        moved = True
+    return moved
+
+
+def _pack(weights: IntArray, limits: IntArray) -> PartArray:
+    """Pack vertices from the heaviest down, each into the part with most room."""
+    room = limits.copy()
+    part = np.empty(weights.size, np.int32)
+    for v in np.argsort(-weights, kind="stable"):
+        best = int(np.argmax(room))
+        if room[best] < weights[v]:
+            raise InfeasibleError(
+                f"the parts have room for {int(limits.sum()):,} in total, the vertices need {int(weights.sum()):,}, "
+                f"and one that needs {int(weights[v]):,} fits in no part"
+            )
+        part[v] = best
+        room[best] -= weights[v]
+    return part

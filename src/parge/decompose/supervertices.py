@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.decompose.base import AnchorDecomposer, Decomposer
+from parge.decompose.anchors import AnchorDecomposer, Decomposer
 from parge.decompose.context import Contexts, near
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits

@@ -1,17 +1,31 @@
-"""One new process per task, its memory limited by the operating system; if one dies, the others continue."""
+"""One new process per task, its memory limited by the operating system; if one dies, the others continue.
 
+`Child` is one such process, from its start until all the processes that it started have ended.
+"""
+
+import contextlib
+import os
+import pickle
+import secrets
 import selectors
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
+import cloudpickle
 import psutil
 
 from parge.blocks import machine_cores
 from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, settle, takes_workers
-from parge.engine.child import Child
-from parge.tree import POLL_SECONDS
+from parge.engine.cgroup import Group
+from parge.storage import current_folder
+from parge.tree import POLL_SECONDS, Seen, kill_all
 
 __all__ = ["Processes", "WorkerError"]
 
@@ -20,6 +34,186 @@ _FREE_SHARE = 0.9
 
 # From this attempt on a task runs alone: where the system killed for want of memory, that is what helps.
 _ALONE_FROM = 3
+
+# Threads of the numerical libraries in a worker: parallelism comes from subgraphs.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+# Of what a worker prints, only the end is kept: days of a progress bar must fill neither memory nor disk.
+_LAST_WORDS = 2000
+
+# In the environment of a worker and of all that it starts: how to find them should their guard be killed.
+MARK = "PARGE_WORKER"
+
+# Time for a guard to end its worker and all that it started.
+_END_SECONDS = 15.0
+
+
+class Child:
+    """A worker process, its guard (`parge.engine.guard`), and the messages received from both.
+
+    They run in a separate session, so Ctrl-C reaches only the parent. `process` is the guard, which measures the
+    worker and the processes it starts, ends them, and then ends as the worker did.
+    """
+
+    def __init__(self, task: Task, threads: int) -> None:
+        self.task = task
+        self.seen = Seen()
+        self.answer: tuple[str, Any] | None = None
+        self.progress: list[float] = []
+        self._heard = bytearray()
+        self._printed = bytearray()
+        self._told = bytearray()
+        self._mark = secrets.token_hex(16)
+        self._group: Group | None = None
+        self._is_clean = False
+        (self.words, writing), (self.prints, printing), (self.sight, telling) = os.pipe(), os.pipe(), os.pipe()
+        numbers = (writing, telling, os.getpid(), task.limit_bytes or 0)
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, numbers)],
+                stdin=subprocess.PIPE,
+                stdout=printing,
+                stderr=printing,
+                pass_fds=(writing, telling),
+                start_new_session=True,
+                env=_environment(threads) | {MARK: self._mark},
+            )
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            for end in (writing, printing, telling):
+                os.close(end)
+        for pipe in self.pipes:
+            os.set_blocking(pipe, False)
+
+    @property
+    def pipes(self) -> tuple[int, int, int]:
+        """The pipes to read: its messages, its output, and the messages of its guard."""
+        return self.words, self.prints, self.sight
+
+    def _close(self) -> None:
+        for pipe in self.pipes:
+            os.close(pipe)
+
+    def send(self) -> None:
+        """Send the task."""
+        task = self.task
+        payload = cloudpickle.dumps((task.function, task.argument, task.limit_bytes))
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died at once; its exit code will tell
+            self.process.stdin.write(len(payload).to_bytes(8, "little") + payload)
+            self.process.stdin.flush()  # and stays open: its end tells the worker that we are gone
+
+    def hear(self) -> None:
+        """Read the messages (frames of a length and a pickled (kind, value)), the output, and the measurements."""
+        self._printed += _available(self.prints)
+        del self._printed[:-_LAST_WORDS]
+        self._heard += _available(self.words)
+        while len(self._heard) >= 8:
+            length = int.from_bytes(self._heard[:8], "little")
+            if len(self._heard) < 8 + length:
+                break
+            frame = bytes(self._heard[8 : 8 + length])
+            del self._heard[: 8 + length]
+            self._understand(frame)
+        self._told += _available(self.sight)
+        *lines, rest = self._told.split(b"\n")
+        self._told = rest
+        for line in lines:
+            self._understand_guard(line.decode())
+
+    def _understand(self, frame: bytes) -> None:
+        kind, value = pickle.loads(frame)  # our own child's words, from a private pipe
+        if kind == "progress":
+            self.progress.append(value)
+        elif self.answer is None:
+            self.answer = (kind, _rebuilt(value) if kind == "error" else value)
+
+    def _understand_guard(self, line: str) -> None:
+        kind, _, value = line.partition(" ")
+        if kind in ("peak", "over"):
+            seen = Seen(*map(int, value.split()))
+            self.seen = max(self.seen, seen, key=lambda each: each.bytes)
+            if kind == "over" and self.answer is None:
+                self.answer = ("over", seen.bytes)
+        elif kind == "group":
+            self._group = Group(Path(value))
+        elif kind == "clean":
+            self._is_clean = True
+
+    def has_ended(self) -> bool:
+        """Return whether the worker and its guard have ended."""
+        return self.process.poll() is not None
+
+    def kill(self) -> None:
+        """Ask the guard to end the worker and the processes it started."""
+        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped would not hear
+            self.process.send_signal(number)
+
+    def reap(self) -> End:
+        """Wait until all processes of the worker have ended, and return how it ended."""
+        try:
+            self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.hear()
+        if not self._is_clean:
+            self._sweep()
+        if self.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+        self._close()
+        words = self._printed.decode(errors="replace").strip()
+        return End(self.answer, self.process.returncode, self.seen.bytes, words, self.seen.processes)
+
+    def _sweep(self) -> None:
+        """End the processes that a killed guard could not: those with our mark, or in the control group."""
+        if self._group is not None:
+            self._group.kill()
+        end = time.monotonic() + _END_SECONDS
+        while time.monotonic() < end and kill_all(_marked(self._mark)):
+            time.sleep(0.01)
+        if self._group is not None:
+            self._group.remove()
+
+
+def _marked(mark: str) -> list[int]:
+    """Return the processes with that mark in their environment, as far as we may read it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+def _available(pipe: int) -> bytes:
+    """Return the content of a pipe, without waiting for more."""
+    blocks = []
+    with contextlib.suppress(BlockingIOError):
+        while block := os.read(pipe, 1 << 16):
+            blocks.append(block)
+    return b"".join(blocks)
+
+
+def _rebuilt(value: tuple[bytes | None, str, str]) -> tuple[BaseException | str, str]:
+    """Return the exception (or its text if it cannot be unpickled here) and its traceback."""
+    pickled, words, trace = value
+    if pickled is not None:
+        with contextlib.suppress(Exception):
+            error = pickle.loads(pickled)  # raised in our own child
+            if isinstance(error, BaseException):
+                return error, trace
+    return words, trace
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Return the environment of a worker: our own module path, and few threads."""
+    here = str(current_folder() or "")
+    path = os.pathsep.join(entry for entry in (found or here for found in sys.path) if entry)
+    return {**os.environ, **dict.fromkeys(_THREADS, str(threads)), "PYTHONPATH": path}
 
 
 @takes_workers

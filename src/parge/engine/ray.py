@@ -2,8 +2,8 @@
 
 Everything about Ray is in this file. Ray knows what each task needs (one core, and its projected bytes as
 ``memory``); the choice of the node, and retries after a worker is lost, are decided here, so that they can be
-explained. On the node, a Ray task supervises a process of our own (`parge.engine.child`), which is limited, measured
-and ended as on this machine.
+explained. On the node, a Ray task supervises a process of our own (`parge.engine.processes`), which is limited,
+measured and ended as on this machine.
 """
 
 import contextlib
@@ -37,8 +37,8 @@ from parge.engine.base import (
     settle,
     takes_workers,
 )
-from parge.engine.child import Child
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
+from parge.engine.processes import Child
 from parge.errors import Extra, InputError, PargeError
 from parge.memory import current_limit, format_bytes, limit_memory, private_bytes
 

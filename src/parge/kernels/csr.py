@@ -1,4 +1,4 @@
-"""Loops over compressed sparse rows: building and inducing them."""
+"""Loops over compressed sparse rows: building and inducing them, and merging vertices (the quotient)."""
 
 import numpy as np
 from numpy.typing import NDArray

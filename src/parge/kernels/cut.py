@@ -1,4 +1,4 @@
-"""Counting what a decomposition keeps and loses, and choosing the vertices that keep most."""
+"""Counting what a decomposition keeps and loses, choosing the vertices that keep most, and connected components."""
 
 import numpy as np
 

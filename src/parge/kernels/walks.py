@@ -1,4 +1,4 @@
-"""Random walks over compressed sparse rows: uniform, by weight, and of second order (node2vec)."""
+"""Random walks over compressed sparse rows: uniform, by weight (alias method), and of second order (node2vec)."""
 
 from typing import Any, NamedTuple
 

@@ -1,10 +1,19 @@
-"""What a decomposition holds, loses and needs: the output of `parge plan`, and the first part of `embed`'s."""
+"""What a decomposition holds, loses and needs, and the notices on a plan.
 
+This is the output of `parge plan`, and the first part of that of `parge embed`.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from parge.decompose.decomposition import Decomposition
+from parge.engine.registry import runs_here
+from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
+from parge.planning.plan import AUTO, PRESETS, Plan
+from parge.reconcile.base import kind_of
 from parge.result import EdgeCounts, Part
 from parge.techniques.base import Technique
 from parge.values import Value
@@ -100,3 +109,100 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
             "Use more anchors, fewer parts or larger capacities to keep more."
         )
     return found
+
+
+class Idle(NamedTuple):
+    """A field of a plan, and when it does nothing."""
+
+    field: str
+    when: Callable[[Plan], bool]
+    words: str
+
+
+def _is_alone(plan: Plan) -> bool:
+    """Return whether one worker holds the whole graph; how many nodes a cluster has, nobody knows yet."""
+    return plan.n_parts == 1 and not plan.memory_is_auto
+
+
+def _has_no_anchors(plan: Plan) -> bool:
+    return str(plan.anchors).rstrip("%") in ("0", "0.0")
+
+
+def _maps_anchors(plan: Plan) -> bool:
+    return not kind_of(str(plan.reconcile)).is_identity
+
+
+_ALONE, _NO_ANCHORS = "with one part", "without anchors"
+
+# What a preset decides of a single part is the pass, which is none there in every preset.
+IDLE: tuple[Idle, ...] = (
+    *(Idle(field, _is_alone, _ALONE) for field in ("anchors", "anchor_strategy", "partitioner", "reconcile", "preset")),
+    Idle("anchor_strategy", _has_no_anchors, _NO_ANCHORS),
+    Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
+    Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
+    Idle("jobs", _is_alone, _ALONE),
+    Idle("preset", lambda plan: not _left_to_preset(plan), "because all options that it sets are given"),
+)
+
+# What a field says where nobody said anything.
+_UNSAID = {"anchors": (None, AUTO), "reconcile": (None, AUTO), "preset": ("best",)}
+
+
+def _left_to_preset(plan: Plan) -> bool:
+    return any(getattr(plan, field) is None for field in PRESETS[plan.preset])
+
+
+def idle(plan: Plan) -> tuple[str, ...]:
+    """Return one notice per option that was given and has no effect.
+
+    Parameters
+    ----------
+    plan : Plan
+        As it was given, before anything is decided: a field that nobody gave is at its default.
+
+    Examples
+    --------
+    >>> from parge.planning.plan import Plan
+    >>> idle(Plan(anchors=50))
+    ('--anchors has no effect with one part',)
+    """
+    said: dict[str, str] = {}
+    for field, when, words in IDLE:
+        given = getattr(plan, field) not in _UNSAID.get(field, (None,))
+        if given and field not in said and when(plan):
+            said[field] = f"--{field.replace('_', '-')} has no effect {words.format(engine=plan.engine)}"
+    return tuple(said.values())
+
+
+# Of `benchmarks/quality_against_whole_graph.py`, 8 parts, each with its own pass (docs/quality.md).
+_WITH_FEATURES = (
+    "This graph has features, which walks do not use. Consider --technique sgc --refine none: on cora in 8 parts its "
+    "micro-F1 was .827 (whole graph: .833), that of deepwalk .807 (one seed; docs/quality.md)."
+)
+_SPARSE = (
+    "This graph is sparse. --technique closedform takes less time than deepwalk: on cora and a tree (mean degree 4 and "
+    "3) in 8 parts its micro-F1 was .804 and .860, that of deepwalk .810 and .859 (3 seeds; docs/quality.md)."
+)
+# Of `benchmarks/against_peers.py`, 8 parts, each with its own pass.
+_DENSE = (
+    "This graph is dense. Consider --technique spectral: on BlogCatalog (mean degree 65) in 8 parts its micro-F1 was "
+    ".438, that of deepwalk .421. On sparse graphs it was worse and slow (docs/peers.md)."
+)
+_SPARSE_DEGREE, _DENSE_DEGREE = 6.0, 30.0
+
+# Any technique takes seconds on a smaller graph: try them.
+_SMALL = 1000
+
+
+def hints(technique: Technique, graph: Graph) -> tuple[str, ...]:
+    """Return hints on techniques that may suit this graph better; a rule of thumb that uses no labels."""
+    from parge.techniques.deepwalk import SkipGramWalks  # not needed to refuse a plan
+
+    if not isinstance(technique, SkipGramWalks) or graph.n_vertices < _SMALL:
+        return ()
+    if graph.features is not None:
+        return (_WITH_FEATURES,)
+    mean_degree = 2 * graph.n_edges / max(1, graph.n_vertices)
+    if mean_degree > _DENSE_DEGREE:
+        return (_DENSE,)
+    return (_SPARSE,) if mean_degree < _SPARSE_DEGREE else ()

@@ -25,9 +25,8 @@ from parge.graph.graph import Graph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.decision import Decision, candidates, decide, decompose
-from parge.planning.notices import idle
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
-from parge.planning.summary import footprint_of, summarise
+from parge.planning.summary import footprint_of, idle, summarise
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.result import WHERE, Coordinator, Refined, Report, Seconds
 from parge.run import parts

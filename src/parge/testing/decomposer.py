@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from parge.decompose.base import Decomposer
+from parge.decompose.anchors import Decomposer
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
 from parge.graph.graph import Graph
