@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from parge.decompose.anchors import Decomposer
-from parge.decompose.supervertices import NEAR_SHARE
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import COMPRESSED, STREAMING
+from parge.decompose.supervertices import NEAR_SHARE
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.decompose.anchors import AnchorDecomposer, Decomposer
-from parge.decompose.context import Contexts, near
-from parge.decompose.decomposition import Decomposition
+from parge.decompose.decomposition import Contexts, Decomposition, near
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partition, work_of
 from parge.events import OnStep, ignore_step

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.decompose.context import Contexts
-from parge.decompose.decomposition import Decomposition
+from parge.decompose.decomposition import Contexts, Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
