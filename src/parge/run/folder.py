@@ -15,8 +15,7 @@ from parge.decompose.decomposition import Contexts, Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
-from parge.run.arrays import DamagedError
-from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
+from parge.run.arrays import Arrays, DamagedError, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import PlanFacts
 from parge.run.notes import PART_NOTES, RUN_NOTES, note_faults
