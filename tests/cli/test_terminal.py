@@ -22,7 +22,7 @@ from parge.cli.main import run
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.pipeline import embed_parts
-from parge.run.notes import record_retries
+from parge.run.metadata import record_retries
 from parge.run.open_run import open_run
 from parge.text import on_one_line, pasteable, printable
 

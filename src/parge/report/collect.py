@@ -17,7 +17,7 @@ from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
 from parge.result import EdgeCounts, Part, Refined, Report, Residual, known
 from parge.run import parts
-from parge.run.notes import recorded_seconds
+from parge.run.metadata import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
 from parge.text import printable
 from parge.typing import IntArray

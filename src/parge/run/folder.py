@@ -17,8 +17,7 @@ from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
 from parge.run.arrays import Arrays, DamagedError, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import PlanFacts
-from parge.run.notes import PART_NOTES, RUN_NOTES, note_faults
+from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanFacts, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.storage import create_new, take_room
 from parge.text import on_one_line, printable

@@ -32,8 +32,15 @@ from parge.result import WHERE, Coordinator, Refined, Report, Seconds
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
-from parge.run.metadata import PlanFacts, RecordedTechnique, run_id
-from parge.run.notes import record_retries, record_seconds, recorded_retries, recorded_seconds
+from parge.run.metadata import (
+    PlanFacts,
+    RecordedTechnique,
+    record_retries,
+    record_seconds,
+    recorded_retries,
+    recorded_seconds,
+    run_id,
+)
 from parge.run.parts import Result
 from parge.run.trust import needs_word
 from parge.techniques.base import Technique

@@ -15,7 +15,7 @@ from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, schema
 from parge.run.arrays import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
-from parge.run.notes import FAILURE, read_note, write_note
+from parge.run.metadata import FAILURE, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
 from parge.text import pasteable, printable
 from parge.typing import FloatArray
