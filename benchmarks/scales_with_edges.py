@@ -62,8 +62,8 @@ def capacities(n_vertices: int) -> list[int]:
 def decompose(path: str, n_vertices: int, run: str, reconcile: str | None, refine: str | None) -> dict[str, float]:
     """Read the graph, decompose it and write the part folders; return the seconds of a core of each."""
     from parge.events import ignore
-    from parge.pipeline import write_subgraphs
     from parge.run.open_run import open_run
+    from parge.run.pipeline import write_subgraphs
 
     clock = _Clock()
     graph = _read(path, n_vertices)
@@ -80,9 +80,9 @@ def finish(run: str, out: str) -> dict[str, float]:
     """Reconcile, merge and refine the results of a run and write the vectors; return the seconds of a core of each."""
     from parge.embedding import Embedding
     from parge.events import ignore
-    from parge.pipeline import merge_parts, reconcile_parts, refine_vectors
     from parge.run.folder import scratch_matrix
     from parge.run.open_run import open_planned
+    from parge.run.pipeline import merge_parts, reconcile_parts, refine_vectors
 
     clock = _Clock()
     with open_planned(Path(run)) as opened:
@@ -100,8 +100,8 @@ def finish(run: str, out: str) -> dict[str, float]:
 
 def whole(path: str, n_vertices: int, out: str, refine: str) -> dict[str, float]:
     """Embed the whole graph at once, by the same technique and the same pass; return the seconds of a core."""
-    from parge.pipeline import embed
     from parge.planning.plan import Plan
+    from parge.run.pipeline import embed
 
     clock = _Clock()
     graph = _read(path, n_vertices)

@@ -31,10 +31,9 @@ MAY: dict[str, set[str]] = {
     "estimate": {*BASE, "techniques", "refine"},
     "space": {*BASE, "embedding", "linalg", "reconcile"},
     "planning": {*BASE, *STAGES, "engine"} - {"io", "embedding"},
-    "run": {*BASE, *STAGES, "linalg", "planning"},
-    "pipeline": {*BASE, *STAGES, "linalg", "engine", "planning", "run"},
-    "sklearn": {*BASE, "graph", "planning", "pipeline"},
-    "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},  # not the pipeline
+    "run": {*BASE, *STAGES, "linalg", "engine", "planning"},
+    "sklearn": {*BASE, "graph", "planning", "run"},
+    "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},
     "testing": {*BASE, *STAGES, "linalg", "engine", "run"},
     "cli": {
         *BASE,
@@ -45,10 +44,9 @@ MAY: dict[str, set[str]] = {
         "space",
         "planning",
         "run",
-        "pipeline",
         "report",
     },
-    "__init__": {*STAGES, "result", "evaluate", "space", "planning", "pipeline"},
+    "__init__": {*STAGES, "result", "evaluate", "space", "planning", "run"},
     "__main__": {"cli"},
 }
 

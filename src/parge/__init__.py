@@ -32,7 +32,7 @@ _PUBLIC = {
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
     "align": "parge.space.align",
-    "embed": "parge.pipeline",
+    "embed": "parge.run.pipeline",
     "neighbors": "parge.space.neighbors",
     "read": "parge.io.graphs.read",
     "write": "parge.io.graphs.write",
@@ -85,9 +85,9 @@ if TYPE_CHECKING:
     from parge.graph.graph import Graph as Graph
     from parge.io.graphs.read import read as read
     from parge.io.graphs.write import write as write
-    from parge.pipeline import embed as embed
     from parge.planning.plan import Plan as Plan
     from parge.result import Report as Report
+    from parge.run.pipeline import embed as embed
     from parge.space.align import align as align
     from parge.space.neighbors import neighbors as neighbors
     from parge.techniques.adapt import adapt as adapt

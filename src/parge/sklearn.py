@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from parge.graph.graph import Graph
-from parge.pipeline import embed
 from parge.planning.plan import Plan
+from parge.run.pipeline import embed
 from parge.typing import FloatArray
 
 

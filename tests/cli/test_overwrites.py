@@ -339,7 +339,7 @@ def test_a_file_that_appears_while_vectors_are_computed_stays(
     out, theirs = f"new{suffix.replace('.ids.txt', '.npy')}", world / f"new{suffix}"
     assert run([*command, "-o", f"undisturbed{Path(out).suffix}"]) == 0
     whole = Embedding.load(f"undisturbed{Path(out).suffix}")
-    _taken(monkeypatch, "parge.pipeline.merge_parts", theirs)
+    _taken(monkeypatch, "parge.run.pipeline.merge_parts", theirs)
     capsys.readouterr()
     assert run([*command, "-o", out]) == 1
     assert theirs.read_text() == "mine"

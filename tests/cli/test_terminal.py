@@ -21,9 +21,9 @@ from parge.cli import show
 from parge.cli.main import run
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import embed_parts
 from parge.run.metadata import record_retries
 from parge.run.open_run import open_run
+from parge.run.pipeline import embed_parts
 from parge.text import on_one_line, pasteable, printable
 
 # Colour, clearing, title, link (OSC 8), clipboard (OSC 52), overwriting, bell, C1, right-to-left, separators, markup.
@@ -277,7 +277,7 @@ def test_the_way_on_keeps_words_after_two_dashes(place: Path, monkeypatch: pytes
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("parge.pipeline.finish", full)
+    monkeypatch.setattr("parge.run.pipeline.finish", full)
     plan = ["--technique", "spectral", "--dim", "4", "--parts", "2", "--engine", "serial", "--run-dir", "my run"]
     assert run(["embed", *plan, "-o", "v.npy", "--", "-g.txt"]) == 1
     again = words(capsys.readouterr().err.partition("where it stopped: ")[2].strip())

@@ -12,9 +12,9 @@ import pytest
 import parge
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
-from parge.pipeline import embed_parts
 from parge.report.page import write_report
 from parge.run.open_run import open_run
+from parge.run.pipeline import embed_parts
 
 TECHNIQUE = parge.DeepWalk(dim=8, walks=2, walk_length=10)
 

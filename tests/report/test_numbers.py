@@ -20,10 +20,10 @@ from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
 from parge.io.graphs.write import write
 from parge.memory import format_bytes
-from parge.pipeline import embed_to_file
 from parge.report.page import write_report
 from parge.report.pictures import seconds_text
 from parge.run.open_run import open_planned
+from parge.run.pipeline import embed_to_file
 from parge.run.status import status
 
 SMALL = parge.DeepWalk(dim=4, walks=2, walk_length=8)

@@ -18,10 +18,10 @@ import parge
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
-from parge.pipeline import embed_parts
 from parge.report.page import as_script_data, check_page, write_report
 from parge.report.pictures import seconds_text
 from parge.run.open_run import open_planned, open_run
+from parge.run.pipeline import embed_parts
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import pytest
 from parge.decompose.decomposition import Decomposition
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import merge_parts, reconcile_parts
 from parge.reconcile.base import IdentityMap
 from parge.report.sample import MOST_VERTICES, draw_sample
 from parge.run.open_run import open_planned
+from parge.run.pipeline import merge_parts, reconcile_parts
 
 
 class Recorder:

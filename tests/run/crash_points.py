@@ -53,7 +53,7 @@ def main() -> None:
     folder, points = Path(sys.argv[1]), int(sys.argv[2])
     from parge import SGC, Plan
     from parge.graph.generate import planted
-    from parge.pipeline import embed_to_file
+    from parge.run.pipeline import embed_to_file
 
     graph = planted(80, 300, communities=2, seed=2).graph
     plan = Plan(technique=SGC(dim=4), parts=2, anchors=8, engine="serial", partitioner="random", refine="whiten")

@@ -67,8 +67,8 @@ def test_embedding_under_the_limit_gives_the_same_file(place: Path, cap: int) ->
 
 def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int) -> None:
     script = (
-        "import sys, numpy as np, parge.pipeline; from parge.cli.main import run\n"
-        "parge.pipeline.scratch_matrix = lambda path, shape, dtype=np.float32: np.ones(shape, dtype)\n"
+        "import sys, numpy as np, parge.run.pipeline; from parge.cli.main import run\n"
+        "parge.run.pipeline.scratch_matrix = lambda path, shape, dtype=np.float32: np.ones(shape, dtype)\n"
         f"sys.exit(run(['reconcile', 'run', '-o', 'y.npy', '--coordinator-memory', '{cap}MB']))\n"
     )
     done = subprocess.run(
@@ -93,7 +93,7 @@ from parge.cli.ending import rehearse
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.memory import limit_memory, private_bytes, return_freed_memory
-from parge.pipeline import write_subgraphs
+from parge.run.pipeline import write_subgraphs
 from parge.planning.plan import Plan
 from parge.planning.decision import backbone_bytes
 from parge.run.open_run import open_run

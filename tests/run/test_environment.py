@@ -20,9 +20,9 @@ from parge.cli.main import run as command
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.io.graphs.write import write
-from parge.pipeline import embed_parts
 from parge.run.arrays import StorageError, _write
 from parge.run.open_run import open_run
+from parge.run.pipeline import embed_parts
 from parge.run.status import status
 
 PLAN = ["--technique", "sgc", "--dim", "8", "--parts", "2", "--anchors", "20", "--engine", "serial"]

@@ -14,10 +14,10 @@ from parge.cli.main import run as command
 from parge.errors import InputError
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import embed_parts
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.open_run import open_run
+from parge.run.pipeline import embed_parts
 from parge.run.status import status
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph

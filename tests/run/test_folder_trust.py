@@ -15,9 +15,9 @@ from parge.cli.main import run as command
 from parge.errors import InputError
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import write_subgraphs
 from parge.run import trust
 from parge.run.open_run import open_run
+from parge.run.pipeline import write_subgraphs
 from parge.run.worker import PartJob, embed_part
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph

@@ -17,12 +17,12 @@ from parge.errors import InputError, PargeError
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.io.graphs.write import write
-from parge.pipeline import embed_parts, embed_to_file
 from parge.report.page import write_report
 from parge.run.arrays import StorageError
 from parge.run.folder import scratch_matrix
 from parge.run.lock import hold
 from parge.run.open_run import open_planned, open_run
+from parge.run.pipeline import embed_parts, embed_to_file
 from parge.run.status import status
 from parge.storage import take_room
 

@@ -13,11 +13,11 @@ from parge.cli.main import run
 from parge.errors import InputError, PargeError
 from parge.events import ignore
 from parge.graph.generate import planted
-from parge.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
 from parge.run import arrays
 from parge.run.folder import RunFolder
 from parge.run.metadata import record_retries, recorded_retries
 from parge.run.open_run import open_planned, open_run
+from parge.run.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
 from parge.run.status import PartStatus, _seconds_left, status
 from parge.run.worker import PartJob, embed_part
 

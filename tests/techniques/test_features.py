@@ -14,9 +14,9 @@ from parge.graph.features import with_features
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import Footprint
-from parge.pipeline import embed_to_file
 from parge.planning.decision import decide
 from parge.planning.plan import Plan
+from parge.run.pipeline import embed_to_file
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.sgc import SGC

@@ -11,10 +11,10 @@ from parge.cli.options import PathName, graph_inputs, graph_options, json_option
 from parge.cli.progress import run_progress
 from parge.events import Step
 from parge.io.outputs import check_outputs
-from parge.pipeline import write_subgraphs
 from parge.planning.summary import summarise
 from parge.run.folder import RunFolder
 from parge.run.open_run import embed_part_command, open_run
+from parge.run.pipeline import write_subgraphs
 from parge.text import pasteable
 
 

@@ -36,9 +36,9 @@ from parge.io.graphs.write import lines_output, write
 from parge.io.labels import write_labels
 from parge.io.outputs import Output, check_outputs
 from parge.memory import format_bytes
-from parge.pipeline import embed
 from parge.planning.plan import Plan
 from parge.report.page import is_page, write_report
+from parge.run.pipeline import embed
 from parge.techniques.deepwalk import DeepWalk
 
 _VERTICES, _EDGES, _COMMUNITIES = 8_000, 80_000, 20

@@ -21,8 +21,8 @@ from parge.cli.progress import run_progress
 from parge.events import Step
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs
-from parge.pipeline import embed_to_file
 from parge.run.folder import RunFolder
+from parge.run.pipeline import embed_to_file
 
 
 @click.command("embed")

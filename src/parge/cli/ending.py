@@ -216,9 +216,9 @@ def rehearse() -> None:
     import scipy.linalg
 
     from parge.io.graphs.read import read
-    from parge.pipeline import embed_to_file
     from parge.planning.decision import decide
     from parge.planning.plan import Plan
+    from parge.run.pipeline import embed_to_file
     from parge.techniques.sgc import SGC
 
     with tempfile.TemporaryDirectory(prefix="parge-") as folder:

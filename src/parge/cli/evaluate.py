@@ -36,9 +36,9 @@ from parge.evaluate.scores import Classification
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
 from parge.numbers import MOST_SETTING
-from parge.pipeline import embed
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
+from parge.run.pipeline import embed
 from parge.techniques.adapt import adapt
 
 # Workers of `bound` where nobody says how many.

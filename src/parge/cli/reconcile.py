@@ -10,10 +10,10 @@ from parge.cli.options import PathName, json_option, overwrite_option
 from parge.cli.progress import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
-from parge.pipeline import finish
 from parge.reconcile.base import reconcilers
 from parge.run.folder import RunFolder
 from parge.run.open_run import open_planned
+from parge.run.pipeline import finish
 
 
 @click.command("reconcile")

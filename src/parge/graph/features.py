@@ -6,11 +6,8 @@ from numpy.typing import NDArray
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.seeds import GOLDEN, mixed
 from parge.typing import FloatArray, IntArray
-
-# Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): splitmix64.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 # Rows drawn, or features projected, at once.
 ROWS = 1024
@@ -88,17 +85,10 @@ def normal_rows(numbers: IntArray, dim: int, seed: int) -> FloatArray:
     out: FloatArray = np.empty((numbers.size, dim), np.float32)
     pairs = np.arange(-(-dim // 2), dtype=np.uint64)
     for start in range(0, numbers.size, ROWS):
-        keys = mixed(numbers[start : start + ROWS].astype(np.uint64) + mixed(np.array([seed], np.uint64) + _GOLDEN))
-        bits = mixed(keys[:, None] + (pairs + np.uint64(1)) * _GOLDEN)
+        keys = mixed(numbers[start : start + ROWS].astype(np.uint64) + mixed(np.array([seed], np.uint64) + GOLDEN))
+        bits = mixed(keys[:, None] + (pairs + np.uint64(1)) * GOLDEN)
         out[start : start + ROWS] = _box_muller(bits)[:, :dim]
     return out
-
-
-def mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return 64 bits that look random, each decided by its number."""
-    z = (state ^ (state >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
 
 
 def _box_muller(bits: NDArray[np.uint64]) -> NDArray[np.float64]:

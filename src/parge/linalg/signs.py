@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.blocks import row_blocks, rows_at_once
-from parge.graph.features import mixed
 from parge.linalg.tall import Block
+from parge.seeds import mixed
 from parge.typing import Matrix
 
 # Ranks that differ by less, as a share of the largest, are equal but for rounding.
