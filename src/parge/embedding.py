@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import all_finite
 from parge.errors import InputError
 from parge.ids import as_ids, positions, repeated, show_ids
 from parge.result import Report
+from parge.storage import all_finite
 from parge.typing import FloatArray, IdArray, IntArray
 
 

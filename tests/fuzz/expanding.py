@@ -18,14 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.io
 
-from parge.budget import VARIABLE
 from parge.cli.main import run
 from parge.cli.report import _read_score
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
 from parge.io.graphs.read import read
-from parge.memory import peak_bytes, reset_peak
+from parge.memory import VARIABLE, peak_bytes, reset_peak
 
 BUDGET = 200_000_000
 LARGE = 1_000_000_000

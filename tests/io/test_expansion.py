@@ -16,12 +16,12 @@ import scipy.io
 import scipy.sparse as sp
 from tests.examples import slow
 
-from parge.budget import UNPACKED_ARRAYS, UNPACKED_TEXT, VARIABLE, refuse_expansion
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
 from parge.io import tables
 from parge.io.graphs.read import read
+from parge.memory import UNPACKED_ARRAYS, UNPACKED_TEXT, VARIABLE, refuse_expansion
 
 
 @pytest.fixture(autouse=True)

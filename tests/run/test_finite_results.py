@@ -122,7 +122,7 @@ def test_a_large_result_is_looked_at_a_block_at_a_time(
     place = tmp_path / "part"
     facts = parts.load_result(finished["rotated"] / "parts" / "000")[1]
     parts.save_result(place, np.ones((40_000, 64), np.float32), facts)
-    monkeypatch.setattr("parge.blocks.np.isfinite", watched)
+    monkeypatch.setattr("parge.storage.np.isfinite", watched)
     parts.load_result(place)
     assert sum(sizes) >= 40_000 * 64
     assert max(sizes) <= 1 << 20

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from parge.budget import refuse_over_budget
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
 from parge.cli.options import PathName, overwrite_option
@@ -16,6 +15,7 @@ from parge.errors import InputError, plain_reason
 from parge.evaluate.classification import classify
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.outputs import Output, check_outputs
+from parge.memory import refuse_over_budget
 from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import check_projection
 from parge.run.folder import RunFolder

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import row_blocks
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, context_edges, induce, induce_with_context
 from parge.memory import Footprint
 from parge.result import EdgeCounts
+from parge.storage import row_blocks
 from parge.typing import BoolArray, IntArray, PartArray
 
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.blocks import release_pages
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
-from parge.storage import storage_like
+from parge.storage import release_pages, storage_like
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
 # Passes over the rows; each costs little more than to read them (docs/scale.md has what each saves).

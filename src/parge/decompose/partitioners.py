@@ -12,11 +12,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from parge.blocks import row_blocks
 from parge.errors import InfeasibleError
 from parge.registry import Registry
 from parge.seeds import stream
-from parge.storage import Files, storage_like
+from parge.storage import Files, row_blocks, storage_like
 from parge.typing import IntArray, NeighbourArray, PartArray
 
 # KaMinPar's better context costs four times its default one; below this many stored neighbours that is

@@ -21,10 +21,9 @@ from typing import Any, ClassVar
 import cloudpickle
 import psutil
 
-from parge.blocks import machine_cores
 from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, settle, takes_workers
 from parge.engine.cgroup import Group
-from parge.storage import current_folder
+from parge.storage import current_folder, machine_cores
 from parge.tree import POLL_SECONDS, Seen, kill_all
 
 __all__ = ["Processes", "WorkerError"]

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import row_blocks
-from parge.budget import refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.pip import pip
@@ -21,7 +19,9 @@ from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.signals import Signal, signal_of
 from parge.graph.graph import Graph
 from parge.linalg.threads import one_blas_thread
+from parge.memory import refuse_over_budget
 from parge.numbers import MOST_DIM, check_number, check_whole, shown
+from parge.storage import row_blocks
 from parge.typing import IntArray, Matrix
 
 # Columns of Q that are multiplied by the signal matrix at once.

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import usable_cores
-from parge.budget import REMEDY, refuse_over_budget
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import logistic
@@ -18,8 +16,10 @@ from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
 from parge.ids import STRING
 from parge.linalg.threads import one_blas_thread
+from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import MOST_SETTING, check_number, check_whole
 from parge.seeds import stream
+from parge.storage import usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 PROTOCOLS = ("known-count", "threshold")

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from parge.blocks import all_finite, row_blocks
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import logistic
@@ -15,6 +14,7 @@ from parge.graph.pairs import edges_once
 from parge.ids import positions
 from parge.numbers import check_number
 from parge.seeds import stream
+from parge.storage import all_finite, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Pairs of each kind that the logistic regression learns from: twice the coefficients of any usual dimension

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import BLOCK_ROWS, release_pages, row_blocks
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.scores import PIP
@@ -20,6 +19,7 @@ from parge.ids import as_ids, positions, show_ids
 from parge.linalg.tall import triangle
 from parge.numbers import check_whole
 from parge.seeds import stream
+from parge.storage import BLOCK_ROWS, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray, Matrix
 
 Vectors = Embedding | FloatArray | NDArray[np.float64]

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parge.budget import refuse_over_budget
 from parge.graph.build import Numbered, assemble, number_integers, number_names
 from parge.graph.graph import Graph
+from parge.memory import refuse_over_budget
 from parge.typing import FloatArray, IdArray
 
 EDGE_BYTES = 50

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble
 from parge.graph.graph import Graph
 from parge.graph.memberships import Memberships
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
+from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import MOST, check_number, check_whole
 from parge.seeds import stream
 from parge.typing import IntArray

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from parge.blocks import row_blocks
 from parge.errors import InputError
+from parge.storage import row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.

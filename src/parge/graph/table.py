@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.columns import Columns, asked_for, guessed_notice, ignored_notice, is_guessed
 from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
+from parge.memory import refuse_over_budget
 from parge.typing import FloatArray
 
 

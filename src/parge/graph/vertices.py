@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import row_blocks
-from parge.budget import REMEDY, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble, number_dtype
 from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, unique_ids
+from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import check_whole
-from parge.storage import storage_like
+from parge.storage import row_blocks, storage_like
 from parge.typing import IdArray, IntArray
 
 # Rows, or neighbours, looked at together.

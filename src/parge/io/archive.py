@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from parge.budget import refuse_expansion, refuse_over_budget
 from parge.errors import InputError
+from parge.memory import refuse_expansion, refuse_over_budget
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from parge.budget import UNPACKED_TEXT, refuse_expansion
 from parge.errors import InputError, PargeError, plain_reason
+from parge.memory import UNPACKED_TEXT, refuse_expansion
 from parge.storage import current_folder
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}

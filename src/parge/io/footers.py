@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.io.thrift import Fields, Walk, listed, structure
+from parge.memory import refuse_over_budget
 
 _MAGIC, _TAIL = b"PAR1", 8
 

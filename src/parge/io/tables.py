@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parge.budget import refuse_expansion
 from parge.ids import text_bytes
 from parge.io.footers import Footer, Group, check_pages, read_footer
+from parge.memory import refuse_expansion
 
 # Text that one batch may stand for, and the fewest rows that are worth a batch.
 _TEXT_AT_ONCE, _LEAST_ROWS = 64 << 20, 64
@@ -44,7 +44,7 @@ class Table:
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Yield the columns of these names, at most `n_rows` rows at a time.
 
-        A file that expands to far more than its size is refused (`parge.budget.refuse_expansion`).
+        A file that expands to far more than its size is refused (`parge.memory.refuse_expansion`).
         """
         packed, n_text = self.path.stat().st_size, 0
         what = f"{self.path} has {self.n_rows:,} rows"

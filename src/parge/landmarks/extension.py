@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import release_pages
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
@@ -27,6 +26,7 @@ from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
+from parge.storage import release_pages
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]

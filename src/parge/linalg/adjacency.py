@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import release_pages, row_blocks
 from parge.graph.graph import Graph
+from parge.storage import release_pages, row_blocks
 
 # Rows that one thread multiplies at a time.
 _ROWS = 8192

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import row_blocks, rows_at_once
 from parge.linalg.tall import Block
 from parge.seeds import mixed
+from parge.storage import row_blocks, rows_at_once
 from parge.typing import Matrix
 
 # Ranks that differ by less, as a share of the largest, are equal but for rounding.

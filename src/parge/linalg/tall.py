@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import release_pages, row_blocks, rows_at_once, usable_cores
 from parge.linalg.threads import one_blas_thread
+from parge.storage import release_pages, row_blocks, rows_at_once, usable_cores
 from parge.typing import Matrix
 
 Block = Callable[[slice], Matrix]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.events import Progress, silent
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.tall import gram, inverse_roots, overwrite, rows_of, unit
+from parge.storage import release_pages, row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import all_finite, row_blocks, rows_at_once
 from parge.errors import InputError
 from parge.registry import Registry
 from parge.seeds import stream
+from parge.storage import all_finite, row_blocks, rows_at_once
 from parge.typing import FloatArray, IntArray, Matrix
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map, double
+from parge.storage import release_pages, row_blocks, rows_at_once
 from parge.typing import FloatArray, IntArray, Matrix
 
 # Neighbours of anchors looked at together: anchors hold most edges of many graphs, so all would be a second graph.

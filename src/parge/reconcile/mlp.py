@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from parge.blocks import row_blocks, rows_at_once
 from parge.reconcile.base import (
     IdentityMap,
     LinearMap,
@@ -21,6 +20,7 @@ from parge.reconcile.base import (
 )
 from parge.reconcile.rotations import products, rotated_and_target, rotations
 from parge.seeds import stream
+from parge.storage import row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 10

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import release_pages, row_blocks, rows_at_once, some_rows
 from parge.linalg.tall import triangle
 from parge.reconcile.base import Identity, IdentityMap, Map, Reconciler, double, folds, nothing_to_map, resolve
 from parge.result import Helped, Reconciled, Residual
+from parge.storage import release_pages, row_blocks, rows_at_once, some_rows
 from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 5

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.errors import InputError
 from parge.linalg.procrustes import rotation
 from parge.reconcile.base import IdentityMap, LinearMap, Map, Reconciler, check_anchors, double, nothing_to_map
+from parge.storage import release_pages, row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
 # Above this many columns in all (n * dim), the table of all products would itself be large: 134 MB here.

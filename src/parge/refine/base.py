@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import usable_cores
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
 from parge.registry import Registry
+from parge.storage import usable_cores
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 

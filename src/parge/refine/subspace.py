@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from parge.blocks import row_blocks, rows_at_once
 from parge.errors import InputError
 from parge.graph.features import normal_rows
 from parge.graph.graph import Graph
 from parge.linalg.signs import best_first, signs, weighed_sums
 from parge.linalg.tall import Block, gram, orthonormalise, overwrite, rows_of
 from parge.refine.base import Refiner, Workspace
+from parge.storage import row_blocks, rows_at_once
 from parge.techniques.base import Technique
 from parge.typing import FloatArray, Matrix
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import row_blocks
 from parge.errors import Extra, InputError
 from parge.linalg.signs import column_signs
+from parge.storage import row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray
 
 Plane = NDArray[np.float64]

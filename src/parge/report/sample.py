@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.blocks import release_pages
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
 from parge.seeds import stream
+from parge.storage import release_pages
 from parge.typing import BoolArray, FloatArray, IntArray
 
 # As many dots as a picture of a few hundred pixels can show, and as a page can carry by its side.

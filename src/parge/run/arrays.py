@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from parge.blocks import release_pages, row_blocks
 from parge.errors import InputError, PargeError, plain_reason
 from parge.graph.graph import Graph
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
+from parge.storage import release_pages, row_blocks
 from parge.text import printable
 from parge.typing import IdArray
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import release_pages, usable_cores
 from parge.embedding import Embedding
 from parge.engine.base import Task
 from parge.errors import InputError
@@ -28,6 +27,7 @@ from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part
+from parge.storage import release_pages, usable_cores
 from parge.techniques.checked import prepare_checked
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray

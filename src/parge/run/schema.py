@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import all_finite
 from parge.errors import InputError
 from parge.run.lock import LOCK, is_lock
 from parge.run.metadata import PART_NOTES, RUN_NOTES
+from parge.storage import all_finite
 from parge.text import on_one_line
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"

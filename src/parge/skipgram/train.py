@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parge.blocks import all_finite
 from parge.errors import TechniqueError
 from parge.events import Progress
 from parge.graph.graph import Graph
@@ -15,6 +14,7 @@ from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable, alias_table
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
+from parge.storage import all_finite
 from parge.typing import FloatArray, NeighbourArray
 
 # Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from parge.blocks import release_pages, row_blocks
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
@@ -15,6 +14,7 @@ from parge.linalg.procrustes import rotation
 from parge.linalg.tall import triangle
 from parge.reconcile.base import LinearMap, double, folds
 from parge.reconcile.reconciliation import few_anchors, unrelated
+from parge.storage import release_pages, row_blocks
 from parge.typing import IntArray, Matrix
 
 _FOLDS = 5

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import BLOCK_ROWS, release_pages, row_blocks
 from parge.embedding import Embedding
 from parge.numbers import check_whole
+from parge.storage import BLOCK_ROWS, release_pages, row_blocks
 from parge.typing import FloatArray, IdArray
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from parge.blocks import all_finite
 from parge.errors import TechniqueError
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
+from parge.storage import all_finite
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 

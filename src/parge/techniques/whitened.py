@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from parge.blocks import rows_at_once
 from parge.events import Progress, silent
 from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
@@ -15,6 +14,7 @@ from parge.linalg.tall import overwrite, rows_of, unit
 from parge.linalg.threads import one_blas_thread
 from parge.linalg.whitening import whitened_rounds
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.storage import rows_at_once
 from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
 

@@ -158,7 +158,7 @@ class RefinerContract:
         self.refined(small, self.vectors(small, _WIDE))  # what compiling takes is not counted
         width = _WIDE + _WIDE // 4  # a pass may work with a few more columns
         allowed = 4 * _BYTES * graph.n_vertices + 8 * _FEW * (graph.n_vertices + _ROWS * width + width**2)
-        with in_files() as matrix, patch("parge.blocks.BLOCK_ROWS", _ROWS), one_blas_thread():
+        with in_files() as matrix, patch("parge.storage.BLOCK_ROWS", _ROWS), one_blas_thread():
             mapped = matrix((graph.n_vertices, _WIDE), np.float32)
             mapped[:] = self.vectors(graph, _WIDE)
             work = Workspace(matrix=matrix, budget=4 * _BYTES * graph.n_vertices, threads=1)

@@ -5,8 +5,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from parge.blocks import release_pages, row_blocks, rows_at_once
 from parge.result import Report
+from parge.storage import release_pages, row_blocks, rows_at_once
 from parge.typing import BoolArray, FloatArray, IdArray
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from parge.blocks import row_blocks
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.io.archive import check_complete
 from parge.io.embeddings.common import Vectors, containing, write_matrix
 from parge.io.outputs import check_still_free, replacing
+from parge.memory import refuse_over_budget
+from parge.storage import row_blocks
 from parge.typing import IdArray
 
 _ROWS = 65_536

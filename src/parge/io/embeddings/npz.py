@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.archive import declared_arrays
 from parge.io.embeddings.common import Vectors, containing, read_report, report_bytes, write_matrix
 from parge.io.marks import is_marked_archive, mark_archive
 from parge.io.outputs import replacing
+from parge.memory import refuse_over_budget
 from parge.typing import IdArray
 
 # Ids up to this many characters are stored in .npz as a plain numpy array, longer ones as bytes and offsets:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.blocks import release_pages, row_blocks
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
 from parge.io.embeddings.common import Vectors, read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
+from parge.memory import refuse_over_budget
+from parge.storage import release_pages, row_blocks
 from parge.typing import IdArray
 
 _ROWS = 65_536

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from parge.blocks import release_pages, row_blocks
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.ids import STRING, parse_ids, show_ids
 from parge.io.embeddings.common import Vectors
 from parge.io.outputs import replacing
+from parge.memory import refuse_over_budget
+from parge.storage import release_pages, row_blocks
 from parge.typing import FloatArray, IdArray
 
 _ROWS = 2048

@@ -7,7 +7,6 @@ from xml.parsers import expat
 
 import numpy as np
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import assemble, number_integers, number_strings
 from parge.graph.columns import missing_notice, unread_notice
@@ -15,6 +14,7 @@ from parge.graph.graph import Graph
 from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
 from parge.io.files import foreign_errors, open_bytes
+from parge.memory import refuse_over_budget
 
 _AT_ONCE = 2**20
 

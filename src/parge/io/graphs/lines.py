@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from parge.budget import budget
 from parge.errors import InputError
 from parge.io.files import foreign_errors, open_bytes
+from parge.memory import budget
 
 # Read at a time: enough 1 MB blocks for every core, little beside the graph.
 SEGMENT = 32 * 2**20

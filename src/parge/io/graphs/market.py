@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.csv
 import scipy.sparse as sp
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
@@ -19,6 +18,7 @@ from parge.io.files import is_compressed
 from parge.io.graphs.dense_market import parse_array
 from parge.io.graphs.lines import line_number, narrow, read_head, read_segments, single_blanks
 from parge.io.graphs.matrix import graph_of_file
+from parge.memory import refuse_over_budget
 
 _BANNER = "%%MatrixMarket"
 _LAYOUTS = ("coordinate", "array")

@@ -16,14 +16,13 @@ from typing import BinaryIO
 
 import scipy.sparse as sp
 
-from parge.budget import budget, refuse_expansion, refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
 from parge.io.archive import declared_arrays
 from parge.io.files import check_file, foreign_errors
 from parge.io.graphs.matrix import graph_of_file
-from parge.memory import limit_memory, private_bytes
+from parge.memory import budget, limit_memory, private_bytes, refuse_expansion, refuse_over_budget
 
 # Names under which the adjacency matrix is kept, in this order.
 _NAMES = ("network", "adjacency", "adj", "A", "graph", "G", "W")

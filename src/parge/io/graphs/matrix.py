@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import ENTRY_BYTES, VERTEX_BYTES, from_matrix
 from parge.io.archive import declared_arrays
 from parge.io.files import check_file, foreign_errors
+from parge.memory import refuse_over_budget
 
 
 def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:

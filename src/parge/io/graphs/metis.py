@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.csv
 import scipy.sparse as sp
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
 from parge.io.files import is_compressed
 from parge.io.graphs.lines import line_number, narrow, read_segments, single_blanks
+from parge.memory import refuse_over_budget
 from parge.typing import IntArray
 
 # Measured at the peak for a number of a line: as read, joined, checked, and as entries of a matrix.

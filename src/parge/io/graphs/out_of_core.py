@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parge.blocks import release_pages, row_blocks
 from parge.graph.build import is_dense, number_dtype, useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
 from parge.ids import STRING
-from parge.storage import Files, Storage
+from parge.storage import Files, Storage, release_pages, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Ids, and names, looked at together.

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.gather import EDGE_BYTES
 from parge.graph.graph import Graph
@@ -10,6 +9,7 @@ from parge.graph.table import EdgeTable, edge_columns
 from parge.io.files import check_file, foreign_errors
 from parge.io.graphs.out_of_core import gatherer
 from parge.io.tables import open_table
+from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 
 # Rows read at a time; where memory is short, so many that they are about a block of bytes.

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from parge.blocks import row_blocks, rows_at_once
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import STRING
@@ -20,6 +18,8 @@ from parge.io.files import (
     format_suffix,
 )
 from parge.io.graphs.fits import storage_for
+from parge.memory import refuse_over_budget
+from parge.storage import row_blocks, rows_at_once
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {

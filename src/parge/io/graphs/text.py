@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.gather import Gatherer, encoded
@@ -21,6 +20,7 @@ from parge.io.graphs.faults import has_integer_ids, line_fault
 from parge.io.graphs.layout import Layout, sniff
 from parge.io.graphs.lines import line_number, narrow, read_head, read_segments
 from parge.io.graphs.out_of_core import gatherer
+from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray, IntArray
 

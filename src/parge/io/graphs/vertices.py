@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from parge.budget import refuse_over_budget
 from parge.errors import InputError
 from parge.ids import STRING, as_numbers
 from parge.io.graphs.lines import line_number, read_segments, without_comments
+from parge.memory import refuse_over_budget
 from parge.typing import IdArray
 
 # Bytes of text read together.

@@ -11,7 +11,6 @@ from zlib import crc32
 
 import numpy as np
 
-from parge.blocks import row_blocks
 from parge.errors import InputError, PargeError
 from parge.graph.convert import to_frame
 from parge.graph.graph import Graph
@@ -20,6 +19,7 @@ from parge.io.files import COMPRESSIONS, format_suffix
 from parge.io.marks import GENERATED, is_marked, is_marked_archive, mark_archive, mark_line, shown, sum_of
 from parge.io.outputs import Output, check_place, nobody_s, replacing
 from parge.io.tables import open_table
+from parge.storage import row_blocks
 from parge.typing import IdArray
 
 _DELIMITERS = {".txt": " ", ".edges": " ", ".edgelist": " ", ".tsv": "\t", ".csv": ","}

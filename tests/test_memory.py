@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from parge.budget import VARIABLE, budget, refuse_over_budget
 from parge.errors import InputError
+from parge.memory import VARIABLE, budget, refuse_over_budget
 
 
 def test_the_variable_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,14 +47,14 @@ def test_limits_of_the_process_count() -> None:
     script = """
 import sys
 from pathlib import Path
-from parge.budget import budget
+from parge.memory import budget
 from parge.memory import limit_memory
 limit_memory(500_000_000)
 print(budget().n_bytes)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert 0 < int(done.stdout) < 500_000_000
-    script = "from parge.budget import budget; print(budget().n_bytes)"
+    script = "from parge.memory import budget; print(budget().n_bytes)"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
