@@ -15,7 +15,7 @@ STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "r
 # Who may import whom, by the first name under parge: every room, those in front of the stages last.
 MAY: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
-    "kernels": {"typing"},
+    "kernels": {"typing", "storage"},
     "graph": {*BASE, "kernels"},
     "io": {*BASE, "graph"},
     "embedding": {*BASE, "io"},

@@ -222,3 +222,12 @@ def usable_cores() -> int:
     cores = machine_cores()
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores
+
+
+def padded(dim: int) -> int:
+    """Return the columns that a table of `dim` columns takes: a multiple of 16 floats, 64 bytes.
+
+    >>> padded(100), padded(128)
+    (112, 128)
+    """
+    return -(-dim // 16) * 16

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from parge.kernels.jit import fast_kernel
-from parge.kernels.padding import padded
 from parge.kernels.splitmix import GOLDEN, TRAIN, Bits, KeyArray, below, high, mix, open_stream
 from parge.kernels.walks import AliasTable, draw_item
+from parge.storage import padded
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 # More rows than any table has, and small enough to be multiplied by the width of one.

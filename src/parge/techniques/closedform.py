@@ -12,9 +12,9 @@ from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph, induce_with_context
-from parge.kernels.padding import padded
 from parge.landmarks.base import BACKBONE_SHAPES, PLACING_BYTES, PLACING_LANDMARKS, LandmarkTechnique, backbone_bytes
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.storage import padded
 from parge.techniques.base import Technique, check_counts
 from parge.techniques.deepwalk import DeepWalk
 from parge.typing import FloatArray, IntArray, Shape

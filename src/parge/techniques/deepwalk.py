@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from parge.events import Progress, silent
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
-from parge.kernels.padding import padded
 from parge.landmarks.base import (
     BACKBONE_SHAPES,
     MOST_LANDMARKS,
@@ -21,6 +20,7 @@ from parge.landmarks.base import (
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
+from parge.storage import padded
 from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray, IntArray, Shape
 

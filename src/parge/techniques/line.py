@@ -11,7 +11,6 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
-from parge.kernels.padding import padded
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable, draw_items
 from parge.memory import Footprint
@@ -26,6 +25,7 @@ from parge.skipgram.train import (
     vertex_table,
     walk_rows,
 )
+from parge.storage import padded
 from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
