@@ -13,8 +13,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.memberships import Memberships
 from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
-from parge.io.files import check_file, foreign_errors, format_suffix
-from parge.io.graphs.lines import line_number, read_head, read_segments
+from parge.io.files import check_file, foreign_errors, format_suffix, line_number, read_head, read_segments
 from parge.io.graphs.write import write_lines
 from parge.io.tables import open_table
 from parge.memory import refuse_over_budget

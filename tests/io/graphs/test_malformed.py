@@ -244,7 +244,7 @@ def test_the_line_is_named_far_into_a_file(tmp_path: Path) -> None:
 
 
 def test_the_line_is_named_beyond_the_first_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 5000)
+    monkeypatch.setattr("parge.io.files.SEGMENT", 5000)
     lines = ["# comment", *(f"{i}  {i + 1}" for i in range(9000))]
     lines[7000] = "1 2 3"
     path = tmp_path / "long.txt.gz"

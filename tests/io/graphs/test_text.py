@@ -115,7 +115,7 @@ def test_order_of_vertices_is_that_of_ids(tmp_path: Path) -> None:
 
 
 def test_odd_ids_late_in_a_file_turn_all_into_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 1000)
+    monkeypatch.setattr("parge.io.files.SEGMENT", 1000)
     for odd in ("007", "x1", str(2**70), "0x5"):
         lines = [f"{i} {i + 1}" for i in range(2000)]
         lines[1500] = f"{odd} 3"
@@ -127,7 +127,7 @@ def test_odd_ids_late_in_a_file_turn_all_into_strings(tmp_path: Path, monkeypatc
 
 
 def test_large_ids_late_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 1000)
+    monkeypatch.setattr("parge.io.files.SEGMENT", 1000)
     lines = [f"{i} {i + 1}" for i in range(2000)] + [f"{2**40} 3"]
     graph = read(text_file(tmp_path, "\n".join(lines)))
     assert graph.outside_ids.tolist() == [*range(2001), 2**40]
@@ -268,7 +268,7 @@ def test_any_mess_reads_like_the_clean_file(
     vertices = None if any(u != v for u, v, _ in rows) else text_file(folder, "0\n", "vertices.txt")
     wanted = read(text_file(folder, clean, "clean.txt"), vertices=vertices)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parge.io.graphs.lines.SEGMENT", data.draw(st.sampled_from([40, 300, 2**20])))
+        patch.setattr("parge.io.files.SEGMENT", data.draw(st.sampled_from([40, 300, 2**20])))
         found = read(text_file(folder, messy, "mess.txt"), vertices=vertices)
     assert_same(found, wanted)
     assert found.notices == wanted.notices

@@ -98,7 +98,7 @@ def test_any_numbered_graph_comes_back(tmp_path_factory: pytest.TempPathFactory,
 
 def test_a_metis_file_in_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parge.io.graphs.metis._WRITTEN_AT_ONCE", 64)
-    monkeypatch.setattr("parge.io.graphs.lines.SEGMENT", 500)
+    monkeypatch.setattr("parge.io.files.SEGMENT", 500)
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(*rng.integers(0, 300, (2, 2000)), rng.integers(1, 9, 2000), vertices=310)
     assert_same(round_trip(graph, tmp_path / "g.graph"), graph)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from parge.io.files import MAX_LINE
 from parge.io.graphs.layout import NUMBER, Layout, is_integer
-from parge.io.graphs.lines import MAX_LINE
 
 
 def line_fault(line: bytes, layout: Layout) -> str:

@@ -3,9 +3,8 @@
 import tempfile
 from pathlib import Path
 
-from parge.io.files import format_suffix, is_compressed
+from parge.io.files import format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer
-from parge.io.graphs.lines import read_head
 from parge.memory import parse_bytes, private_bytes
 from parge.storage import MEMORY, Files, Storage
 

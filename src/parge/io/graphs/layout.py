@@ -16,7 +16,7 @@ from parge.graph.columns import (
     is_guessed,
     place_of,
 )
-from parge.io.graphs.lines import single_blanks, without_comments
+from parge.io.files import single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBERS = re.compile(r"[-+.0-9eE\s]*")

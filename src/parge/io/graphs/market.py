@@ -14,9 +14,8 @@ from parge.errors import InputError
 from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
-from parge.io.files import is_compressed
+from parge.io.files import is_compressed, line_number, narrow, read_head, read_segments, single_blanks
 from parge.io.graphs.dense_market import parse_array
-from parge.io.graphs.lines import line_number, narrow, read_head, read_segments, single_blanks
 from parge.io.graphs.matrix import graph_of_file
 from parge.memory import refuse_over_budget
 

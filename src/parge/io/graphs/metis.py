@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
-from parge.io.files import is_compressed
-from parge.io.graphs.lines import line_number, narrow, read_segments, single_blanks
+from parge.io.files import is_compressed, line_number, narrow, read_segments, single_blanks
 from parge.memory import refuse_over_budget
 from parge.typing import IntArray
 

@@ -15,10 +15,9 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
-from parge.io.files import format_suffix
+from parge.io.files import format_suffix, line_number, narrow, read_head, read_segments
 from parge.io.graphs.faults import has_integer_ids, line_fault
 from parge.io.graphs.layout import Layout, sniff
-from parge.io.graphs.lines import line_number, narrow, read_head, read_segments
 from parge.io.graphs.out_of_core import gatherer
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage

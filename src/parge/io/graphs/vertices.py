@@ -6,7 +6,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.ids import STRING, as_numbers
-from parge.io.graphs.lines import line_number, read_segments, without_comments
+from parge.io.files import line_number, read_segments, without_comments
 from parge.memory import refuse_over_budget
 from parge.typing import IdArray
 
