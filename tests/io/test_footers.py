@@ -13,8 +13,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import read_labels
 from parge.io.footers import check_pages, read_footer
-from parge.io.graphs.fits import projected_edges
-from parge.io.graphs.read import read
+from parge.io.graphs.read import projected_edges, read
 from parge.io.tables import open_table
 from parge.io.thrift import Walk, structure
 

@@ -14,8 +14,7 @@ from tests.graph.sameness import assert_same
 from parge.errors import PargeError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
-from parge.io.graphs.fits import projected_edges
-from parge.io.graphs.read import read
+from parge.io.graphs.read import projected_edges, read
 from parge.storage import MEMORY, Files, storage_like
 
 HARDLY_ANY = 1  # byte: whatever is read goes to files

@@ -1,5 +1,6 @@
-"""Files into graphs: the format by the suffix; vertices and features from files of their own."""
+"""Files into graphs: the format by the suffix; where a large graph goes; vertices and features from other files."""
 
+import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -9,17 +10,23 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.ids import STRING
+from parge.ids import STRING, as_numbers
 from parge.io.archive import check_complete, declared_arrays
 from parge.io.files import (
     COMPRESSIONS,
     check_file,
     foreign_errors,
     format_suffix,
+    is_compressed,
+    line_number,
+    read_head,
+    read_segments,
+    without_comments,
 )
-from parge.io.graphs.fits import storage_for
-from parge.memory import refuse_over_budget
-from parge.storage import row_blocks, rows_at_once
+from parge.io.footers import read_footer
+from parge.memory import parse_bytes, private_bytes, refuse_over_budget
+from parge.storage import MEMORY, Files, Storage, row_blocks, rows_at_once
+from parge.typing import IdArray
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
@@ -156,7 +163,6 @@ def _known_vertices(vertices: int | str | Path | None) -> Any:
     if vertices is None:
         return None
     from parge.graph.vertices import check_vertex_count
-    from parge.io.graphs.vertices import read_vertices
 
     return read_vertices(Path(vertices)) if isinstance(vertices, str | Path) else check_vertex_count(vertices)
 
@@ -243,3 +249,70 @@ def _npz_matrix(path: Path) -> Any:
         )
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
         return np.asarray(arrays[next(iter(members))])
+
+
+# Reading takes 34 bytes an edge at its peak (measured at 8.6 M and 34.5 M edges), 8 of which stay; KaMinPar then
+# takes some 40 beside a copy without the anchors, and arrays over vertices, at 4 edges a vertex, 25 more.
+_BYTES_AN_EDGE = 80
+
+# What gzip and zstd make of a list of integers: 2.5 to 5 times smaller.
+_UNPACKED = 5
+
+# Text that is parsed together becomes some five times as much while it is; less than this at once is slow.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 1 << 25
+
+
+def storage_for(path: Path, limit: int | str | None, folder: Path | None = None) -> Storage:
+    """Return memory where the graph of this file fits under the limit with all that is done to it, else files.
+
+    Parameters
+    ----------
+    limit : size
+        Most private memory that this process may have, what it has already included; None is no limit.
+    folder : path, optional
+        Where files go; by default where the system has its temporary ones.
+    """
+    if limit is None:
+        return MEMORY
+    room = (parse_bytes(limit) if isinstance(limit, str) else limit) - private_bytes()
+    if projected_edges(path) * _BYTES_AN_EDGE <= room:
+        return MEMORY
+    place = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
+    return Files(place, min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, room // 16)))
+
+
+def projected_edges(path: Path) -> int:
+    """Return about how many edges a file holds: by its own count if it is Parquet, else by the length of its lines."""
+    if format_suffix(path) == ".parquet":
+        return read_footer(path).n_rows
+    head = read_head(path)
+    size = path.stat().st_size * (_UNPACKED if is_compressed(path) else 1)
+    return int(size * head.count(b"\n") / max(1, len(head)))
+
+
+# Bytes of text read together.
+_BLOCK = 1 << 20
+
+# Measured at the peak for an id of a file: as a string, as an integer, and joined with those of the edges.
+_ID_BYTES = 130
+
+
+def read_vertices(path: Path) -> IdArray:
+    """Read ids, one per line; lines that start with # or % are comments, blanks around an id are not part of it."""
+    ids: list[IdArray] = []
+    n_ids = n_text = 0
+    for offset, segment in read_segments(path, size=_BLOCK):
+        try:
+            text = without_comments(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
+            raise InputError(
+                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with one vertex id per line."
+            ) from None
+        names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
+        ids.append(np.array(names, STRING))
+        n_ids, n_text = n_ids + len(names), n_text + len(text)
+        refuse_over_budget(_ID_BYTES * n_ids + 4 * n_text, f"{path} names {n_ids:,} vertices or more")
+    if not n_ids:
+        raise InputError(f"{path} names no vertex. Write one id per line.")
+    return as_numbers(np.concatenate(ids))
