@@ -168,12 +168,12 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_terminal_long_work_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from parge.cli import progress
+    from parge.cli import show
     from parge.events import Part, Step
 
     now = iter([0.0, 1.0, 5.0, 30.0, 30.0, 31.0, 32.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
-    with progress.run_progress() as listener:
+    monkeypatch.setattr(show.time, "monotonic", lambda: next(now))
+    with show.run_progress() as listener:
         for event in (Step("embed", "2 subgraphs"), Part(0, 0.1, 2), Part(1, 0.25, 2), Part(0, 1.0, 2)):
             listener(event)
     assert [line.split("s  ")[1] for line in capsys.readouterr().err.splitlines()] == [

@@ -8,7 +8,7 @@ import click
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import PathName, graph_inputs, graph_options, json_option, make_plan, plan_options, read_graph
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.events import Step
 from parge.io.outputs import check_outputs
 from parge.planning.summary import summarise

@@ -21,7 +21,7 @@ from parge.cli.options import (
     reading_options,
     say_idle,
 )
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.classification import classify

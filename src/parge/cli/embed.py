@@ -17,7 +17,7 @@ from parge.cli.options import (
     plan_options,
     read_graph,
 )
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.events import Step
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs

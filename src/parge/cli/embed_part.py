@@ -8,7 +8,7 @@ import click
 from parge.cli import show
 from parge.cli.ending import recorded
 from parge.cli.options import PathName, json_option
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes

@@ -23,7 +23,7 @@ from parge.cli.options import (
     say_idle,
     sizes,
 )
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds

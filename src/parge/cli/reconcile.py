@@ -7,7 +7,7 @@ import click
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.options import PathName, json_option, overwrite_option
-from parge.cli.progress import run_progress
+from parge.cli.show import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
 from parge.reconcile.base import reconcilers
