@@ -20,8 +20,7 @@ from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
-from parge.techniques.base import Technique
-from parge.techniques.checked import check_shared
+from parge.techniques.base import Technique, check_shared
 from parge.testing import TechniqueContract
 from parge.typing import FloatArray, IntArray, Shape
 

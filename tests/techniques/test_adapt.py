@@ -15,8 +15,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.adapt import adapt
-from parge.techniques.base import Technique
-from parge.techniques.checked import common_dim, embed_checked
+from parge.techniques.base import Technique, common_dim, embed_checked
 from parge.techniques.registry import techniques
 
 GRAPH = planted(120, 700, communities=4, seed=5).graph

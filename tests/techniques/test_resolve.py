@@ -11,7 +11,7 @@ import pytest
 from parge.errors import InputError
 from parge.graph.generate import ring_of_cliques
 from parge.graph.subgraph import Subgraph
-from parge.techniques.checked import embed_checked
+from parge.techniques.base import embed_checked
 from parge.techniques.hope import HOPE
 from parge.techniques.prone import ProNE
 from parge.techniques.registry import techniques

@@ -28,7 +28,7 @@ from parge.memory import (
 )
 from parge.text import pasteable
 
-# As `parge.techniques.checked` notes it, which is not imported here: --help is to be fast.
+# As `parge.techniques.base` notes it, which is not imported here: --help is to be fast.
 BY_TECHNIQUE = "raised by the technique"
 
 if TYPE_CHECKING:

@@ -43,8 +43,7 @@ from parge.run.metadata import (
 )
 from parge.run.parts import Result
 from parge.run.trust import needs_word
-from parge.techniques.base import Technique
-from parge.techniques.checked import common_dim
+from parge.techniques.base import Technique, common_dim
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
 from parge.text import pasteable, printable

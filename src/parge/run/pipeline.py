@@ -28,7 +28,7 @@ from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part
 from parge.storage import release_pages, usable_cores
-from parge.techniques.checked import prepare_checked
+from parge.techniques.base import prepare_checked
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 

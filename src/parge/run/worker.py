@@ -19,8 +19,7 @@ from parge.run.lock import Held
 from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import stream
-from parge.techniques.base import Technique
-from parge.techniques.checked import check_shared, embed_checked
+from parge.techniques.base import Technique, check_shared, embed_checked
 from parge.techniques.resolve import restore
 
 _TELL_SECONDS = 1.0

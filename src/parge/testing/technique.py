@@ -17,8 +17,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint, format_bytes, limit_memory, peak_bytes
-from parge.techniques.base import Technique
-from parge.techniques.checked import check_shared, embed_checked
+from parge.techniques.base import Technique, check_shared, embed_checked
 from parge.typing import FloatArray, IntArray
 
 _COMMUNITIES = 4
