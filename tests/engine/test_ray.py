@@ -430,10 +430,45 @@ if __name__ == "__main__":
 """
 
 
+def _ended(folder: Path, script: str) -> tuple[int, list[bytes]]:
+    """Return how a script ended that uses a Ray of its own, and the last word it said."""
+    (folder / "script.py").write_text(script)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run([sys.executable, "script.py"], cwd=folder, env=environment, capture_output=True, check=False)
+    return done.returncode, done.stdout.split()[-1:]
+
+
 @needs_ray
 def test_who_is_asked_to_leave_after_ray_has_ended_still_hears_it(tmp_path: Path) -> None:
     """`ray.shutdown` resets the handler of SIGTERM below Python."""
-    (tmp_path / "after.py").write_text(_AFTER_RAY)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run([sys.executable, "after.py"], cwd=tmp_path, env=environment, capture_output=True, check=False)
-    assert (done.returncode, done.stdout.split()[-1:]) == (7, [b"heard"]), done.stderr
+    assert _ended(tmp_path, _AFTER_RAY) == (7, [b"heard"])
+
+
+_DURING_INIT = """
+import os, signal, sys
+import ray
+from parge.engine.base import Task
+from parge.engine.ray import Ray
+
+ours = ray._private.utils.set_sigterm_handler
+
+def heard(number, frame):
+    print("heard", flush=True)
+    os._exit(7)
+
+def asked_to_leave(handler):
+    ours(handler)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, heard)
+    ray._private.utils.set_sigterm_handler = asked_to_leave
+    tasks = [Task(key=0, function=abs, argument=-3, projected_bytes=1, limit_bytes=None, label="one")]
+    list(Ray(address="local").run(tasks, lambda task, share: None))
+"""
+
+
+@needs_ray
+def test_who_is_asked_to_leave_while_joining_a_cluster_hears_it(tmp_path: Path) -> None:
+    """`ray.init` has a handler of its own, which exits with 15."""
+    assert _ended(tmp_path, _DURING_INIT) == (7, [b"heard"])

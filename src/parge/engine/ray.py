@@ -203,7 +203,8 @@ def _uncapped() -> Iterator[None]:
 def _own_signals() -> Iterator[None]:
     """Restore our handler of SIGTERM, which interrupts as Ctrl-C does.
 
-    `ray.init` replaces it, and `ray.shutdown` (2.60) resets it below Python, which still believes that it is there.
+    `ray.init` replaces it by one that exits with 15; a signal that comes just then is handed to ours. `ray.shutdown`
+    (2.60) resets it below Python, which still believes that it is there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -211,6 +212,10 @@ def _own_signals() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit as exiting:
+        if exiting.code == signal.SIGTERM and callable(before):
+            before(signal.SIGTERM, None)
+        raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
