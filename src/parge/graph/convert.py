@@ -8,7 +8,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.build import from_edges
-from parge.graph.columns import missing_notice, unread_notice
+from parge.graph.gather import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once

@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.columns import Columns, asked_for, guessed_notice, ignored_notice, is_guessed
-from parge.graph.gather import Gatherer, encoded
+from parge.graph.gather import Columns, Gatherer, asked_for, encoded, guessed_notice, ignored_notice, is_guessed
 from parge.graph.graph import Graph
 from parge.memory import refuse_over_budget
 from parge.typing import FloatArray

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.columns import (
+from parge.graph.gather import (
     Columns,
     by_name,
     by_place,
