@@ -12,6 +12,7 @@ from parge.errors import InputError
 from parge.graph.build import Numbered, assemble, number_integers, number_names
 from parge.graph.graph import Graph
 from parge.memory import refuse_over_budget
+from parge.storage import Files, Storage
 from parge.typing import FloatArray, IdArray
 
 EDGE_BYTES = 50
@@ -242,3 +243,12 @@ def place_of(names: Sequence[str], wanted: str) -> int:
     if wanted not in names:
         raise InputError(f"there is no column {wanted!r}; the columns are {', '.join(map(repr, names))}")
     return list(names).index(wanted)
+
+
+def gatherer(storage: Storage) -> Gatherer:
+    """Return what gathers edges into memory, or into files."""
+    if not isinstance(storage, Files):
+        return Gatherer()
+    from parge.graph.out_of_core import FileGatherer
+
+    return FileGatherer(storage)

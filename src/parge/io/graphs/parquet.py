@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.gather import EDGE_BYTES
+from parge.graph.gather import EDGE_BYTES, gatherer
 from parge.graph.graph import Graph
 from parge.graph.table import EdgeTable, edge_columns
 from parge.io.files import check_file, foreign_errors
-from parge.io.graphs.out_of_core import gatherer
 from parge.io.tables import open_table
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.gather import Gatherer, encoded
+from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.io.files import MAX_LINE, format_suffix, line_number, narrow, read_head, read_segments
 from parge.io.graphs.layout import NUMBER, Layout, is_integer, sniff
-from parge.io.graphs.out_of_core import gatherer
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray, IntArray

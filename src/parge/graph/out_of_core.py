@@ -11,7 +11,7 @@ from parge.graph.build import is_dense, number_dtype, useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
 from parge.ids import STRING
-from parge.storage import Files, Storage, release_pages, row_blocks
+from parge.storage import Files, release_pages, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Ids, and names, looked at together.
@@ -206,10 +206,3 @@ class _Names:
             number[order[some]] = np.arange(some.start, some.stop)
         self._known = pa.array([], pa.large_string())
         return number, names
-
-
-def gatherer(storage: Storage) -> Gatherer:
-    """Return what gathers edges into memory, or into files."""
-    if not isinstance(storage, Files):
-        return Gatherer()
-    return FileGatherer(storage)
