@@ -9,7 +9,7 @@ from typing import Any
 
 CONSTANTS = Path(__file__).resolve().parents[1] / "src" / "parge" / "constants.json"
 
-AN_EDGE, A_VERTEX = "seconds an edge", "seconds a vertex, 128 dimensions"
+AN_EDGE, A_VERTEX = "seconds per edge", "seconds per vertex, 128 dimensions"
 WALKS = f"{A_VERTEX}, 10 walks of 40, window 5, 5 negatives"
 
 Entry = dict[str, Any]
@@ -26,7 +26,7 @@ def of_scaling(row: dict[str, Any]) -> dict[str, Entry]:
         "reconcile": ((stages["check results"] + stages["reconcile"]) / n, A_VERTEX),
         "refine": (stages["refine"] / m, f"{AN_EDGE}, 128 dimensions"),
         "write": (stages["write"] / n, A_VERTEX),
-        "coordinator_memory": (peak / m, "bytes an edge"),
+        "coordinator_memory": (peak / m, "bytes per edge"),
         "merge_memory": (peak, "bytes"),
     }
     return _entries(measured, "benchmarks/scales_with_edges.py")

@@ -14,6 +14,7 @@ from parge.estimate import Estimate, Question, constants, estimate
 from parge.estimate.stages import Stage
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.prone import ProNE
+from parge.techniques.resolve import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -147,6 +148,18 @@ def test_the_fewest_workers_hold_the_graph(memory: float) -> None:
     fewer = estimate(ask(memory=int(memory), workers=found.workers - 1), DeepWalk())
     held, more = (next(stage.memory for stage in one.stages if stage.name == "embed") for one in (found, fewer))
     assert held <= memory < more
+
+
+@pytest.mark.parametrize("name", [name for name in constants() if name.startswith("embed_")])
+def test_embedding_grows_with_what_its_constant_is_measured_by(name: str) -> None:
+    [per] = re.findall(r"^seconds per (vertex|edge)\b", constants()[name].unit)
+    technique = resolve(name.removeprefix("embed_"))
+    one = named(estimate(ask(), technique), "embed")
+    twice = {"vertex": ask(vertices=2 * 10**8), "edge": ask(edges=2 * 10**9)}
+    for what, question in twice.items():
+        other = named(estimate(question, technique), "embed")
+        times = 2 if what == per else 1
+        assert other.core_seconds * other.machines == pytest.approx(times * one.core_seconds * one.machines), what
 
 
 def test_work_grows_with_the_settings_of_walks() -> None:
