@@ -8,19 +8,13 @@ import numpy as np
 import scipy.linalg
 
 from parge.linalg.procrustes import rotation
-from parge.reconcile.base import IdentityMap, LinearMap, Map, Reconciler, check_anchors, folds, nothing_to_map
-from parge.reconcile.rotations import products, rotated_and_target, rotations
-from parge.typing import FloatArray, Matrix
-
-# Below two anchors a fold there is no evidence to choose a ridge by.
-_FEWEST_ANCHORS = 10
-
-# A bend must lower the held-out error by more than rounding does.
-_ENOUGH = 1 - 1e-6
+from parge.reconcile.base import LinearMap, Map, folds
+from parge.reconcile.rotations import FEWEST_ANCHORS, Corrected, best_choice
+from parge.typing import Matrix
 
 
 @dataclass(frozen=True)
-class Linear(Reconciler):
+class Linear(Corrected):
     """Rotates every space to the consensus, then applies a linear map by least squares, ridged toward the rotation.
 
     ``W = argmin |H_i W - T|^2 + ridge |W - R_i|^2`` with R_i the consensus rotation and T the mean of all rotated
@@ -36,25 +30,13 @@ class Linear(Reconciler):
     ridges: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 
     name: ClassVar[str] = "linear"
-    falls_back: ClassVar[bool] = True
 
-    def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one linear map per subgraph."""
-        check_anchors(anchors)
-        if nothing_to_map(anchors):
-            return (IdentityMap(),) * len(anchors)
-        W = rotations(products(anchors))
-        return tuple(
-            LinearMap(turn @ self._bend(rows, target))
-            for turn, (rows, target) in zip(W, rotated_and_target(anchors, W), strict=True)
-        )
-
-    def _bend(self, rows: Matrix, target: Matrix) -> Matrix:
+    def corrected(self, turn: Matrix, rows: Matrix, target: Matrix) -> Map:
+        """Return the rotation and the linear correction as one matrix."""
         unbent = np.eye(rows.shape[1])
-        if len(rows) < _FEWEST_ANCHORS:
-            return unbent
-        ridge = self._choose_ridge(rows, target)
-        return unbent if ridge is None else unbent + _corrections(rows, target - rows, (ridge,))[0]
+        ridge = None if len(rows) < FEWEST_ANCHORS else self._choose_ridge(rows, target)
+        bend = unbent if ridge is None else unbent + _corrections(rows, target - rows, (ridge,))[0]
+        return LinearMap(turn @ bend)
 
     def _choose_ridge(self, rows: Matrix, target: Matrix) -> float | None:
         fold, errors = folds(len(rows)), np.zeros(1 + len(self.ridges))
@@ -68,8 +50,8 @@ class Linear(Reconciler):
             for i, bend in enumerate(_corrections(seen, target[train] - seen, self.ridges)):
                 left = misfit - unseen @ bend
                 errors[1 + i] += np.vdot(left, left)
-        best = int(errors.argmin())
-        return self.ridges[best - 1] if best and errors[best] < _ENOUGH * errors[0] else None
+        best = best_choice(errors.tolist())
+        return self.ridges[best - 1] if best else None
 
 
 def _corrections(rows: Matrix, misfit: Matrix, ridges: Sequence[float]) -> list[Matrix]:

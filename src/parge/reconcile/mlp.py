@@ -1,33 +1,19 @@
 """The paper's multilayer perceptron, learning only what the rotation leaves over."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from parge.reconcile.base import (
-    IdentityMap,
-    LinearMap,
-    Map,
-    Reconciler,
-    check_anchors,
-    double,
-    folds,
-    nothing_to_map,
-    within,
-)
-from parge.reconcile.rotations import products, rotated_and_target, rotations
+from parge.reconcile.base import LinearMap, Map, double, folds, within
+from parge.reconcile.rotations import FEWEST_ANCHORS, Corrected, best_choice
 from parge.seeds import stream
 from parge.storage import row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
-_FEWEST_ANCHORS = 10
-_ENOUGH = 1 - 1e-6
-
 # How much of the learned correction to apply; 0 is the rotation.
-_STEPS = (0.25, 0.5, 0.75, 1.0)
+_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +44,7 @@ def odd_part(rows: Matrix, inner: Matrix, bias: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True)
-class MLP(Reconciler):
+class MLP(Corrected):
     """Rotates every space to the consensus, then adds a correction learned by a perceptron.
 
     The perceptron (scikit-learn's, from a fixed seed) is trained on anchors; how much of its correction is
@@ -76,24 +62,13 @@ class MLP(Reconciler):
     epochs: int = 60
 
     name: ClassVar[str] = "mlp"
-    falls_back: ClassVar[bool] = True
 
-    def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one map per subgraph: its rotation, and a correction where that helps."""
-        check_anchors(anchors)
-        if nothing_to_map(anchors):
-            return (IdentityMap(),) * len(anchors)
-        W = rotations(products(anchors))
-        return tuple(
-            self._map(turn, rows, target)
-            for turn, (rows, target) in zip(W, rotated_and_target(anchors, W), strict=True)
-        )
-
-    def _map(self, turn: Matrix, rows: Matrix, target: Matrix) -> Map:
+    def corrected(self, turn: Matrix, rows: Matrix, target: Matrix) -> Map:
+        """Return the rotation, with the learned correction where that helps."""
         misfit = target - rows
         scale, size = float(np.sqrt(np.mean(rows**2))), float(np.sqrt(np.mean(misfit**2)))
         # A misfit that is rounding has nothing to teach.
-        if len(rows) < _FEWEST_ANCHORS or size <= 1e-7 * scale:
+        if len(rows) < FEWEST_ANCHORS or size <= 1e-7 * scale:
             return LinearMap(turn)
         X, D = rows / scale, misfit / size
         step = self._choose_step(X, D)
@@ -106,9 +81,7 @@ class MLP(Reconciler):
         held = folds(len(X)) == 0
         inner, bias, outer = self._fit(X[~held], D[~held])
         learned = odd_part(X[held], inner, bias) @ outer
-        errors = [float(np.sum((D[held] - step * learned) ** 2)) for step in (0.0, *_STEPS)]
-        best = int(np.argmin(errors))
-        return _STEPS[best - 1] if best and errors[best] < _ENOUGH * errors[0] else 0.0
+        return _STEPS[best_choice([float(np.sum((D[held] - step * learned) ** 2)) for step in _STEPS])]
 
     def _fit(self, X: Matrix, D: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         """Return inner weights, bias and outer weights; the last bias drops out of the odd part."""

@@ -139,6 +139,12 @@ class Orthogonal(Reconciler):
 _TOLERANCE = 1e-4
 _MOST_ROUNDS = 60
 
+# Below two anchors a fold there is no evidence to choose a correction by.
+FEWEST_ANCHORS = 10
+
+# A correction must lower the held-out error by more than rounding does.
+_ENOUGH = 1 - 1e-6
+
 
 @dataclass(frozen=True)
 class Consensus(Reconciler):
@@ -153,11 +159,38 @@ class Consensus(Reconciler):
     falls_back: ClassVar[bool] = True
 
     def maps(self, anchors: Sequence[FloatArray]) -> tuple[Map, ...]:
-        """Return one rotation per subgraph."""
+        """Return one map per subgraph: its rotation, corrected where a subclass does that."""
         check_anchors(anchors)
         if nothing_to_map(anchors):
             return (IdentityMap(),) * len(anchors)
-        return tuple(LinearMap(W) for W in rotations(products(anchors)))
+        return self._mapped(anchors, rotations(products(anchors)))
+
+    def _mapped(self, anchors: Sequence[FloatArray], W: Sequence[Matrix]) -> tuple[Map, ...]:
+        del anchors
+        return tuple(LinearMap(turn) for turn in W)
+
+
+@dataclass(frozen=True)
+class Corrected(Consensus):
+    """Rotates every space to the consensus, then learns from the anchors what the rotation leaves over."""
+
+    def _mapped(self, anchors: Sequence[FloatArray], W: Sequence[Matrix]) -> tuple[Map, ...]:
+        pairs = zip(W, rotated_and_target(anchors, W), strict=True)
+        return tuple(self.corrected(turn, rows, target) for turn, (rows, target) in pairs)
+
+    @abstractmethod
+    def corrected(self, turn: Matrix, rows: Matrix, target: Matrix) -> Map:
+        """Return the map of one subgraph, given its rotation, its rotated anchors and where they belong."""
+
+
+def best_choice(errors: Sequence[float]) -> int:
+    """Return the choice of the smallest held-out error; 0, no correction, where the gain is rounding.
+
+    >>> best_choice([1.0, 0.5, 0.7]), best_choice([1.0, 1.0 - 1e-9])
+    (1, 0)
+    """
+    best = int(np.argmin(errors))
+    return best if errors[best] < _ENOUGH * errors[0] else 0
 
 
 def rotations(anchors: Products) -> list[Matrix]:
