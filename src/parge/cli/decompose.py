@@ -44,7 +44,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
         with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             write_subgraphs(run)
             summary = summarise(run.decomposition, run.technique, run.notices)
-    show.say(summary.notices, style="dim", label="notice")
+    show.notices(summary.notices)
     if as_json:
         show.print_json({**summary.to_json(), "run": str(run_dir)})
     else:
@@ -54,4 +54,4 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
             f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}",
             soft_wrap=True,
         )
-    show.say(summary.warnings, style="yellow", label="warning")
+    show.warnings(summary.warnings)

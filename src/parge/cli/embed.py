@@ -76,10 +76,5 @@ def command(
             listener(Step("report", str(page)))
             write_report(folder, page, title=name, report=report)
     kept = None if run_dir is not None else RunFolder(folder).discard()
-    show.say(() if kept is None else (kept,), style="dim", label="notice")
-    show.say(report.notices, style="dim", label="notice")
-    if as_json:
-        show.print_json(report.to_json())
-    else:
-        show.show_report(report, out)
-    show.say(report.warnings, style="yellow", label="warning")
+    show.notices([*([] if kept is None else [kept]), *report.notices])
+    show.show_report(report, out, as_json=as_json)

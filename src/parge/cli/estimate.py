@@ -65,7 +65,7 @@ def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bo
         show.print_json(answer.to_json())
     else:
         _show(answer)
-    show.say(answer.warnings, style="yellow", label="warning")
+    show.warnings(answer.warnings)
 
 
 def _is_given(name: str) -> bool:

@@ -66,11 +66,7 @@ def pip_command(embedding: Path, reference: Path, core: int | None, as_json: boo
     """Measure the PIP distance (pairwise inner products) of EMBEDDING from REFERENCE. Rotation does not change it."""
     found, expected = Embedding.load(embedding), Embedding.load(reference)
     if passes := different_passes(found, expected):
-        show.say(
-            (f"{passes}. Distances are comparable only between embeddings with the same pass.",),
-            style="dim",
-            label="notice",
-        )
+        show.notices([f"{passes}. Distances are comparable only between embeddings with the same pass."])
     show.show_score(pip(found, expected, core=core), as_json=as_json)
 
 
@@ -111,7 +107,7 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
         found = classify(vectors, known, train_ratio=train_ratio[0], **settings)
     else:
         found = curve(vectors, known, train_ratio, **settings)
-    show.say(found.notices, style="dim", label="notice")
+    show.notices(found.notices)
     show.show_score(found, as_json=as_json)
 
 
@@ -127,8 +123,8 @@ def links_command(holdout: float, as_json: bool, **options: Any) -> None:
     train, positives, negatives = hold_out(graph, share=holdout, seed=plan.seed)
     with run_progress() as listener:
         embedding = embed(train, plan, listener=listener)
-    show.say(embedding.report.notices, style="dim", label="notice")
-    show.say(embedding.report.warnings, style="yellow", label="warning")
+    show.notices(embedding.report.notices)
+    show.warnings(embedding.report.warnings)
     show.show_score(score_links(embedding.vectors, train, positives, negatives), as_json=as_json)
 
 

@@ -37,5 +37,5 @@ def take_labels(path: Path, options: dict[str, Any], known: IdArray | None = Non
     """Take the label options out of `options`, read the labels, and print what of them was not read."""
     chosen = {name: options.pop(name) for name in ("label_column", "id_column", "header")}
     labels = read_labels(path, known=known, **chosen)
-    show.say(labels.notices, style="dim", label="notice")
+    show.notices(labels.notices)
     return labels

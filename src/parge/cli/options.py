@@ -100,7 +100,7 @@ def say_idle(names: Iterable[str], words: str) -> None:
     context = click.get_current_context()
     typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     said = tuple(f"--{name.replace('_', '-')} has no effect {words}" for name in typed)
-    show.say(said, style="dim", label="notice")
+    show.notices(said)
 
 
 def _apply(function: F, options: list[Callable[[F], F]]) -> F:

@@ -53,9 +53,5 @@ def command(
     ):
         check_ids(out, run.decomposition.graph.outside_ids, overwrite=overwrite)
         report = finish(run, out, listener)
-    show.say(run.notices, style="dim", label="notice")
-    if as_json:
-        show.print_json(report.to_json())
-    else:
-        show.show_report(report, out)
-    show.say(report.warnings, style="yellow", label="warning")
+    show.notices(run.notices)
+    show.show_report(report, out, as_json=as_json)

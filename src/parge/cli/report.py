@@ -90,7 +90,7 @@ def command(
     scores = {file.stem: _read_score(file) for file in files}
     if known is not None and vectors is not None:
         found = classify(vectors, known)
-        show.say(found.notices, style="dim", label="notice")
+        show.notices(found.notices)
         scores = {"labels from vectors": found, **scores}
     write_report(folder, out, known, scores, title=title, embedding=vectors, projection=projection)
     show.out.print(f"report: {out}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,24 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from parge.events import OnStep
+from parge.events import Event, Listener, OnStep, Step
 from parge.memory import format_bytes
-from parge.text import escaped
+from parge.text import escaped, on_one_line
 
 if TYPE_CHECKING:
     from parge.planning.summary import Summary
     from parge.result import Report
-
-import time
-
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from parge.events import Event, Listener, Step
-from parge.text import on_one_line
 
 _WIDTH_OF_FILES = 120  # where there is no terminal to ask
 
@@ -61,11 +56,7 @@ def console(**options: Any) -> Console:
     return _Console(highlight=False, markup=False, emoji=False, **options)
 
 
-def _is_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-out = console(width=None if _is_terminal() else _WIDTH_OF_FILES)
+out = console(width=None if sys.stdout is not None and sys.stdout.isatty() else _WIDTH_OF_FILES)
 err = console(stderr=True, soft_wrap=True)
 
 
@@ -79,10 +70,20 @@ def steps(title: str) -> Iterator[OnStep]:
         yield lambda step: err.print(f"{title}: {step}", style="dim")
 
 
-def say(messages: tuple[str, ...], *, style: str, label: str) -> None:
-    """Print notices or warnings on stderr."""
+def say(messages: Iterable[str], *, style: str, label: str) -> None:
+    """Print messages of one kind on stderr."""
     for message in messages:
         err.print(f"[{style}]{label}:[/{style}] {escape(message)}", markup=True)
+
+
+def notices(messages: Iterable[str]) -> None:
+    """Print notices on stderr."""
+    say(messages, style="dim", label="notice")
+
+
+def warnings(messages: Iterable[str]) -> None:
+    """Print warnings on stderr."""
+    say(messages, style="yellow", label="warning")
 
 
 def summary_table(summary: "Summary") -> Table:
@@ -144,8 +145,17 @@ def show_summary(summary: "Summary") -> None:
         )
 
 
-def show_report(report: "Report", path: Path) -> None:
-    """Print a finished run: size, time and memory of each subgraph, then the time of each stage."""
+def show_report(report: "Report", path: Path, *, as_json: bool) -> None:
+    """Print a finished run, as one JSON object or for people; then its warnings."""
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_report(report, path)
+    warnings(report.warnings)
+
+
+def _print_report(report: "Report", path: Path) -> None:
+    """Print size, time and memory of each subgraph, then the time of each stage."""
     from parge.engine.registry import runs_here  # loaded after an embedding only, not for --help
     from parge.reconcile.base import kind_of
 
@@ -243,7 +253,7 @@ class _Lines:
             if event.stage == "embed":  # one command may embed several times
                 self.done.clear()
                 self.shares.clear()
-            text = f"{_STAGES.get(event.stage, event.stage)}{': ' if event.text else ''}{event.text}"
+            text = _worded(event)
         elif event.share >= 1 and event.index not in self.done:
             self.done.add(event.index)
             text = f"embedded subgraph {event.index} ({len(self.done)} of {event.n_parts})"
@@ -257,6 +267,10 @@ class _Lines:
         err.print(f"{self.last - self.begun:7.1f} s  {on_one_line(text)}", style="dim")
 
 
+def _worded(step: Step) -> str:
+    return f"{_STAGES.get(step.stage, step.stage)}{': ' if step.text else ''}{step.text}"
+
+
 class _Bars:
     """A bar for the whole run, and one for every subgraph that is being embedded."""
 
@@ -268,7 +282,7 @@ class _Bars:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
-            text = f"{_STAGES.get(event.stage, event.stage)}{': ' if event.text else ''}{event.text}"
+            text = _worded(event)
             if event.stage == "retry":  # to be read, not to be replaced by the next stage
                 self.progress.console.print(text)
                 return

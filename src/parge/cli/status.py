@@ -23,7 +23,7 @@ def command(folder: Path, as_json: bool) -> None:
       parge status vectors.parquet.run
     """
     found = status(folder)
-    show.say(found.notices, style="dim", label="notice")
+    show.notices(found.notices)
     if as_json:
         show.print_json(found.to_json())
         return
