@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
 from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint
+from parge.skipgram.settings import WalkSettings
 from parge.typing import IntArray, Shape
 
 # A backbone has a quarter of the vertices as landmarks, up to this many: its dense products take about a second, and
@@ -66,28 +67,44 @@ class LandmarkTechnique(ABC):
         return 0
 
 
-BACKBONE_SHAPES: Mapping[str, Shape] = {
-    **dict.fromkeys(("in", "out", "to_in", "to_out"), ("landmarks", "rank")),
-    **dict.fromkeys(("reach", "beyond"), ("landmarks", "landmarks")),
-    **dict.fromkeys(("mass", "degree"), ("landmarks",)),
-}
-"""What `parge.landmarks.backbone.prepare` returns."""
+class BackboneTechnique(LandmarkTechnique):
+    """A technique whose landmarks get the closed-form optimum of a walk technique: see `parge.landmarks.backbone`."""
+
+    @property
+    @abstractmethod
+    def walker(self) -> "Walker":
+        """The walk technique."""
+
+    @property
+    def landmark_shapes(self) -> Mapping[str, Shape]:
+        """Vectors, matrices over the landmarks, and one number per landmark."""
+        return {
+            **dict.fromkeys(("in", "out", "to_in", "to_out"), ("landmarks", "rank")),
+            **dict.fromkeys(("reach", "beyond"), ("landmarks", "landmarks")),
+            **dict.fromkeys(("mass", "degree"), ("landmarks",)),
+        }
+
+    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone."""
+        from parge.landmarks.backbone import prepare  # compiled code: not needed to plan
+
+        return prepare(self.walker, graph, landmark, n_landmarks)
+
+    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
+        """Return the bound: four matrices over landmarks, or three and what decomposes one; 24 bytes per vertex."""
+        matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (self.dim + DECOMPOSED_EXTRA)
+        return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
+
+    def landmark_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound: that of the walker, its rows again with their loops, columns being placed, the backbone."""
+        plain = self.walker.footprint()
+        backbone = 4 * (3 * n_landmarks**2 + 4 * n_landmarks * self.dim)
+        columns = 4 * PLACING_LANDMARKS
+        return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
 
-def backbone_bytes(dim: int, n_vertices: int, n_landmarks: int) -> int:
-    """Return the most memory that `parge.landmarks.backbone.prepare` needs in addition to the graph.
+class Walker(WalkSettings, Protocol):
+    """A technique that trains on walks."""
 
-    Four matrices over landmarks, or three and what decomposes one; three numbers per vertex.
-    """
-    matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (dim + DECOMPOSED_EXTRA)
-    return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
-
-
-def backbone_footprint(plain: Footprint, dim: int, n_landmarks: int) -> Footprint:
-    """Return the bound of a worker around a backbone, given that of one alone.
-
-    Its rows again with their loops, columns being placed, and the backbone come on top.
-    """
-    backbone = 4 * (3 * n_landmarks**2 + 4 * n_landmarks * dim)
-    columns = 4 * PLACING_LANDMARKS
-    return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
+    def footprint(self) -> Footprint:
+        """Return the bound on the memory of a worker that trains without a backbone."""

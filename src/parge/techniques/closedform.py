@@ -1,23 +1,21 @@
 """The closed form of skip-gram: DeepWalk's optimum on landmarks, extended to all vertices without training."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph, induce_with_context
-from parge.landmarks.base import BACKBONE_SHAPES, PLACING_BYTES, PLACING_LANDMARKS, LandmarkTechnique, backbone_bytes
+from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS, BackboneTechnique
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.storage import padded
 from parge.techniques.base import Technique, check_counts
 from parge.techniques.deepwalk import DeepWalk
-from parge.typing import FloatArray, IntArray, Shape
+from parge.typing import FloatArray
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
 _LANDMARKS, _MOST_LANDMARKS = 9, 4096
@@ -27,7 +25,7 @@ _GROUPING_BYTES_PER_EDGE = 150
 
 
 @dataclass(frozen=True)
-class ClosedForm(Technique, LandmarkTechnique):
+class ClosedForm(Technique, BackboneTechnique):
     """DeepWalk in closed form: landmarks are embedded directly and all other vertices by regression, without training.
 
     The matrix that skip-gram with negative sampling factorises is computed for a few hundred to 4,096 landmarks and
@@ -61,7 +59,7 @@ class ClosedForm(Technique, LandmarkTechnique):
         check_counts(self, 1, "dim", "window", "negatives")
 
     @property
-    def _model(self) -> DeepWalk:
+    def walker(self) -> DeepWalk:
         """The technique whose optimum this is."""
         return DeepWalk(dim=self.dim, window=self.window, negatives=self.negatives)
 
@@ -70,13 +68,13 @@ class ClosedForm(Technique, LandmarkTechnique):
         from parge.landmarks.extension import place  # compiled code: not needed to plan
 
         if subgraph.context is not None:
-            vectors = place(self._model, subgraph, rng)
+            vectors = place(self.walker, subgraph, rng)
             progress(1.0)
             return vectors
         around = self._with_landmarks(subgraph.graph)
         progress(0.5)
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
-        vectors[around.vertices] = place(self._model, around, rng)
+        vectors[around.vertices] = place(self.walker, around, rng)
         progress(1.0)
         return vectors
 
@@ -92,28 +90,9 @@ class ClosedForm(Technique, LandmarkTechnique):
         shared = self.embed_landmarks(graph, landmark, n_landmarks)
         return replace(induce_with_context(graph, own, anchors, np.zeros(0, np.int64), landmark), shared=shared)
 
-    @property
-    def landmark_shapes(self) -> Mapping[str, Shape]:
-        """The arrays of the closed-form backbone."""
-        return BACKBONE_SHAPES
-
     def landmark_count(self, graph: Counted) -> int:
         """Return how many landmarks the graph has."""
         return min(_MOST_LANDMARKS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
-
-    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
-        """Return the closed-form backbone."""
-        from parge.landmarks.backbone import prepare
-
-        return prepare(self._model, graph, landmark, n_landmarks)
-
-    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
-        """Return the bound of the closed-form backbone."""
-        return backbone_bytes(self.dim, n_vertices, n_landmarks)
-
-    def landmark_footprint(self, n_landmarks: int) -> Footprint:
-        """Return the bound of a walk technique that does the same, and trains."""
-        return self._model.landmark_footprint(n_landmarks)
 
     def footprint(self) -> Footprint:
         """Return the bound: matrices over the landmarks, tables and vectors, columns being placed, rows being grouped.

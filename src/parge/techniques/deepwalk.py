@@ -1,28 +1,20 @@
 """DeepWalk: vectors that predict which vertices meet on uniform random walks; and what walk techniques share."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.events import Progress, silent
-from parge.graph.graph import Counted, Graph
+from parge.graph.graph import Counted
 from parge.graph.subgraph import Subgraph
-from parge.landmarks.base import (
-    BACKBONE_SHAPES,
-    MOST_LANDMARKS,
-    LandmarkTechnique,
-    backbone_bytes,
-    backbone_footprint,
-)
+from parge.landmarks.base import MOST_LANDMARKS, BackboneTechnique
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
 from parge.storage import padded
 from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
-from parge.typing import FloatArray, IntArray, Shape
+from parge.typing import FloatArray
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
 # more edges that helps as well (degree 12: .582 to .617 on 40,000 vertices), but every round passes over them all, on
@@ -31,7 +23,7 @@ COARSE_LANDMARKS, SPARSE_DEGREE = 16, 8
 
 
 @dataclass(frozen=True)
-class SkipGramWalks(Technique, LandmarkTechnique):
+class SkipGramWalks(Technique, BackboneTechnique):
     """Settings of a technique that trains skip-gram with negative sampling on random walks.
 
     Parameters
@@ -77,28 +69,14 @@ class SkipGramWalks(Technique, LandmarkTechnique):
         return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
 
     @property
-    def landmark_shapes(self) -> Mapping[str, Shape]:
-        """The arrays of the closed-form backbone."""
-        return BACKBONE_SHAPES
+    def walker(self) -> Self:
+        """The technique itself."""
+        return self
 
     def landmark_count(self, graph: Counted) -> int:
         """Return a quarter of the vertices, or two per dimension where half of the vertices suffice."""
         least = 2 * self.dim
         return min(max(MOST_LANDMARKS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
-
-    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
-        """Return the closed-form backbone (see `parge.landmarks.backbone`)."""
-        from parge.landmarks.backbone import prepare  # compiled code: not needed to plan
-
-        return prepare(self, graph, landmark, n_landmarks)
-
-    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
-        """Return the bound of the closed-form backbone."""
-        return backbone_bytes(self.dim, n_vertices, n_landmarks)
-
-    def landmark_footprint(self, n_landmarks: int) -> Footprint:
-        """Return the bound of a worker that trains around the backbone."""
-        return backbone_footprint(self.footprint(), self.dim, n_landmarks)
 
     def refine_for(self, graph: Counted) -> str:
         """Return `settle` for large sparse graphs, `whiten` for others.
