@@ -46,6 +46,17 @@ def as_numbers(strings: IdArray) -> IdArray:
     return numbers if (numbers.astype(STRING) == strings).all() else strings
 
 
+def repeated_numbers(strings: IdArray) -> IdArray:
+    """Return `as_numbers` of strings of which many are alike: each different one is looked at once."""
+    different, place = unique_ids(strings)
+    return as_numbers(different)[place]
+
+
+def joined(runs: Sequence[IdArray]) -> IdArray:
+    """Return runs of ids as one array, of strings if one of them is."""
+    return np.concatenate([run.astype(STRING) for run in runs] if any(run.dtype == STRING for run in runs) else runs)
+
+
 def ascending(ids: IdArray) -> bool:
     """Return whether every id is larger than the one before it."""
     return bool((ids[1:] > ids[:-1]).all())
@@ -127,9 +138,36 @@ def text_bytes(column: Any) -> int:
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
 
 
-def decoded(column: Any) -> Any:
-    """Return the values of an Arrow column whose values are places in a dictionary."""
+def is_text(kind: Any) -> bool:
+    """Return whether values of an Arrow type are strings."""
     import pyarrow as pa
 
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_listed(kind: Any) -> bool:
+    """Return whether values of an Arrow type are lists."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def decoded(column: Any) -> Any:
+    """Return the values of an Arrow column, also of one whose values are places in a dictionary."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
     words = column.dictionary
     return (words if pa.types.is_integer(words.type) else words.cast(pa.large_string())).take(column.indices)
+
+
+def ids_in(column: Any, what: str) -> IdArray:
+    """Return an Arrow column of integers or strings as an array; `what` names it in the refusal of others."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(column.type):
+        return as_ids(column.to_numpy(zero_copy_only=False))
+    if is_text(column.type):
+        return np.array(column.to_pylist(), STRING)
+    raise InputError(f"{what} must hold integers or strings; it holds {column.type}. Convert it.")

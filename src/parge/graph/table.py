@@ -11,6 +11,7 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.gather import Columns, Gatherer, asked_for, encoded, guessed_notice, ignored_notice, is_guessed
 from parge.graph.graph import Graph
+from parge.ids import is_text
 from parge.memory import refuse_over_budget
 from parge.typing import FloatArray
 
@@ -115,7 +116,7 @@ def _as_ids(name: str, part: Any) -> Any:
     if pa.types.is_integer(kind):
         beyond = pa.types.is_uint64(kind) and len(part) and pc.max(part).as_py() >= 2**63
         return part.cast(pa.large_string() if beyond else pa.int32() if kind.bit_width < 32 else _signed(kind))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return part.cast(pa.large_string())
     hint = ". Convert it to integers." if pa.types.is_floating(kind) else ""
     raise InputError(f"the ids in the column {name!r} must be integers or strings; found {kind}{hint}")
@@ -126,7 +127,7 @@ def _decoded(part: Any) -> Any:
     if isinstance(part, pa.ChunkedArray):
         return pa.chunked_array([_decoded(chunk) for chunk in part.chunks if len(chunk)])
     values = part.dictionary
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
+    if is_text(values.type):
         values = values.cast(pa.large_string())
         n_text = pc.sum(pc.binary_length(values).take(part.indices)).as_py() or 0
         refuse_over_budget(3 * n_text, f"{len(part):,} rows hold {n_text:,} bytes of ids")

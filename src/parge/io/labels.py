@@ -12,7 +12,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.memberships import Memberships
-from parge.ids import STRING, TEXT_COPIES, as_ids, decoded, parse_ids, positions, text_bytes, unique_ids
+from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, positions, repeated_numbers, text_bytes
 from parge.io.files import check_file, foreign_errors, format_suffix, line_number, read_head, read_segments
 from parge.io.graphs.write import write_lines
 from parge.io.tables import open_table
@@ -216,7 +216,7 @@ def _is_usual(names: list[str]) -> bool:
 
 def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
     """Return whether the ids are integers, or vertices that there are, and the word above them is none."""
-    if _numbers(ids).dtype.kind == "i":
+    if repeated_numbers(ids).dtype.kind == "i":
         return True
     if known is None:
         return False
@@ -297,13 +297,7 @@ def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tupl
             f"{path}: no labelled vertex found. Write one line 'vertex label' per vertex; use .csv (with quotes) or "
             ".tsv where ids or labels have blanks or commas."
         )
-    return Pairs(_numbers(ids[carrier]), _numbers(carried), notices)
-
-
-def _numbers(strings: IdArray) -> IdArray:
-    """Return integers where every string is written as one; each different string is looked at once."""
-    different, place = unique_ids(strings)
-    return parse_ids(different.tolist())[place]
+    return Pairs(repeated_numbers(ids[carrier]), repeated_numbers(carried), notices)
 
 
 def _parquet(path: Path, choice: Choice) -> Pairs:
@@ -331,7 +325,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
                 carried.append(_values(path, name, values))
     if not sum(values.size for values in carried):
         raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
-    return Pairs(_joined(vertices), _joined(carried), notices)
+    return Pairs(joined(vertices), joined(carried), notices)
 
 
 def _used(path: Path, names: list[str], choice: Choice) -> tuple[list[str], tuple[str, ...]]:
@@ -349,7 +343,7 @@ def _labelled(column: Any) -> tuple[IntArray, Any]:
     import pyarrow.compute as pc
 
     rows = np.arange(len(column))
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
+    if is_listed(column.type):
         rows, column = pc.list_parent_indices(column).to_numpy(), pc.list_flatten(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)  # what pandas makes of integers where one is missing
@@ -361,8 +355,7 @@ def _values(path: Path, name: str, column: Any) -> IdArray:
     """Return a column of arrow as integers or strings."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = decoded(column)
+    column = decoded(column)
     if pa.types.is_floating(column.type):
         whole = column.to_numpy(zero_copy_only=False)
         if not (whole == np.round(whole)).all() or (np.abs(whole) > 2**53).any():
@@ -370,15 +363,7 @@ def _values(path: Path, name: str, column: Any) -> IdArray:
         return np.asarray(whole, np.int64)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.large_string())
-    if pa.types.is_integer(column.type):
-        return as_ids(column.to_numpy(zero_copy_only=False))
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        return np.array(column.to_pylist(), STRING)
-    raise InputError(f"{path}: the column {name!r} must hold integers or strings; it holds {column.type}. Convert it.")
-
-
-def _joined(runs: list[IdArray]) -> IdArray:
-    return np.concatenate([run.astype(STRING) for run in runs] if any(run.dtype == STRING for run in runs) else runs)
+    return ids_in(column, f"{path}: the column {name!r}")
 
 
 # Vertices whose labels are written at a time.

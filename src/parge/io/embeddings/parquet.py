@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import InputError
-from parge.ids import STRING, TEXT_COPIES, decoded, text_bytes
+from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
 from parge.io.embeddings.common import Vectors, read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
@@ -89,39 +89,27 @@ def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
         vectors[done : done + len(block)] = block
         n_text += text_bytes(batch.column("id"))
         refuse_over_budget(TEXT_COPIES * n_text, f"{path} has at least {n_text:,} bytes of ids")
-        ids.append(_ids_of(batch.column("id")))
+        if batch.column("id").null_count:
+            raise InputError("the column 'id' has missing values")
+        ids.append(ids_in(decoded(batch.column("id")), "the column 'id'"))
         done += len(block)
     if vectors is None:
         return np.empty((0, max(1, getattr(kind, "list_size", 1))), np.float32), np.zeros(0, np.int64)
-    return vectors, np.concatenate(ids)
+    return vectors, joined(ids)
 
 
 def _vectors_of(column: Any) -> NDArray[Any]:
     from pyarrow import types
 
     kind = column.type
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+    if not is_listed(kind):
         raise InputError(f"the column 'vector' must hold lists of numbers; it holds {kind}")
     flat = column.flatten()
     if column.null_count or flat.null_count:
         raise InputError("the column 'vector' has missing values")
     dim = len(flat) // max(1, len(column))
-    if types.is_list(kind) or types.is_large_list(kind):
+    if not types.is_fixed_size_list(kind):
         lengths = set(column.value_lengths().to_pylist())
         if lengths - {dim}:
             raise InputError(f"all vectors must have the same length; found {min(lengths)} to {max(lengths)} numbers")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
-
-
-def _ids_of(column: Any) -> IdArray:
-    from pyarrow import types
-
-    if column.null_count:
-        raise InputError("the column 'id' has missing values")
-    if types.is_dictionary(column.type):
-        column = decoded(column)
-    if types.is_integer(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        return np.array(column.to_pylist(), STRING)
-    raise InputError(f"the column 'id' must hold integers or strings; it holds {column.type}")
