@@ -39,13 +39,23 @@ def shown(value: Any, limit: int = _SHOWN) -> str:
     return f"{text[: max(1, limit - _TAIL - len(ending) + 1)]}...{text[-_TAIL:]}{ending}"
 
 
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer, of Python or of numpy; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value is a number, of Python or of numpy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_whole(what: str, value: Any, least: int = 0, most: int = MOST) -> int:
     """Return a whole number from `least` to `most`, or raise.
 
     >>> check_whole("walks", 10, 1)
     10
     """
-    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    number = int(value) if is_whole(value) else None
     if number is None or not least <= number <= most:
         raise _no_whole(what, value, least, most)
     return number
@@ -91,7 +101,7 @@ def check_number(
     >>> check_number("mixing", 0.3, 0, 1)
     0.3
     """
-    number = _finite(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    number = _finite(value) if is_real(value) else None
     if number is None or not _within(number, low, high, above=above, below=below):
         raise InputError(f"{what} must be {_range(low, high, above=above, below=below)}; got {shown(value)}")
     return number

@@ -16,6 +16,7 @@ from parge.evaluate.classification import classify
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.outputs import Output, check_outputs
 from parge.memory import refuse_over_budget
+from parge.numbers import is_real
 from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import check_projection
 from parge.run.folder import RunFolder
@@ -113,7 +114,7 @@ def _read_score(path: Path) -> Any:
     if not isinstance(score, dict):
         raise InputError(f"{path} must hold one JSON object, {wanted}; it holds {_KINDS[type(score)]}")
     values = list(_values(path, score))
-    if not any(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if not any(map(is_real, values)):
         raise InputError(f"{path} is not {wanted}: it has no number")
     if len(values) > _MOST_VALUES:
         raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from parge.errors import InputError
 from parge.memory import parse_bytes
-from parge.numbers import check_number, check_whole, read_number, shown
+from parge.numbers import check_number, check_whole, read_number, read_whole, shown
 
 # Nobody has so many of anything; numbers under it keep all products below the largest float.
 _MOST = 10**30
@@ -73,59 +73,34 @@ class Question:
         return Question(**{name: _READ[name](name, text) for name, text in pairs.items()})
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text.replace("_", ""))
-    except ValueError:
-        return float("nan")
-
-
 def _count(name: str, text: str) -> int:
-    value = _number(text)
-    if not 1 <= value <= _MOST or value != int(value):
-        example = "8" if name == "workers" else "2e9"
-        most = f" and at most {_MOST:g}" if value > _MOST else ""
-        raise InputError(f"{name}= must be a whole number of at least 1{most}, such as {example}; got {shown(text)}")
-    return int(value)
+    return read_whole(f"{name}=", text, 1, _MOST)
 
 
 def _price(name: str, text: str) -> float:
     return read_number(f"{name}=", text.replace("_", ""), 0, _MOST)
 
 
-def _size(example: str) -> Callable[[str, str], int]:
+def _bytes(what: str, unit: str = "") -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
         try:
-            return parse_bytes(text)
+            return parse_bytes(text.strip().removesuffix(unit))
         except InputError as error:
-            raise InputError(
-                f"{name}= must be a size of at least 1 MB, such as {example}; got {shown(text)}"
-            ) from error
+            raise InputError(f"{name}= must be {what}; got {shown(text)}") from error
 
     return read
 
 
-def _speed(example: str) -> Callable[[str, str], int]:
-    def read(name: str, text: str) -> int:
-        try:
-            return parse_bytes(text.strip().removesuffix("/s"))
-        except InputError as error:
-            raise InputError(
-                f"{name}= must be bytes per second, at least 1 MB, such as {example}; got {shown(text)}"
-            ) from error
-
-    return read
-
-
+_SIZE, _SPEED = "a size of at least 1 MB, such as", "bytes per second, at least 1 MB, such as"
 _READ: dict[str, Callable[[str, str], Any]] = {
     "vertices": _count,
     "edges": _count,
     "workers": _count,
-    "memory": _size("64GB"),
-    "coordinator": _size("64GB"),
-    "disk": _size("10TB"),
-    "disk_speed": _speed("500MB"),
-    "network_speed": _speed("1.25GB (10 Gbit/s)"),
+    "memory": _bytes(f"{_SIZE} 64GB"),
+    "coordinator": _bytes(f"{_SIZE} 64GB"),
+    "disk": _bytes(f"{_SIZE} 10TB"),
+    "disk_speed": _bytes(f"{_SPEED} 500MB", "/s"),
+    "network_speed": _bytes(f"{_SPEED} 1.25GB (10 Gbit/s)", "/s"),
     "price_core_hour": _price,
     "price_gb": _price,
 }

@@ -1,6 +1,6 @@
 """Graphs from and to other libraries' objects; no library is imported unless the object is its own or is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +8,11 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.build import from_edges
-from parge.graph.gather import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
-from parge.numbers import check_whole
+from parge.numbers import check_whole, is_real, is_whole
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 # The attribute that is looked for where nobody names one: graphs without it have no weights.
@@ -52,12 +51,8 @@ def _attributes(graph: Any) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for *_, data in graph.edges(data=True):
         for name, value in data.items():
-            found[str(name)] = found.get(str(name), False) or _is_number(value)
+            found[str(name)] = found.get(str(name), False) or is_real(value)
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _weight_notices(weight: str, values: list[Any], attributes: Callable[[], dict[str, bool]]) -> tuple[str, ...]:
@@ -72,6 +67,21 @@ def _weight_notices(weight: str, values: list[Any], attributes: Callable[[], dic
     return unread_notice([name for name, numbers in there.items() if numbers])
 
 
+def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
+    """Say which attributes of edges hold numbers and are not read, where no attribute is read as weights."""
+    if not names:
+        return ()
+    shown = ", ".join(map(repr, names))
+    return (
+        f"edge attributes ignored: {shown}. None of them is read as weights; to use one, name it (weight=, --weight)",
+    )
+
+
+def missing_notice(n_edges: int, name: str) -> tuple[str, ...]:
+    """Say how many edges have no weight where others have."""
+    return (f"{n_edges:,} edges have no attribute {name!r} and get weight 1",) if n_edges else ()
+
+
 def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     """Build a graph from an igraph graph; see `Graph.from_igraph`."""
     n_vertices = graph.vcount()
@@ -83,9 +93,7 @@ def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:
     notices: tuple[str, ...] = ()
     if weight is not None and len(edges):
         names = graph.es.attributes()
-        notices = _weight_notices(
-            weight, values, lambda: {name: any(map(_is_number, graph.es[name])) for name in names}
-        )
+        notices = _weight_notices(weight, values, lambda: {name: any(map(is_real, graph.es[name])) for name in names})
     weights = _weights(values) if weight is not None else None
     return _named(vertices, edges[:, 0], edges[:, 1], weights, directed=graph.is_directed(), notices=notices)
 
@@ -206,7 +214,7 @@ def _named(
 
 def _names(names: list[Any]) -> IdArray:
     """Return the names of vertices as ids: all integers, or all strings."""
-    if all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
+    if all(map(is_whole, names)):
         small = all(-(2**63) <= name < 2**63 for name in names)
         return np.array(names, np.int64) if small else np.array([str(name) for name in names], STRING)
     others = [name for name in names if not isinstance(name, str)]
@@ -222,7 +230,7 @@ def _weights(values: list[Any]) -> Any:
     """Return the weights, 1 where an edge has none; None where no edge has one."""
     if all(value is None for value in values):
         return None
-    wrong = next((value for value in values if value is not None and not _is_number(value)), None)
+    wrong = next((value for value in values if value is not None and not is_real(value)), None)
     if wrong is not None:
         raise InputError(f"weights must be numbers; found {wrong!r}. Pass weight=None to ignore them.")
     return np.array([1.0 if value is None else float(value) for value in values])

@@ -197,21 +197,6 @@ def guessed_notice(names: Sequence[str], columns: Columns, weight: str | None) -
     )
 
 
-def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
-    """Say which attributes of edges hold numbers and are not read, where no attribute is read as weights."""
-    if not names:
-        return ()
-    shown = ", ".join(map(repr, names))
-    return (
-        f"edge attributes ignored: {shown}. None of them is read as weights; to use one, name it (weight=, --weight)",
-    )
-
-
-def missing_notice(n_edges: int, name: str) -> tuple[str, ...]:
-    """Say how many edges have no weight where others have."""
-    return (f"{n_edges:,} edges have no attribute {name!r} and get weight 1",) if n_edges else ()
-
-
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").removesuffix("_id").removesuffix("id") or name
 

@@ -16,6 +16,7 @@ from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.numbers import is_whole
 from parge.techniques.base import Technique, check_choice, check_counts
 
 GraphAs = Literal["auto", "csr", "networkx"]
@@ -246,8 +247,8 @@ def _instance(cls: type, dim: int | None) -> Any:
 
 def _told_dim(target: Any) -> int:
     for name in DIM_NAMES:
-        value = getattr(target, name, None)
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value > 0:
+        value: Any = getattr(target, name, None)
+        if is_whole(value) and value > 0:
             return int(value)
     return 0
 

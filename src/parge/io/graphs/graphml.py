@@ -9,7 +9,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.build import assemble, number_integers, number_strings
-from parge.graph.gather import missing_notice, unread_notice
+from parge.graph.convert import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
