@@ -44,6 +44,10 @@ class Registry(Generic[T]):
         """Return all names, plug-ins included."""
         return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})
 
+    def ships(self, name: str) -> bool:
+        """Return whether a component is parge's own, imported by its home."""
+        return name in self._homes
+
     def check(self, name: str) -> None:
         """Refuse a name that nobody has, without importing who has it."""
         if name not in self.names():

@@ -122,6 +122,15 @@ def adopt_orphans() -> bool:
     return bool(ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0) == 0)
 
 
+def set_process_name(name: str) -> None:
+    """On Linux, set the name that ``ps`` and ``top`` show for this process; at most 15 characters."""
+    if LINUX:
+        import ctypes
+
+        pr_set_name = 15
+        ctypes.CDLL(None).prctl(pr_set_name, name.encode(), 0, 0, 0)
+
+
 # ------------------------------------------------------------------------------------------------- measured one by one
 
 

@@ -47,6 +47,10 @@ def takes_workers(cls: type[C]) -> type[C]:
     return cls
 
 
+def _nothing() -> None:
+    """Prepare nothing; the default of `prepare`."""
+
+
 def _nobody(_news: object) -> None:
     """Ignore a failure or a retry; the default of `on_failure` and `on_retry`."""
 
@@ -76,6 +80,9 @@ class Task:
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
         Called in this process with a description when an engine retries the task.
+    prepare : callable
+        Called without arguments, once, in a process from which an engine forks the workers of all tasks: to import
+        and load what they need. It must start no thread.
     """
 
     key: int
@@ -87,6 +94,7 @@ class Task:
     advice: str = ""
     on_failure: Callable[[BaseException], None] = _nobody
     on_retry: Callable[[str], None] = _nobody
+    prepare: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True)

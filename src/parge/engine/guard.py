@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from parge.engine.cgroup import Group
-from parge.tree import LINUX, Tree, adopt_orphans, kill_all
+from parge.tree import LINUX, Tree, adopt_orphans, kill_all, set_process_name
 
 _END_SECONDS = 10.0
 _END_PAUSE = 0.005
@@ -25,9 +25,23 @@ _END_PAUSE = 0.005
 _TELL_GROWTH = 1.01
 
 
-def main() -> None:
-    """Fork: the child becomes the worker, this process its guard."""
-    words, sight, parent, limit = map(int, sys.argv[1:5])
+MARK = "PARGE_WORKER"
+"""In the environment of a worker and of all that it starts: how to find them should their guard be killed."""
+
+
+def guard(words: int, sight: int, parent: int, limit: int) -> None:
+    """Fork: the child becomes the worker, this process its guard, and ends as the worker does.
+
+    Parameters
+    ----------
+    words, sight : int
+        Descriptors of pipes: for what the worker says, and for what the guard says.
+    parent : int
+        Number of our parent process.
+    limit : int
+        Bytes that the worker may hold; 0 is no limit.
+    """
+    set_process_name("parge-guard")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     ready, waking = os.pipe()
     for end in (ready, waking, sight):
@@ -46,6 +60,7 @@ def main() -> None:
             signal.signal(number, signal.SIG_DFL)
         for end in (ready, waking, sight):
             os.close(end)
+        set_process_name("parge-worker")
         os.setpgid(0, 0)
         if group is not None:
             group.enter()
@@ -53,11 +68,11 @@ def main() -> None:
 
         work(words, me, lambda: int(struct.unpack_from("q", peak)[0]))
     _forget_input()
-    guard = _Guard(worker, parent, limit or None, sight, peak, group)
+    watcher = _Guard(worker, parent, limit or None, sight, peak, group)
     try:
-        status = guard.watch(ready, asked)
+        status = watcher.watch(ready, asked)
     finally:
-        guard.end()
+        watcher.end()
     _leave_as(status)
 
 
@@ -166,4 +181,4 @@ def _leave_as(status: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guard(*map(int, sys.argv[1:5]))

@@ -23,6 +23,8 @@ import psutil
 
 from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, settle, takes_workers
 from parge.engine.cgroup import Group
+from parge.engine.forkserver import Forked, ForkServer, NoServerError
+from parge.engine.guard import MARK
 from parge.storage import current_folder, machine_cores
 from parge.tree import POLL_SECONDS, Seen, kill_all
 
@@ -40,9 +42,6 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_
 # Of what a worker prints, only the end is kept: days of a progress bar must fill neither memory nor disk.
 _LAST_WORDS = 2000
 
-# In the environment of a worker and of all that it starts: how to find them should their guard be killed.
-MARK = "PARGE_WORKER"
-
 # Time for a guard to end its worker and all that it started.
 _END_SECONDS = 15.0
 
@@ -54,7 +53,7 @@ class Child:
     worker and the processes it starts, ends them, and then ends as the worker did.
     """
 
-    def __init__(self, task: Task, threads: int) -> None:
+    def __init__(self, task: Task, threads: int, server: ForkServer | None = None) -> None:
         self.task = task
         self.seen = Seen()
         self.answer: tuple[str, Any] | None = None
@@ -66,17 +65,8 @@ class Child:
         self._group: Group | None = None
         self._is_clean = False
         (self.words, writing), (self.prints, printing), (self.sight, telling) = os.pipe(), os.pipe(), os.pipe()
-        numbers = (writing, telling, os.getpid(), task.limit_bytes or 0)
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, numbers)],
-                stdin=subprocess.PIPE,
-                stdout=printing,
-                stderr=printing,
-                pass_fds=(writing, telling),
-                start_new_session=True,
-                env=_environment(threads) | {MARK: self._mark},
-            )
+            self.process = self._start(server, threads, printing, writing, telling)
         except BaseException:
             self._close()
             raise
@@ -85,6 +75,24 @@ class Child:
                 os.close(end)
         for pipe in self.pipes:
             os.set_blocking(pipe, False)
+
+    def _start(
+        self, server: ForkServer | None, threads: int, prints: int, words: int, sight: int
+    ) -> "subprocess.Popen[bytes] | Forked":
+        """Start the guard: forked from the server, or by itself."""
+        limit = self.task.limit_bytes or 0
+        if server is not None:
+            with contextlib.suppress(NoServerError):
+                return server.start(limit, self._mark, prints=prints, words=words, sight=sight)
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, (words, sight, os.getpid(), limit))],
+            stdin=subprocess.PIPE,
+            stdout=prints,
+            stderr=prints,
+            pass_fds=(words, sight),
+            start_new_session=True,
+            env=_environment(threads) | {MARK: self._mark},
+        )
 
     @property
     def pipes(self) -> tuple[int, int, int]:
@@ -165,7 +173,7 @@ class Child:
                 self.process.stdin.close()
         self._close()
         words = self._printed.decode(errors="replace").strip()
-        return End(self.answer, self.process.returncode, self.seen.bytes, words, self.seen.processes)
+        return End(self.answer, self.process.wait(), self.seen.bytes, words, self.seen.processes)
 
     def _sweep(self) -> None:
         """End the processes that a killed guard could not: those with our mark, or in the control group."""
@@ -255,6 +263,7 @@ class _Pool:
     def __init__(self, most: int, threads: int, watch: Watch) -> None:
         self.most, self.threads, self.watch = most, threads, watch
         self.alive: list[Child] = []
+        self.server: ForkServer | None = None
         self.attempts: Counter[int] = Counter()
         self.selector = selectors.DefaultSelector()
         self.budget = int(psutil.virtual_memory().available * _FREE_SHARE)
@@ -262,6 +271,9 @@ class _Pool:
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, End]]:
         # The largest first: the last to finish decides when all are done.
         waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
+        if len(tasks) > 1 and self.threads == 1:
+            with contextlib.suppress(NoServerError):
+                self.server = ForkServer(_environment(self.threads), tasks[0].prepare)
         while waiting or self.alive:
             while waiting and self._has_room(waiting[0]):
                 self._start(waiting.pop(0))
@@ -286,7 +298,7 @@ class _Pool:
 
     def _start(self, task: Task) -> None:
         self.attempts[task.key] += 1
-        child = Child(task, self.threads)
+        child = Child(task, self.threads, self.server)
         self.alive.append(child)
         for pipe in child.pipes:
             self.selector.register(pipe, selectors.EVENT_READ, child)
@@ -317,4 +329,6 @@ class _Pool:
             child.kill()
         for child in list(self.alive):
             self._reap(child)
+        if self.server is not None:
+            self.server.close()
         self.selector.close()

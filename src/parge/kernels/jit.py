@@ -56,6 +56,8 @@ _POLL_SECONDS = 0.02
 
 _DIGEST_BYTES = 32
 
+_loaders: list[Callable[[], None]] = []
+
 
 def compiled(function: Any, **options: Any) -> Any:
     """Compile a function when it is first called, or read what another process compiled.
@@ -83,7 +85,24 @@ def compiled(function: Any, **options: Any) -> Any:
             return compile_now(signature)
 
     dispatcher.compile = compile_once
+    _loaders.append(lambda: _load(dispatcher, file))
     return dispatcher
+
+
+def load_compiled() -> None:
+    """Load the code that earlier runs compiled for the kernels imported so far, so that no call has to wait for it.
+
+    For a process from which others are forked. What is not on disk is compiled when it is called.
+    """
+    for load in _loaders:
+        load()
+
+
+def _load(dispatcher: Any, file: "_SharedFile") -> None:
+    for key in file._load_index():
+        signature = key[0]
+        if key == dispatcher._cache._index_key(signature, dispatcher.targetctx.codegen()):
+            dispatcher.compile(signature)
 
 
 def is_compiling() -> bool:

@@ -26,7 +26,7 @@ from parge.run import parts
 from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
-from parge.run.worker import PartJob, embed_part
+from parge.run.worker import PartJob, embed_part, prepare_worker
 from parge.storage import release_pages, usable_cores
 from parge.techniques.base import prepare_checked
 from parge.techniques.resolve import describe
@@ -173,6 +173,7 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
             advice=run.advice(i),
             on_failure=partial(parts.record_failure, run.folder.part(i)),
             on_retry=on_retry,
+            prepare=partial(prepare_worker, describe(run.technique)),
         )
         for i in waiting
     ]

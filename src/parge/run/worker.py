@@ -13,6 +13,9 @@ import numpy as np
 import parge
 from parge.errors import InputError
 from parge.events import Progress, silent
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph
+from parge.landmarks.base import LandmarkTechnique
 from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
 from parge.run.lock import Held
@@ -20,6 +23,7 @@ from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import stream
 from parge.techniques.base import Technique, check_shared, embed_checked
+from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore
 
 _TELL_SECONDS = 1.0
@@ -97,6 +101,23 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         }
         parts.save_result(job.folder, vectors, result)
     return result
+
+
+def prepare_worker(described: Mapping[str, Any] | None) -> None:
+    """Import what workers with this technique need, and load the compiled code, by embedding a few vertices.
+
+    Nothing is imported of a technique that is not parge's own or needs another package: it may start threads.
+    """
+    from parge.kernels.jit import load_compiled
+
+    technique = None if described is None or not techniques.ships(described["technique"]) else restore(described)
+    if technique is not None and technique.needs_extra is None:
+        ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
+        type(technique)(dim=technique.dim).embed(Subgraph.whole(ring), np.random.default_rng(0))
+        if isinstance(technique, LandmarkTechnique):
+            import parge.landmarks.backbone
+            import parge.landmarks.extension  # noqa: F401
+    load_compiled()
 
 
 class _Teller:
