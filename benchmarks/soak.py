@@ -1,12 +1,12 @@
 """Kills workers, coordinators and both at random moments of real runs, until every run has come to the same bits.
 
 ``make soak`` kills 1,000 times (SIGKILL), a tenth of it on a cluster of Ray. Each run is a `parge embed` of six
-subgraphs by three workers. Who is hit is drawn at random: a worker, the guard of a worker, the coordinator, or the
-coordinator with all of its workers at once; on Ray also Ray's own worker that attends to ours. So is the moment, over
-all stages. Now and then somebody is stopped for a while (SIGSTOP) or asked to leave (SIGTERM) instead, which does not
-count. A coordinator that is gone is started again with ``--resume``. In the end the file must equal that of an
-undisturbed run, byte for byte. The technique starts a process in a session of its own; no such process, no worker and
-no temporary file may be left. ``--tally FILE`` keeps the count, and goes on from it.
+subgraphs by three workers. Who is hit is drawn at random: a worker, the guard of a worker, the server that workers are
+forked from, the coordinator, or the coordinator with all of its workers at once; on Ray also Ray's own worker that
+supervises ours. So is the moment, over all stages. Now and then somebody is stopped for a while (SIGSTOP) or asked to
+leave (SIGTERM) instead, which does not count. A coordinator that is gone is started again with ``--resume``. In the end
+the file must equal that of an undisturbed run, byte for byte. The technique starts a process in a session of its own;
+no such process, no worker and no temporary file may be left. ``--tally FILE`` keeps the count, and goes on from it.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -96,7 +97,7 @@ class Tally:
 
     def line(self) -> str:
         """Return the tally in words."""
-        who = [f"{self.kills[kind]:,} {kind}s" for kind in ("worker", "coordinator", "group")]
+        who = [f"{self.kills[kind]:,} {kind}s" for kind in ("worker", "server", "coordinator", "group")]
         ray = ", ".join(f"{count} {kind}s" for kind, count in sorted(self.on_ray.items()))
         who.append(f"{self.on_ray.total():,} on Ray{f' ({ray})' if ray else ''}")
         known = dict.fromkeys(["start", *_STAGES.values(), *self.stages])
@@ -355,9 +356,11 @@ class Lane:
         found: dict[str, list[psutil.Process]] = {}
         with contextlib.suppress(psutil.NoSuchProcess):
             above = self.cluster.process if self.cluster else psutil.Process(coordinator)
-            for each in above.children(recursive=self.cluster is not None):
+            for each in above.children(recursive=True):
                 with contextlib.suppress(psutil.Error):
-                    if not _is_guard(each) or _is_guard(each.parent()):
+                    if each.name() == "parge-server":
+                        found.setdefault("server", []).append(each)
+                    if each.name() != "parge-guard":
                         continue
                     found.setdefault("guard", []).append(each)
                     if self.cluster:
@@ -368,7 +371,7 @@ class Lane:
     def _wait_until_gone(self) -> None:
         """Raise unless all that was started is gone, or soon is; what is left is ended."""
         token, end = self.cluster.token if self.cluster else self.token, time.monotonic() + _GONE_SECONDS
-        while left := [each for each in _with_token(token) if _is_guard(each) or _is_sleeper(each)]:
+        while left := [each for each in _with_token(token) if _is_ours(each) or _is_sleeper(each)]:
             if time.monotonic() > end:
                 words = "; ".join(f"{each.pid} {' '.join(each.cmdline())}" for each in left)
                 for each in left:
@@ -387,9 +390,9 @@ def _with_token(token: str) -> Iterator[psutil.Process]:
                 yield process
 
 
-def _is_guard(process: psutil.Process | None) -> bool:
+def _is_ours(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
-        return process is not None and "parge.engine.guard" in process.cmdline()
+        return process.name().startswith("parge-")
     return False
 
 
@@ -422,7 +425,11 @@ def ray_cluster(folder: Path) -> Iterator[Cluster]:
         "RAY_worker_niceness": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Ray asks for a token where its user has one; drivers inherit this one.
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
     }
+    os.environ |= {name: value for name, value in settings.items() if "AUTH" in name}
     with (folder / "ray.log").open("wb") as said:
         running = subprocess.Popen(
             line, env={**os.environ, **settings, TOKEN: token}, cwd=folder, stdout=said, stderr=said

@@ -42,9 +42,18 @@ def finish(folder: Path, *arguments: object, code: int = 0, **more: str) -> "sub
 def workers(parent: int) -> list[psutil.Process]:
     """Return the worker processes of a coordinator: each is the first child of its guard."""
     found = []
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for guard in psutil.Process(parent).children():
+    for guard in guards(parent):
+        with contextlib.suppress(psutil.NoSuchProcess):
             found += [child for child in guard.children()[:1] if alive(child.pid)]
+    return found
+
+
+def guards(parent: int) -> list[psutil.Process]:
+    """Return the guards of a coordinator's workers: its children, and those of its fork server."""
+    found = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(parent).children():
+            found += child.children() if child.name() == "parge-server" else [child]
     return found
 
 
