@@ -31,7 +31,7 @@ MAY: dict[str, set[str]] = {
     "estimate": {*BASE, "techniques", "refine"},
     "space": {*BASE, "embedding", "linalg", "reconcile"},
     "planning": {*BASE, *STAGES, "engine"} - {"io", "embedding"},
-    "run": {*BASE, *STAGES, "linalg", "engine", "planning"},
+    "run": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning"},
     "sklearn": {*BASE, "graph", "planning", "run"},
     "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},
     "testing": {*BASE, *STAGES, "linalg", "engine", "run"},
