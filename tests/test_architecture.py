@@ -1,6 +1,7 @@
 """Imports point one way: the table of ARCHITECTURE.md, asserted."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,16 @@ def test_heavy_and_optional_packages_are_not_imported_with_parge() -> None:
     script = "import sys, parge; print(*sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "networkx", "pandas", "polars", "igraph", "matplotlib", "sklearn", "ray"} & set(loaded)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_a_module_gives_a_name_once(module: Path) -> None:
+    """The second of two constants of one name would change the functions that mean the first."""
+    names: Counter[str] = Counter()
+    for item in ast.parse((ROOT / module).read_text()).body:
+        if isinstance(item, ast.FunctionDef | ast.ClassDef):
+            names[item.name] += 1
+        elif isinstance(item, ast.Assign | ast.AnnAssign):
+            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+            names.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+    assert not [name for name, count in names.items() if count > 1 and name != "_"]

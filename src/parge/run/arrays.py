@@ -9,7 +9,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,18 +40,58 @@ class StorageError(PargeError):
     """A run could not be written: the disk is full, or writing is not permitted."""
 
 
-def save(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]], facts: dict[str, Any]) -> None:
+def save(
+    folder: Path,
+    kind: str,
+    arrays: dict[str, np.ndarray[Any, Any]],
+    facts: dict[str, Any],
+    *,
+    stored: Mapping[str, "Stored"] = MappingProxyType({}),
+) -> None:
     """Write the arrays and metadata as `folder`, under a temporary name first: no reader sees an unfinished folder.
 
     All data is flushed to disk before the folder is renamed, so a power failure leaves no folder of empty files.
+
+    Parameters
+    ----------
+    stored : mapping
+        Arrays that another folder of the run holds: their files are linked instead of written again, where the file
+        system can do that. A copy of the folder holds them as plain files.
     """
     with _made_whole(folder) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
+        entries |= {name: _link(temporary / f"{name}.npy", source) for name, source in stored.items()}
         body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": facts}
         text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
         with (temporary / MANIFEST).open("x") as file:
             file.write(text)
             _flush(file)
+
+
+class Stored(NamedTuple):
+    """An array in a folder that `load` has checked: its file, its entry in the manifest, and its content."""
+
+    path: Path
+    entry: dict[str, Any]
+    array: np.ndarray[Any, Any]
+
+
+def load_stored(folder: Path, kind: str) -> dict[str, Stored]:
+    """Return the arrays of a folder, as `load` does, with their files."""
+    body = _manifest(folder, kind)
+    return {
+        name: Stored(folder / f"{name}.npy", entry, _read(folder, kind, name, entry))
+        for name, entry in body["arrays"].items()
+    }
+
+
+def _link(path: Path, stored: Stored) -> dict[str, Any]:
+    """Give the file of an array a second name, or write it again; return its checksum and size."""
+    try:
+        os.link(stored.path, path, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # another file system, or one without links
+        return _write(path, stored.array)
+    return stored.entry
 
 
 def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -262,7 +303,7 @@ def _digest(body: Any) -> str:
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 # Neighbours looked at together: little beside what any technique holds of them.
-_BLOCK = 1 << 20
+_NEIGHBOURS = 1 << 20
 
 # More columns of features than any memory has room for offsets into.
 _MOST_FEATURES = 1 << 40
@@ -291,7 +332,7 @@ def graph_of(content: Arrays, ids: IdArray | None = None) -> Graph:
     That edges go both ways is not checked: no kernel depends on it for indexing.
     """
     graph = Graph(content["indptr"], content["indices"], content.get("weights"), ids, _features(content))
-    for block in row_blocks(graph.indices.size, _BLOCK):
+    for block in row_blocks(graph.indices.size, _NEIGHBOURS):
         _check_neighbours(graph, block)
     release_pages(graph.indptr, graph.indices, graph.weights)
     return graph
