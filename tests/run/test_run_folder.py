@@ -1,5 +1,6 @@
 """A run folder is believed only with its checksums, resumed only under its own plan, and moved anywhere."""
 
+import errno
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -244,3 +245,31 @@ def test_a_record_of_retries_that_is_not_of_this_run_tells_nothing(tmp_path: Pat
     assert recorded_retries(tmp_path, "this") == ["one", "two\\x1b"]
     (tmp_path / "retries.json").write_text(text)
     assert recorded_retries(tmp_path, "this") == []
+
+
+def _shared_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("parts/*/subgraph/shared_*.npy"))
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_shared_arrays_stand_once_on_the_disk_where_files_can_be_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
+) -> None:
+    def refuse(*_arguments: object, **_settings: object) -> None:
+        raise OSError(errno.EXDEV, "another file system")
+
+    if not can_link:
+        monkeypatch.setattr("os.link", refuse)
+    plan = parge.Plan(parge.DeepWalk(dim=8, walks=1), parts=2, reconcile="backbone")
+    graph = planted(400, 1600, seed=1).graph
+    with open_run(graph, plan, run_dir=tmp_path / "run", resume=False, listener=ignore) as run:
+        write_subgraphs(run)
+    whole = {path.name: path for path in (tmp_path / "run" / "shared").glob("*.npy")}
+    files = _shared_files(tmp_path / "run")
+    assert len(files) == 2 * len(whole) > 0
+    for file in files:
+        assert file.read_bytes() == whole[file.name].read_bytes()
+        assert file.samefile(whole[file.name]) == can_link
+    shutil.copytree(tmp_path / "run" / "parts" / "001", tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "run")
+    embed_part(PartJob(tmp_path / "elsewhere"))

@@ -15,7 +15,7 @@ from parge.decompose.decomposition import Contexts, Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
-from parge.run.arrays import Arrays, DamagedError, graph_arrays, graph_of, id_arrays, ids_of
+from parge.run.arrays import Arrays, DamagedError, Stored, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanFacts, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
@@ -147,16 +147,18 @@ class RunFolder:
         """Write the graph, so that the run can be completed from its folder alone."""
         arrays.save(self.path / GRAPH, GRAPH, graph_arrays(graph), {})
 
-    def shared(self, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays that a technique prepares for all workers; computed once, so all have the same bits."""
+    def shared(self, make: Callable[[], Arrays]) -> dict[str, Stored]:
+        """Return the arrays that a technique prepares for all workers; computed once, so all have the same bits.
+
+        Their names are those in files, with the prefix ``shared_``.
+        """
         place = self.path / SHARED
         if _intact(place, SHARED) is None:
             content = {f"shared_{name}": array for name, array in make().items()}
             if not content:
                 return {}
             arrays.save(place, SHARED, content, {})
-        found = arrays.load(place, SHARED)[0]
-        return {name.removeprefix("shared_"): array for name, array in found.items()}
+        return arrays.load_stored(place, SHARED)
 
     def has_graph(self) -> bool:
         """Return whether the graph is present and intact."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,17 +22,21 @@ from parge.text import pasteable, printable
 from parge.typing import FloatArray
 
 
-def save_subgraph(folder: Path, subgraph: Subgraph, facts: dict[str, Any]) -> None:
-    """Write the input of a worker: the induced rows, weights, features, and the technique."""
+def save_subgraph(
+    folder: Path, subgraph: Subgraph, facts: dict[str, Any], shared: Mapping[str, arrays.Stored] = MappingProxyType({})
+) -> None:
+    """Write the input of a worker: the induced rows, weights, features, the technique, and the shared arrays.
+
+    Shared arrays stand on the disk once for all part folders of a run, where the file system can do that.
+    """
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices
-    content |= {f"shared_{name}": array for name, array in subgraph.shared.items()}
     about = {"index": subgraph.index, "n_own": subgraph.n_own}
     if subgraph.context is not None:
         content |= {"lump": subgraph.context.landmark, "loops": subgraph.context.loops}
         about |= {"n_anchors": subgraph.context.n_anchors, "n_halo": subgraph.context.n_halo}
         about |= {"n_landmarks": subgraph.context.n_landmarks}
-    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about})
+    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about}, stored=shared)
 
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:

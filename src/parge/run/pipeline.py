@@ -1,7 +1,6 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -23,6 +22,7 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
 from parge.result import Refined, Report
 from parge.run import parts
+from parge.run.arrays import Stored
 from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
@@ -123,11 +123,11 @@ def write_subgraphs(run: Run) -> list[int]:
     missing = [i for i in waiting if not run.has_subgraph(i)]
     shared = shared_arrays(run) if missing else {}
     for i in missing:
-        parts.save_subgraph(run.folder.part(i), replace(run.decomposition.subgraph(i), shared=shared), facts)
+        parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts, shared)
     return waiting
 
 
-def shared_arrays(run: Run) -> dict[str, Any]:
+def shared_arrays(run: Run) -> dict[str, Stored]:
     """Return the arrays that the technique prepares for all workers, landmarks included; empty for most techniques."""
     if run.decomposition.contexts is None and not run.technique.shared_shapes:
         return {}
