@@ -310,7 +310,7 @@ class Lane:
                 return self._wait(running, log)  # there will be none any more
             if word == "decomposing" and _RESUMED in text:
                 return self._wait(running, log)  # it was decomposed before
-            if end is None and (self._targets(running.pid) if word == "a worker" else word in text):
+            if end is None and ("worker" in self._targets(running.pid) if word == "a worker" else word in text):
                 end = time.monotonic() + self.random.uniform(0, longest)
             time.sleep(0.1 if word == "a worker" and end is None else 0.005)
         return running.poll() is None
@@ -323,7 +323,7 @@ class Lane:
         targets = self._targets(running.pid)
         coordinator = psutil.Process(running.pid)
         leader = "driver" if self.cluster else "coordinator"
-        kind = self.random.choice([*sorted(targets), *sorted(targets), *sorted(targets), leader, "group"])
+        kind = self.random.choice([*sorted({*targets} - {"server"}) * 3, *({"server"} & {*targets}), leader, "group"])
         process = self.random.choice(targets[kind]) if kind in targets else coordinator
         what = self.random.choices(["kill", "stop", "leave"], [10, 1, 1])[0]
         everybody = [each for several in (targets.get("worker", []), targets.get("ray worker", [])) for each in several]
