@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from parge.tree import LINUX
 pytestmark = pytest.mark.skipif(not LINUX, reason="workers are forked on Linux only")
 
 
-def run(function: Any, arguments: list[Any], **settings: Any) -> list[Any]:
+def run(function: Any, arguments: list[Any], prepare: Any = None, **settings: Any) -> list[Any]:
     """Return what a function makes of each argument, in a worker each, all at once."""
     tasks = [Task(i, function, argument, **settings) for i, argument in enumerate(arguments)]
-    done = Processes(jobs=len(tasks)).run(tasks, lambda _task, _share: None)
-    return [result for _, result in sorted(done, key=lambda pair: pair[0].key)]
+    engine = Processes(jobs=len(tasks))
+    with nullcontext(engine) if prepare is None else engine.prepared(prepare) as ready:
+        done = ready.run(tasks, lambda _task, _share: None)
+        return [result for _, result in sorted(done, key=lambda pair: pair[0].key)]
 
 
 def _ancestors(_argument: Any, _progress: Progress) -> list[str]:
@@ -65,8 +68,7 @@ def test_a_preparation_that_fails_stops_nobody() -> None:
     assert run(_ancestors, [0, 1], prepare=_fail) == [FORKED, FORKED]
 
 
-def _keep(place: list[int] = []) -> None:  # noqa: B006  the state of a module
-    place.append(1)
+def _keep() -> None:
     os.environ["PREPARED"] = "yes"
 
 

@@ -47,10 +47,6 @@ def takes_workers(cls: type[C]) -> type[C]:
     return cls
 
 
-def _nothing() -> None:
-    """Prepare nothing; the default of `prepare`."""
-
-
 def _nobody(_news: object) -> None:
     """Ignore a failure or a retry; the default of `on_failure` and `on_retry`."""
 
@@ -80,9 +76,6 @@ class Task:
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
         Called in this process with a description when an engine retries the task.
-    prepare : callable
-        Called without arguments, once, in a process from which an engine forks the workers of all tasks: to import
-        and load what they need. It must start no thread.
     """
 
     key: int
@@ -94,7 +87,6 @@ class Task:
     advice: str = ""
     on_failure: Callable[[BaseException], None] = _nobody
     on_retry: Callable[[str], None] = _nobody
-    prepare: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True)
@@ -120,6 +112,15 @@ class Engine(ABC):
     @abstractmethod
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result, as they finish."""
+
+    @contextlib.contextmanager
+    def prepared(self, _prepare: Callable[[], None]) -> Iterator["Engine"]:
+        """Yield this engine, with a process in which `prepare` has been called, if workers can be forked from one.
+
+        `prepare` imports and loads what all workers need; it must start no thread. It runs in the background, so that
+        other work can go on before `run`.
+        """
+        yield self
 
     def worker_memory(self) -> list[int]:
         """Return the memory that each machine of the cluster has for one task, in bytes, the largest first."""

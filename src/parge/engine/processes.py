@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -241,11 +241,24 @@ class Processes(Engine):
 
     jobs: int | None = None
     threads: int = 1
+    server: ForkServer | None = field(default=None, repr=False, compare=False)
+    """From which workers are forked; set by `prepared`."""
+
+    @contextlib.contextmanager
+    def prepared(self, prepare: Callable[[], None]) -> Iterator[Engine]:
+        """Yield this engine with a process from which workers are forked, prepared in the background."""
+        server = _server(self.threads, prepare)
+        try:
+            yield replace(self, server=server)
+        finally:
+            if server is not None:
+                server.close()
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, Any]]:
         """Yield each task with its result as it finishes; failures are raised after the last task."""
-        pool = _Pool(self.jobs or machine_cores(), self.threads, watch)
         failures: list[BaseException] = []
+        own = _server(self.threads, _nothing) if self.server is None and len(tasks) > 1 else None
+        pool = _Pool(self.jobs or machine_cores(), self.threads, watch, self.server or own)
         try:
             for task, end in pool.run(tasks):
                 if end.done and end.answer is not None:
@@ -254,16 +267,29 @@ class Processes(Engine):
                     failures.append(settle(task, end.failure(task)))
         finally:
             pool.stop()
+            if own is not None:
+                own.close()
         raise_first(failures, len(tasks))
+
+
+def _server(threads: int, prepare: Callable[[], None]) -> ForkServer | None:
+    """Start a fork server, if that is possible: numerical libraries with threads do not survive a fork."""
+    if threads == 1:
+        with contextlib.suppress(NoServerError, OSError):
+            return ForkServer(_environment(threads), prepare)
+    return None
+
+
+def _nothing() -> None:
+    """Prepare nothing."""
 
 
 class _Pool:
     """The workers that are alive, and the tasks that wait."""
 
-    def __init__(self, most: int, threads: int, watch: Watch) -> None:
-        self.most, self.threads, self.watch = most, threads, watch
+    def __init__(self, most: int, threads: int, watch: Watch, server: ForkServer | None) -> None:
+        self.most, self.threads, self.watch, self.server = most, threads, watch, server
         self.alive: list[Child] = []
-        self.server: ForkServer | None = None
         self.attempts: Counter[int] = Counter()
         self.selector = selectors.DefaultSelector()
         self.budget = int(psutil.virtual_memory().available * _FREE_SHARE)
@@ -271,9 +297,6 @@ class _Pool:
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, End]]:
         # The largest first: the last to finish decides when all are done.
         waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
-        if len(tasks) > 1 and self.threads == 1:
-            with contextlib.suppress(NoServerError):
-                self.server = ForkServer(_environment(self.threads), tasks[0].prepare)
         while waiting or self.alive:
             while waiting and self._has_room(waiting[0]):
                 self._start(waiting.pop(0))
@@ -329,6 +352,4 @@ class _Pool:
             child.kill()
         for child in list(self.alive):
             self._reap(child)
-        if self.server is not None:
-            self.server.close()
         self.selector.close()

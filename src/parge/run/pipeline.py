@@ -1,6 +1,7 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parge.embedding import Embedding
-from parge.engine.base import Task
+from parge.engine.base import Engine, Task
 from parge.errors import InputError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
@@ -64,8 +65,8 @@ def embed(
         Vectors in vertex order, their ids, and a report.
     """
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
-    with open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run:
-        embed_parts(run, listener)
+    with _engine(asked) as engine, open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run:
+        embed_parts(run, listener, engine)
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
@@ -84,9 +85,20 @@ def embed_to_file(
 ) -> Report:
     """Embed a graph into a file without holding all vectors in memory; return the report."""
     _refuse_inside(out, run_dir)
-    with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
-        embed_parts(run, listener)
+    with _engine(plan) as engine, open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
+        embed_parts(run, listener, engine)
         return finish(run, out, listener)
+
+
+@contextmanager
+def _engine(plan: Plan) -> Iterator[Engine]:
+    """Yield the engine of a plan, prepared in the background for the workers of its technique."""
+    engine = plan.make_engine()
+    if plan.n_parts == 1:
+        yield engine
+        return
+    with engine.prepared(partial(prepare_worker, describe(plan.technique))) as ready:
+        yield ready
 
 
 def _refuse_inside(out: Path, run_dir: Path) -> None:
@@ -135,8 +147,8 @@ def shared_arrays(run: Run) -> dict[str, Stored]:
         return run.folder.shared(lambda: prepare_checked(run.technique, run.decomposition))
 
 
-def embed_parts(run: Run, listener: Listener) -> None:
-    """Embed every subgraph that has no intact result yet."""
+def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> None:
+    """Embed every subgraph that has no intact result yet, with an engine that is prepared, or with the plan's."""
     n_parts = run.decomposition.n_parts
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
@@ -144,7 +156,7 @@ def embed_parts(run: Run, listener: Listener) -> None:
         tasks = _tasks(run, waiting, partial(_tell_of_retry, run, listener))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
-        for task, _ in run.plan.make_engine().run(tasks, partial(_tell, listener, n_parts)):
+        for task, _ in (engine or run.plan.make_engine()).run(tasks, partial(_tell, listener, n_parts)):
             listener(Part(task.key, 1.0, n_parts))
 
 
@@ -173,7 +185,6 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
             advice=run.advice(i),
             on_failure=partial(parts.record_failure, run.folder.part(i)),
             on_retry=on_retry,
-            prepare=partial(prepare_worker, describe(run.technique)),
         )
         for i in waiting
     ]
