@@ -23,6 +23,9 @@ BASE_BYTES = 260_000_000
 GRAPH_BYTES_PER_VERTEX = 24
 GRAPH_BYTES_PER_EDGE = 8
 
+# Stack of a further thread (8 MiB, counted whole by a limit on private memory) and the allocator's own for it.
+THREAD_BYTES = 12_000_000
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50, "E": 2**60}
 _SMALLEST = 10**6

@@ -168,12 +168,28 @@ def release_pages(*arrays: Any) -> None:
     written is kept (by the system, for the file); copy-on-write maps hold changes of their own and stay.
     """
     for array in arrays:
-        base, mode = array.matrix if isinstance(array, _SomeRows) else array, ""
-        while isinstance(base, np.ndarray):
-            mode = base.mode if isinstance(base, np.memmap) else mode
-            base = base.base
+        base, mode = _owner(array.matrix if isinstance(array, _SomeRows) else array)
         if isinstance(base, mmap.mmap) and mode in {"r", "r+", "w+"} and hasattr(base, "madvise"):
             base.madvise(mmap.MADV_DONTNEED)
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Return whether an array, or what it is a part of, is a memory-mapped file.
+
+    >>> is_mapped(np.zeros(3))
+    False
+    """
+    return isinstance(_owner(array)[0], mmap.mmap)
+
+
+def _owner(array: NDArray[Any]) -> tuple[Any, str]:
+    """Return what holds the bytes of an array, and the mode of the map among the arrays between, if there is one."""
+    base: Any = array
+    mode = ""
+    while isinstance(base, np.ndarray):
+        mode = base.mode if isinstance(base, np.memmap) else mode
+        base = base.base
+    return base, mode
 
 
 class _SomeRows:

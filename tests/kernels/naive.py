@@ -344,6 +344,17 @@ def sum_neighbours(graph, columns):
     return out
 
 
+def sum_around(graph, columns, mean):
+    centred = columns.astype(float) - mean
+    return centred + sum_neighbours(graph, centred)
+
+
+def unit_rows(rows, length):
+    return np.array(
+        [length * row / np.sqrt((row**2).sum()) if row.any() else row for row in rows.astype(float)]
+    ).reshape(rows.shape)
+
+
 def mean_neighbours(graph, columns):
     total = np.array([sum(row(graph, v).values()) for v in range(graph.n_vertices)])
     return sum_neighbours(graph, columns) / np.where(total > 0, total, 1)[:, None]

@@ -21,14 +21,14 @@ FOLDER, HERE = Path(parge.kernels.__file__).parent, Path(__file__).parent
 
 # Each compiled function: its twin in naive.py; a plainer kernel that has one; or the caller whose twin is its, too.
 TWINS: dict[str, str] = {
-    "alias.draw_item": "shared with alias.draw_items",
-    "alias.draw_items": "naive.draw_item",
-    "alias._fill": "naive.alias_probabilities",
+    "walks.draw_item": "shared with walks.draw_items",
+    "walks.draw_items": "naive.draw_item",
+    "walks._fill": "naive.alias_probabilities",
     "codes._slot": "shared with codes.encode",
     "codes._grown": "shared with codes.encode",
     "codes.encode": "naive.encode",
     "codes.decode": "naive.encode",
-    "components.component_roots": "naive.component_roots",
+    "cut.component_roots": "naive.component_roots",
     "csr.bucket_sizes": "naive.bucketed_arcs",
     "csr.bucket_arcs": "naive.bucketed_arcs",
     "csr.sort_arcs": "naive.sorted_arcs",
@@ -45,13 +45,17 @@ TWINS: dict[str, str] = {
     "fennel._best_part": "shared with fennel.stream_rows",
     "fennel.stream_rows": "naive.stream_rows",
     "fennel.edges_among": "naive.marked_neighbours",
+    "products.add_rows": "shared with products.sum_neighbours",
+    "products.add_weighted_rows": "shared with products.sum_neighbours",
     "products.sum_neighbours": "naive.sum_neighbours",
+    "products.sum_around": "naive.sum_around",
+    "products.unit_rows": "naive.unit_rows",
     "products.mix_neighbours": "naive.mean_neighbours",
     "products.mean_neighbours": "naive.mean_neighbours",
-    "quotient.merged_size": "naive.quotient",
-    "quotient.quotient_size": "naive.quotient",
-    "quotient.quotient_rows": "naive.quotient",
-    "quotient.quotient_matrix": "naive.quotient",
+    "csr.merged_size": "naive.quotient",
+    "csr.quotient_size": "naive.quotient",
+    "csr.quotient_rows": "naive.quotient",
+    "csr.quotient_matrix": "naive.quotient",
     "skipgram.update_window": "naive.update",
     "skipgram.draw_targets": "shared with skipgram.train_walks",
     "skipgram.window_around": "shared with skipgram.train_walks",
@@ -78,7 +82,7 @@ TWINS: dict[str, str] = {
 }
 
 # Kernels that tests reach through a plain function.
-CALLED_THROUGH = {"alias._fill": "alias.alias_table", "skipgram_ir.train_walks": "skipgram_ir.train"}
+CALLED_THROUGH = {"walks._fill": "walks.alias_table", "skipgram_ir.train_walks": "skipgram_ir.train"}
 
 
 def compiled_functions() -> dict[str, ast.FunctionDef]:
@@ -305,6 +309,33 @@ def test_sums_of_neighbours(graph: Graph, seed: int) -> None:
         products.sum_neighbours(graph.indptr, graph.indices, weights_of(graph), columns, first, out)
         expected = naive.sum_neighbours(graph, columns)[first:]
         np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance * 1024)
+
+
+@drawn
+@shortly
+def test_sums_around(graph: Graph, seed: int) -> None:
+    rng, first = some(graph, seed), seed % (graph.n_vertices + 1)
+    columns, mean = rng.standard_normal((graph.n_vertices, 5), np.float32), rng.standard_normal(5, np.float32)
+    out = np.full((graph.n_vertices - first, 5), np.nan, np.float32)
+    products.sum_around(graph.indptr, graph.indices, weights_of(graph), columns, mean, first, out)
+    expected = naive.sum_around(graph, columns, mean)[first:]
+    np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1)  # weights are up to 1e6 and more
+    few = np.full((len(out), 2), np.nan, np.float32)
+    pair = np.ascontiguousarray(columns[:, 2:4])
+    products.sum_around(graph.indptr, graph.indices, weights_of(graph), pair, mean[2:4], first, few)
+    assert np.array_equal(few, out[:, 2:4]), "columns do not depend on each other"
+
+
+@given(st.integers(0, 9), st.integers(1, 40), st.integers(0, 999))
+@shortly
+def test_unit_rows(n_rows: int, dim: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n_rows, dim), np.float32) * np.float32(10) ** rng.integers(-30, 30, (n_rows, 1))
+    rows = np.where(rng.random((n_rows, 1)) < 0.3, 0, rows).astype(np.float32)
+    expected, sums = naive.unit_rows(rows, 2.5), np.ones(dim)
+    products.unit_rows(rows, 2.5, sums)
+    np.testing.assert_allclose(rows, expected, rtol=1e-5)
+    np.testing.assert_allclose(sums, 1 + expected.sum(axis=0), rtol=1e-5, atol=1e-5)
 
 
 @drawn

@@ -130,9 +130,14 @@ def constant(vector: Any, number: float) -> Any:
     return ir.Constant(vector, [number] * vector.count)
 
 
-def emit_prefetch(builder: ir.IRBuilder, pointer: Any, offset: Any) -> None:
-    """Ask for the cache line of a float's place to be brought near, to be written to; changes nothing."""
+def emit_prefetch(builder: ir.IRBuilder, pointer: Any, offset: Any, *, to_write: bool = True) -> None:
+    """Ask for the cache line of a number's place to be brought near; changes nothing.
+
+    Not `to_write` where several threads read: a line that is asked for to be written to leaves the other cores.
+    """
     byte = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    builder.call(function, [builder.bitcast(builder.gep(pointer, [offset]), byte), WORD(1), WORD(3), WORD(1)])
+    builder.call(
+        function, [builder.bitcast(builder.gep(pointer, [offset]), byte), WORD(int(to_write)), WORD(3), WORD(1)]
+    )

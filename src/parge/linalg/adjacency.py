@@ -1,13 +1,14 @@
 """The adjacency matrix of a graph as something that multiplies columns, with several threads and the same bits."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
+from parge.linalg.threads import Threads
 from parge.storage import release_pages, row_blocks
+from parge.typing import FloatArray
 
 # Rows that one thread multiplies at a time.
 _ROWS = 8192
@@ -23,6 +24,7 @@ class Adjacency:
 
     def __init__(self, graph: Graph, threads: int = 1) -> None:
         self.graph, self.threads = graph, threads
+        self._weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,22 +40,24 @@ class Adjacency:
 
         return strengths(self.graph.indptr, self.graph.weights)
 
+    def sum_around(self, X: FloatArray, mean: FloatArray, first: int, out: FloatArray) -> None:
+        """Write rows of ``(A + I) (X - mean)`` into `out`, for the vertices from `first` on; any thread may call it."""
+        from parge.kernels.products import sum_around
+
+        sum_around(self.graph.indptr, self.graph.indices, self._weights, X, mean, first, out)
+        release_pages(self.graph.indices, self._weights)
+
     def __matmul__(self, columns: NDArray[Any]) -> NDArray[Any]:
         from parge.kernels.products import sum_neighbours
 
-        graph, columns = self.graph, np.ascontiguousarray(columns)
-        weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
+        graph, weights, columns = self.graph, self._weights, np.ascontiguousarray(columns)
         out: NDArray[Any] = np.empty(columns.shape, columns.dtype)
 
         def block(rows: slice) -> None:
             sum_neighbours(graph.indptr, graph.indices, weights, columns, rows.start, out[rows])
-
-        if self.threads <= 1:
-            for rows in row_blocks(len(out), _ROWS):
-                block(rows)
-                release_pages(graph.indices, weights)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(block, row_blocks(len(out), _ROWS)))
             release_pages(graph.indices, weights)
+
+        with Threads(self.threads) as threads:
+            for _ in threads.map(block, row_blocks(len(out), _ROWS)):
+                pass
         return out

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parge.graph.graph import Graph
-from parge.linalg.tall import mean_length, overwrite, rows_of, unit
+from parge.linalg.tall import mean_length
 from parge.linalg.whitening import whitened_rounds
 from parge.refine.base import Refiner, Workspace
 from parge.techniques.base import Technique
@@ -38,19 +38,17 @@ class Whiten(Refiner):
         n, dim = vectors.shape
         if n == 0 or graph.n_edges == 0:
             return {"rounds": 0, "changes": []}
-        length = mean_length(vectors)
-        changes = whitened_rounds(
+        found = whitened_rounds(
             self.adjacency(graph, work),
             vectors,
             work.matrix((n, dim), np.float32),
             work.columns(n, dim, bytes_per_entry=8),
             rounds=self.rounds,
             tolerance=self.tolerance,
+            length=mean_length(vectors),
             progress=work.progress,
         )
-        rows = rows_of(vectors)
-        overwrite(vectors, lambda where: length * unit(rows(where)))
-        return {"rounds": len(changes), "changes": [round(change, 4) for change in changes[1:]]}
+        return {"rounds": found.done, "changes": [round(change, 4) for change in found.changes]}
 
 
 @dataclass(frozen=True)

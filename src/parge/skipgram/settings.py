@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, THREAD_BYTES, Footprint
 from parge.skipgram.batches import Mode
 
 # Steps of walk trained by one call of the kernel: large enough that the calls cost nothing, small enough that
@@ -13,9 +13,6 @@ BATCH_STEPS = 65_536
 SAMPLING_BYTES_PER_VERTEX = 28
 # Cumulated shares of the two directions of a weighted edge; and the weights themselves.
 WEIGHT_BYTES_PER_EDGE = 16
-
-# Stack of a further thread (8 MiB, counted whole by a limit on private memory) and the allocator's own for it.
-THREAD_BYTES = 12_000_000
 
 
 class WalkSettings(Protocol):

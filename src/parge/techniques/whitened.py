@@ -10,16 +10,10 @@ from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
-from parge.linalg.tall import overwrite, rows_of, unit
-from parge.linalg.threads import one_blas_thread
-from parge.linalg.whitening import whitened_rounds
-from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
-from parge.storage import rows_at_once
+from parge.linalg.whitening import block_bytes, whitened_rounds
+from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, THREAD_BYTES, Footprint
 from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
-
-# Columns that are propagated at once: 16 of float32 fill a cache line.
-_COLUMNS = 32
 
 
 @dataclass(frozen=True)
@@ -41,6 +35,8 @@ class Whitened(Technique):
         Rounds end when the subspace of the columns changes by less.
     seed : int
         Seed of the random start; the same in all subgraphs, independent of the seed of the run.
+    threads : int
+        Threads of a worker; they change no bit of the vectors.
 
     Examples
     --------
@@ -55,33 +51,34 @@ class Whitened(Technique):
     rounds: int = 40
     tolerance: float = 0.0005
     seed: int = 0
+    threads: int = 1
 
     def __post_init__(self) -> None:
-        check_counts(self, 1, "dim", "rounds")
+        check_counts(self, 1, "dim", "rounds", "threads")
         check_counts(self, 0, "seed")
         check_range(self, "tolerance", 0.0)
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex, of length 1. The generator is not used."""
         vectors = vertex_features(subgraph, self.dim, self.seed)
-        if subgraph.n_edges:
-            with one_blas_thread():
-                A, room = Adjacency(subgraph.graph), np.empty_like(vectors)
-                every = [slice(first, first + _COLUMNS) for first in range(0, self.dim, _COLUMNS)]
-                whitened_rounds(
-                    A, vectors, room, every, rounds=self.rounds, tolerance=self.tolerance, progress=progress
-                )
-        rows = rows_of(vectors)
-        overwrite(vectors, lambda where: unit(rows(where)))
+        whitened_rounds(
+            Adjacency(subgraph.graph, self.threads),
+            vectors,
+            np.empty_like(vectors),
+            [slice(None)],
+            rounds=self.rounds if subgraph.n_edges else 0,
+            tolerance=self.tolerance,
+            progress=progress,
+        )
         progress(1.0)
         return vectors
 
     def footprint(self) -> Footprint:
-        """Return the bound for a graph without features: the vectors twice, some columns, blocks in float64."""
-        blocks = 8 * 8 * rows_at_once(self.dim) * self.dim + 8 * 6 * self.dim**2
+        """Return the bound for a graph without features: the vectors twice, and blocks of rows for each thread."""
+        blocks = self.threads * block_bytes(self.dim) + 8 * 12 * self.dim**2
         return Footprint(
-            BASE_BYTES + max(blocks, 8 * 8 * ROWS * self.dim),
-            GRAPH_BYTES_PER_VERTEX + 2 * 4 * self.dim + 3 * 4 * _COLUMNS + 24,
+            BASE_BYTES + max(blocks, 8 * 8 * ROWS * self.dim) + THREAD_BYTES * (self.threads - 1),
+            GRAPH_BYTES_PER_VERTEX + 2 * 4 * self.dim + 24,
             GRAPH_BYTES_PER_EDGE + 8,
         )
 
