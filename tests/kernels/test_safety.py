@@ -51,7 +51,7 @@ def test_a_folder_of_somebody_else_is_not_safe(tmp_path: Path) -> None:
 
 def test_no_code_is_taken_from_a_folder_that_everybody_may_write_to(tmp_path: Path) -> None:
     script = (
-        "import numpy as np; from parge.kernels import components as c;"
+        "import numpy as np; from parge.kernels import cut as c;"
         "print(c.component_roots(np.array([0, 1, 2]), np.array([1, 0], np.int32)))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(SOURCE.parents[1])}
