@@ -1,11 +1,14 @@
 """Fixtures that several stages share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.examples import FAST, MOST
+
+os.environ.setdefault("PARGE_CALIBRATION", "off")  # plans measure nothing, and leave nothing in anybody's cache
 
 settings.register_profile(FAST, max_examples=MOST, deadline=None)
 

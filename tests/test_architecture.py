@@ -29,9 +29,9 @@ MAY: dict[str, set[str]] = {
     "reconcile": {*BASE, "linalg", "decompose"},
     "engine": {*BASE},  # knows nothing of graphs
     "evaluate": {*BASE, "graph", "io", "linalg", "embedding", "decompose"},
-    "estimate": {*BASE, "techniques", "refine"},
+    "estimate": {*BASE, "kernels", "techniques", "refine"},
     "space": {*BASE, "embedding", "linalg", "reconcile"},
-    "planning": {*BASE, *STAGES, "engine"} - {"io", "embedding"},
+    "planning": {*BASE, *STAGES, "engine", "estimate"} - {"io", "embedding"},
     "run": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning"},
     "sklearn": {*BASE, "graph", "planning", "run"},
     "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},

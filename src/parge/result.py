@@ -64,6 +64,8 @@ class Part(Value):
         Measured peak memory of its worker. None before the run, and in files.
     seconds : float, optional
         Time of its worker. None before the run, and in files.
+    projected_seconds : float, optional
+        About how long its worker takes. Plans have it, runs and files do not.
     """
 
     vertices: int
@@ -77,6 +79,7 @@ class Part(Value):
     budget_bytes: int | None = None
     peak_bytes: int | None = None
     seconds: float | None = None
+    projected_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ from parge.planning.summary import hints, idle
 )
 @json_option
 def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
-    """Show what each worker would hold, which edges are lost, and whether it fits. Embeds nothing.
+    """Show what each worker would hold, which edges are lost, and whether parts are worth it. Embeds nothing.
 
     \b
     Examples:
@@ -49,14 +49,14 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as on_step:
         on_step("reading the graph")
         graph = read_graph(options, plan)
-        decided, decomposition, _ = decompose(graph, decide(graph, plan), on_step=on_step)
-        from parge.planning.summary import summarise  # compiled code: not needed to refuse a plan
+        decomposed = decompose(graph, decide(graph, plan), on_step=on_step)
+        from parge.planning.verdict import planned  # compiled code: not needed to refuse a plan
 
-        summary = summarise(decomposition, decided.technique, idle(plan))
+        summary = planned(decomposed, idle(plan))
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json(summary.to_json())
     else:
         show.show_summary(summary)
     show.say(summary.warnings, style="yellow", label="warning")
-    show.say(hints(decided.technique, graph), style="dim", label="hint")
+    show.say(hints(decomposed.plan.technique, graph), style="dim", label="hint")

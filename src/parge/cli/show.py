@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from parge.result import Report
 
 _WIDTH_OF_FILES = 120  # where there is no terminal to ask
+_ENDLESS = 10_000
 
 
 class _Console(Console):
@@ -86,48 +88,89 @@ def warnings(messages: Iterable[str]) -> None:
     say(messages, style="yellow", label="warning")
 
 
-def summary_table(summary: "Summary") -> Table:
-    """Return the table of subgraphs."""
-    with_budget = any(part.budget_bytes is not None for part in summary.parts)
-    with_context = any(part.halo or part.lumps for part in summary.parts)
-    table = Table(title=None, header_style="bold", show_footer=len(summary.parts) > 1)
-    total = [sum(part.vertices for part in summary.parts), sum(part.edges for part in summary.parts)]
-    table.add_column("subgraph", "all", justify="right")
-    table.add_column("vertices", f"{total[0]:,}", justify="right")
-    table.add_column("capacity", justify="right")
-    table.add_column("full", justify="right")
-    table.add_column("own", f"{summary.vertices - summary.anchors:,}", justify="right")
-    table.add_column("anchors", justify="right")
-    if with_context:
-        table.add_column("halo", justify="right")
-        table.add_column("super-vertices", justify="right")
-    table.add_column("edges", f"{total[1]:,}", justify="right")
-    table.add_column("kept", justify="right")
-    table.add_column("memory at most", format_bytes(max(p.projected_bytes for p in summary.parts)), justify="right")
-    if with_budget:
-        table.add_column("budget", justify="right")
-    for i, part in enumerate(summary.parts):
-        row = [
-            str(i),
-            f"{part.vertices:,}",
-            f"{part.capacity:,}",
-            f"{part.vertices / max(1, part.capacity):.0%}",
-            f"{part.own:,}",
-            f"{summary.anchors:,}",
-            f"{part.edges:,}",
-            f"{part.kept_edges:.1%}",
-            format_bytes(part.projected_bytes),
-        ]
-        if with_context:
-            row[6:6] = [f"{part.halo:,}", f"{part.lumps:,}"]
-        if part.budget_bytes is not None:
-            row.append(format_bytes(part.budget_bytes))
-        table.add_row(*row)
+class _Column(NamedTuple):
+    """A column of the table of a plan: one cell per worker, and those of the rows below; `spare` ones may be left out.
+
+    Where the terminal is too narrow, the column with the largest `spare` is left out first.
+    """
+
+    heading: str
+    cells: list[str]
+    all: str = ""
+    whole: str = ""
+    spare: int = 0
+
+
+def summary_columns(summary: "Summary") -> list[_Column]:
+    """Return the columns of the table of a plan, all of them."""
+    from parge.estimate.breaks import duration  # loaded with a plan only, not for --help
+
+    parts, whole = summary.parts, getattr(summary, "whole", None)
+    held, edges = (f"{sum(getattr(part, name) for part in parts):,}" for name in ("vertices", "edges"))
+    largest = format_bytes(max(part.projected_bytes for part in parts))
+
+    def column(heading: str, name: str, total: str = "", whole: str = "", spare: int = 0) -> _Column:
+        return _Column(heading, [f"{getattr(part, name):,}" for part in parts], total, whole, spare)
+
+    def time(seconds: float | None) -> str:
+        return "–" if seconds is None else duration(seconds)
+
+    sizes = ["" if part.budget_bytes is None else f" ({format_bytes(part.budget_bytes)})" for part in parts]
+    found = [
+        _Column("worker", [f"{i}{size}" for i, size in enumerate(sizes)], "all", "whole graph"),
+        column("vertices", "vertices", held, f"{summary.vertices:,}"),
+    ]
+    if not any(sizes):  # limits in bytes have no capacity in vertices
+        full = [f"{part.vertices / max(1, part.capacity):.0%}" for part in parts]
+        found += [column("capacity", "capacity", spare=4), _Column("full", full, spare=5)]
+    found.append(column("own", "own", f"{summary.vertices - summary.anchors:,}", spare=2))
+    if any(part.halo or part.lumps for part in parts):
+        found += [column("halo", "halo", spare=3), column("super-\nvertices", "lumps", spare=3)]
+    found += [
+        column("edges", "edges", edges, f"{summary.edges:,}"),
+        _Column("kept", [f"{part.kept_edges:.1%}" for part in parts], whole="100.0%", spare=1),
+        _Column(
+            "memory\nat most",
+            [format_bytes(part.projected_bytes) for part in parts],
+            largest,
+            "" if whole is None else format_bytes(whole.projected_bytes),
+        ),
+    ]
+    if whole is not None:
+        times = [time(part.projected_seconds) for part in parts]
+        total = time(getattr(summary, "projected_seconds", None))
+        found.append(_Column("time\n(about)", times, total, time(whole.projected_seconds)))
+    return found
+
+
+def summary_table(summary: "Summary", columns: list[_Column]) -> Table:
+    """Return the table of a plan: a row per worker, one for all, and one for the whole graph if it is known."""
+    table = Table(header_style="bold")
+    for column in columns:
+        table.add_column(column.heading, justify="right", vertical="bottom", no_wrap=True)
+    for i in range(len(summary.parts)):
+        table.add_row(*(column.cells[i] for column in columns), end_section=i == len(summary.parts) - 1)
+    if len(summary.parts) > 1:
+        table.add_row(*(column.all for column in columns))
+    if hasattr(summary, "whole"):
+        table.add_row(*(column.whole for column in columns))
     return table
 
 
+def _fitting(summary: "Summary") -> tuple[Table, list[str]]:
+    """Return the table of a plan, and the headings that are left out because the terminal is too narrow."""
+    columns, left_out = summary_columns(summary), list[str]()
+    anywhere = out.options.update_width(_ENDLESS)  # a measurement is no wider than where it is made for
+    while True:
+        table, spare = summary_table(summary, columns), max(columns, key=lambda column: column.spare)
+        if not spare.spare or Measurement.get(out, anywhere, table).maximum <= out.width:
+            return table, left_out
+        columns.remove(spare)
+        left_out.append(spare.heading.replace("\n", ""))
+
+
 def show_summary(summary: "Summary") -> None:
-    """Print a decomposition for people."""
+    """Print a decomposition for people; of a plan also the times, the whole graph, and whether parts are worth it."""
     n_parts = len(summary.parts)
     out.print(
         f"[bold]{summary.vertices:,}[/bold] vertices, [bold]{summary.edges:,}[/bold] edges in "
@@ -135,14 +178,22 @@ def show_summary(summary: "Summary") -> None:
         f"in {summary.dim} dimensions",
         markup=True,
     )
-    out.print(summary_table(summary))
+    table, left_out = _fitting(summary)
+    out.print(table)
+    if left_out:
+        out.print(f"left out in this narrow terminal: {', '.join(left_out)}")
     if n_parts > 1:
         out.print("kept: the share of the edges at its own vertices that a subgraph holds")
+    if getattr(summary, "projected_seconds", None) is not None:
+        out.print("time: estimates for this machine; of all and of the whole graph, a complete run")
+    if n_parts > 1:
         out.print(
             f"lost edges (between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold] of all   "
             f"anchors: [bold]{summary.anchors:,}[/bold] for {summary.dim} dimensions",
             markup=True,
         )
+    if hasattr(summary, "verdict"):
+        out.print(summary.verdict, style="bold")
 
 
 def show_report(report: "Report", path: Path, *, as_json: bool) -> None:

@@ -25,6 +25,15 @@ def runs_here(name: str) -> bool:
     return name in engines.names() and bool(_says(name, "in_this_process", default=False))
 
 
+def joins_cluster(name: str) -> bool:
+    """Return whether the tasks of that engine may run on other machines.
+
+    >>> joins_cluster("serial"), joins_cluster("processes")
+    (False, False)
+    """
+    return bool(_says(name, "joins_cluster", default=True))
+
+
 def _says(name: str, attribute: str, *, default: Any) -> Any:
     """Return an attribute of an engine; the engine of a plug-in may be any callable, without attributes."""
     return getattr(engines.get(name), attribute, default)
@@ -33,7 +42,7 @@ def _says(name: str, attribute: str, *, default: Any) -> Any:
 def check_engine(name: str, address: str | None = None) -> None:
     """Refuse an unknown engine, one whose extra is not installed, and an address for an engine without a cluster."""
     engines.check(name)
-    if address is not None and not _says(name, "joins_cluster", default=True):
+    if address is not None and not joins_cluster(name):
         raise InputError(f"--address is for a cluster, and the engine {name} uses only this machine. Use --engine ray.")
     extra: Extra | None = _says(name, "needs_extra", default=None)
     if extra is not None:

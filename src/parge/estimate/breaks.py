@@ -166,11 +166,11 @@ def _at_least(size: float) -> str:
 def duration(seconds: float) -> str:
     """Show a time.
 
-    >>> duration(0.5), duration(90), duration(7200), duration(864000)
-    ('0.5 s', '1.5 min', '2.0 h', '10 days')
+    >>> duration(0.5), duration(12.3), duration(90), duration(7200), duration(864000)
+    ('0.5 s', '12 s', '1.5 min', '2.0 h', '10 days')
     """
     for unit, scale in (("days", DAY), ("h", HOUR), ("min", 60.0)):
         if seconds >= scale * (2 if unit == "days" else 1):
             value = seconds / scale
             return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
-    return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

@@ -7,11 +7,39 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Constant:
-    """A measured number and the benchmark that prints it."""
+    """A measured number and the benchmark that prints it.
+
+    Parameters
+    ----------
+    value : float
+        The number, in its unit.
+    unit : str
+        Begins with ``seconds per vertex`` or ``seconds per edge`` where it is multiplied by these.
+    source : str
+        The benchmark.
+    at, growth : float
+        Where the number itself grows, because tables outgrow caches: it was measured at so many, and at n it is
+        ``(n / at) ** growth`` times the value.
+    """
 
     value: float
     unit: str
     source: str
+    at: float = 1.0
+    growth: float = 0.0
+
+    @property
+    def per_edge(self) -> bool:
+        """Whether edges are counted, not vertices."""
+        return self.unit.startswith("seconds per edge")
+
+    def of(self, count: float) -> float:
+        """Return what so many take.
+
+        >>> Constant(2.0, "seconds per vertex", "", at=100.0, growth=0.5).of(400)
+        1600.0
+        """
+        return self.value * count * (count / self.at) ** self.growth if count else 0.0
 
 
 def constants() -> dict[str, Constant]:

@@ -75,6 +75,19 @@ class Stage:
 class Sizes:
     """What a question comes to, in counts and bytes: every number that a stage is a product of.
 
+    Parameters
+    ----------
+    question : Question
+        How large the graph is, and what the machines have.
+    technique : Technique
+        Embeds the parts.
+    refine : str, optional
+        The pass over the whole graph; by default the technique's own.
+    backbone : bool
+        Whether parts that are written in memory have a backbone.
+
+    Examples
+    --------
     >>> from parge.techniques.deepwalk import DeepWalk
     >>> Sizes(Question(vertices=1000, edges=5000, workers=1), DeepWalk(dim=32)).vectors
     128000.0
@@ -82,6 +95,8 @@ class Sizes:
 
     question: Question
     technique: Technique
+    refine: str | None = None
+    backbone: bool = True
 
     @cached_property
     def known(self) -> dict[str, float]:
@@ -208,11 +223,11 @@ def splitting(sizes: Sizes, *, in_memory: bool) -> tuple[Stage, Stage, Stage]:
     asked, known, m = sizes.question, sizes.known, sizes.question.edges
     sent = sizes.workers * sizes.folder
     if in_memory:
-        memory = known["coordinator_memory"] * m
+        memory, written = known["coordinator_memory"] * m, "write_parts" if sizes.backbone else "cut_out"
         return (
             _stage(asked, "read", known["read"] * m, memory=memory, disk=sizes.text + sizes.rows, how="in memory"),
             _stage(asked, "decompose", known["decompose"] * m, memory=memory, how="KaMinPar"),
-            _stage(asked, "send parts", known["write_parts"] * m, memory=memory, disk=2 * sent, network=sent),
+            _stage(asked, "send parts", known[written] * m, memory=memory, disk=2 * sent, network=sent),
         )
     memory = known["stream_memory"] * asked.vertices
     passes = _PASSES_MANY if sizes.anchors >= _MANY * asked.vertices else _PASSES_FEW
@@ -253,7 +268,7 @@ def _merging(sizes: Sizes) -> tuple[Stage, Stage]:
 
 
 @dataclass(frozen=True)
-class _Imagined:
+class Imagined:
     """The counts of a graph that nobody has."""
 
     n_vertices: int
@@ -268,7 +283,7 @@ def refining(sizes: Sizes) -> Stage | None:
     one and reads and writes the other; whitening then passes over both, five times in all.
     """
     asked = sizes.question
-    name = sizes.technique.refine_for(_Imagined(asked.vertices, asked.edges))
+    name = sizes.refine or sizes.technique.refine_for(Imagined(asked.vertices, asked.edges))
     if sizes.workers == 1 or refiners.get(name).is_identity:
         return None
     rounds = _ROUNDS.get(name, _ROUNDS["whiten"])
@@ -306,7 +321,7 @@ def _stage(
     return Stage(name, machines, seconds, core_seconds, memory, disk, network, how)
 
 
-def _walk_share(technique: Technique) -> float:
+def work_share(technique: Technique) -> float:
     """Return the work of a vertex against that of the measured setting: 10 walks of 40, window 5, 5 negatives."""
     share = technique.dim / 128
     if isinstance(technique, SkipGramWalks):
@@ -322,5 +337,5 @@ def _embed_seconds(sizes: Sizes) -> float:
     if found is None:
         measured = ", ".join(sorted(name.removeprefix("embed_") for name in known if name.startswith("embed_")))
         raise InputError(f"{technique.name} has not been measured on large graphs; estimates are for {measured}")
-    count = sizes.question.edges if found.unit.startswith("seconds per edge") else sizes.question.vertices
-    return found.value * count * _walk_share(technique)
+    count = sizes.question.edges if found.per_edge else sizes.question.vertices
+    return found.value * count * work_share(technique)

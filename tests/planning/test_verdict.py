@@ -1,0 +1,117 @@
+"""A plan has the whole graph beside the parts, and one sentence that says whether parts are worth it."""
+
+import re
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parge.graph.generate import planted
+from parge.graph.graph import Graph
+from parge.planning.decision import decide, decompose
+from parge.planning.plan import Plan
+from parge.planning.summary import Summary
+from parge.planning.verdict import Planned, planned
+from parge.techniques.deepwalk import DeepWalk
+from parge.techniques.hope import HOPE
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return planted(1200, 6000).graph
+
+
+def plan(graph: Graph, technique: Any = None, **settings: Any) -> Planned:
+    request = Plan(HOPE(dim=16) if technique is None else technique, **settings)
+    return planned(decompose(graph, decide(graph, request)))
+
+
+def largest(found: Planned) -> int:
+    return max(part.projected_bytes for part in found.parts)
+
+
+def test_the_whole_graph_is_what_a_plan_of_one_part_needs(graph: Graph) -> None:
+    alone, parts = plan(graph), plan(graph, parts=4)
+    assert alone.whole == parts.whole
+    assert parts.whole.projected_bytes == alone.parts[0].projected_bytes
+    assert alone.whole.projected_seconds == pytest.approx(alone.projected_seconds)
+    assert "One worker embeds the whole graph" in alone.verdict
+
+
+def test_the_first_worker_that_could_hold_all_is_named(graph: Graph) -> None:
+    need = plan(graph).whole.projected_bytes
+    found = plan(graph, memory=[need - 1, 8 * 10**9, 9 * 10**9])
+    assert "fits worker 1 alone" in found.verdict
+    assert "of 8.00 GB" in found.verdict
+    assert "worker 2 alone (1,200 of 1,200 vertices)" in plan(graph, capacities=[600, 900, 1200]).verdict
+
+
+def test_budgets_under_the_whole_graph_need_parts() -> None:
+    graph = planted(20_000, 40_000).graph
+    need = plan(graph, HOPE()).whole.projected_bytes
+    found = plan(graph, HOPE(), memory=[need - 10**6] * 3)
+    assert largest(found) < need
+    assert "needs parts" in found.verdict
+
+
+def test_parts_that_save_memory_say_how_much() -> None:
+    found = plan(planted(20_000, 40_000).graph, HOPE(), parts=4)
+    assert largest(found) < found.whole.projected_bytes
+    assert re.match(r"Parts save memory: \d+ MB per worker instead of \d+ MB", found.verdict)
+
+
+def test_parts_that_save_no_memory_say_from_which_size_on_they_do() -> None:
+    quick = {"partitioner": "random", "anchor_strategy": "degree"}
+    settings: dict[str, Any] = {"technique": DeepWalk(dim=128), "parts": 8, **quick}
+    small = plan(planted(2000, 4000).graph, **settings)
+    assert largest(small) >= small.whole.projected_bytes
+    [told] = re.findall(r"save no memory .* from about ([0-9,]+) edges on", small.verdict)
+    edges = int(told.replace(",", ""))
+    assert edges > 4000
+    for times, saves in ((0.5, False), (2.0, True)):
+        n_edges = int(times * edges)
+        found = plan(planted(n_edges // 2, n_edges).graph, **settings)
+        assert (largest(found) < found.whole.projected_bytes) == saves
+        assert ("save no memory" in found.verdict) != saves
+
+
+def test_parts_that_hold_everything_never_save_memory() -> None:
+    clique = Graph.from_edges(np.array([(u, v) for u in range(60) for v in range(u)]))
+    found = plan(clique, parts=2, anchors=60)
+    assert "at any size" in found.verdict
+
+
+def test_times_are_of_every_worker_of_all_and_of_the_whole_graph(graph: Graph) -> None:
+    found = plan(graph, parts=4, engine="serial")
+    workers = [part.projected_seconds for part in found.parts]
+    assert None not in workers
+    assert found.projected_seconds is not None
+    assert found.projected_seconds > sum(took for took in workers if took is not None)
+    side_by_side = plan(graph, parts=4, jobs=4).projected_seconds
+    assert side_by_side is not None
+    one_by_one = plan(graph, parts=4, jobs=1).projected_seconds
+    assert one_by_one is not None
+    assert one_by_one > side_by_side
+
+
+def test_a_technique_that_was_never_measured_has_no_time(graph: Graph) -> None:
+    found = plan(graph, "netmf", parts=2)
+    assert (found.projected_seconds, found.whole.projected_seconds) == (None, None)
+    assert [part.projected_seconds for part in found.parts] == [None, None]
+    assert "projected_seconds" not in found.to_json()["parts"][0]
+
+
+@pytest.mark.parametrize("edges", [[], [(0, 1)]])
+def test_graphs_of_hardly_anything_are_planned(edges: list[tuple[int, int]]) -> None:
+    tiny = Graph.from_edges(np.array(edges, np.int64).reshape(-1, 2), vertices=3)
+    for settings in ({}, {"parts": 2, "anchors": 0}, {"capacities": [2, 2, 2, 2], "anchors": 0}):
+        assert plan(tiny, **settings).verdict
+
+
+def test_the_json_only_adds_keys(graph: Graph) -> None:
+    told = plan(graph, parts=2).to_json()
+    names = [item.name for item in fields(Summary)]
+    assert list(told)[: len(names)] == names
+    assert set(told) - set(names) == {"whole", "projected_seconds", "verdict"}
+    assert set(told["whole"]) == {"projected_bytes", "projected_seconds"}
