@@ -15,6 +15,7 @@ from parge.cli.options import (
     DIM,
     SEED,
     PathName,
+    all_of,
     graph_inputs,
     overwrite_option,
     read_graph,
@@ -103,8 +104,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
     )
 
 
-for _option in reversed(reading_options()):
-    command = _option(command)
+command = all_of(reading_options())(command)
 
 
 def _check(out: Path, options: dict[str, Any], labels: Path | None, *, overwrite: bool) -> None:

@@ -1,8 +1,7 @@
 """Options that several commands share: which columns of a file of labels are read."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -11,26 +10,22 @@ from parge.cli.options import all_of
 from parge.evaluate.labels import Labels, read_labels
 from parge.typing import IdArray
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def label_options(function: F) -> F:
-    """Add the options that say which columns of LABELS are read."""
-    return all_of(
-        [
-            click.option(
-                "--label-column",
-                metavar="NAME[,NAME...]|all",
-                help="Columns of labels, by name or number. all: every field except the vertex is a label.",
-            ),
-            click.option("--id-column", metavar="NAME", help="Column of vertices, by name or number."),
-            click.option(
-                "--header/--no-header",
-                default=None,
-                help="Whether the first line names the columns.  [default: detected]",
-            ),
-        ]
-    )(function)
+label_options = all_of(
+    [
+        click.option(
+            "--label-column",
+            metavar="NAME[,NAME...]|all",
+            help="Columns of labels, by name or number. all: every field except the vertex is a label.",
+        ),
+        click.option("--id-column", metavar="NAME", help="Column of vertices, by name or number."),
+        click.option(
+            "--header/--no-header",
+            default=None,
+            help="Whether the first line names the columns.  [default: detected]",
+        ),
+    ]
+)
+"""Which columns of LABELS are read."""
 
 
 def take_labels(path: Path, options: dict[str, Any], known: IdArray | None = None) -> Labels:

@@ -103,15 +103,15 @@ def say_idle(names: Iterable[str], words: str) -> None:
     show.notices(said)
 
 
-def _apply(function: F, options: list[Callable[[F], F]]) -> F:
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def all_of(options: list[Callable[[F], F]]) -> Callable[[F], F]:
+def all_of(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
     """Return several options as one decorator."""
-    return lambda function: _apply(function, options)
+
+    def add(function: F) -> F:
+        for option in reversed(list(options)):
+            function = option(function)
+        return function
+
+    return add
 
 
 def only_graph(given: tuple[str, ...]) -> str:
@@ -123,18 +123,7 @@ def only_graph(given: tuple[str, ...]) -> str:
     return str(PathName()(given[0]))
 
 
-def graph_options(function: F) -> F:
-    """Add the GRAPH argument and what belongs to reading it."""
-    return _apply(
-        function,
-        [
-            click.argument("graph", type=PathName(), metavar="GRAPH"),
-            *reading_options(),
-        ],
-    )
-
-
-def reading_options() -> list[Callable[[F], F]]:
+def reading_options() -> list[Callable[[Any], Any]]:
     """Return the options that say how a graph file is read."""
     return [
         click.option(
@@ -155,6 +144,10 @@ def reading_options() -> list[Callable[[F], F]]:
     ]
 
 
+graph_options = all_of([click.argument("graph", type=PathName(), metavar="GRAPH"), *reading_options()])
+"""The GRAPH argument, and how it is read."""
+
+
 class _Renamed(click.Option):
     """An option that is taken by its former names, too, which help does not show."""
 
@@ -165,7 +158,7 @@ class _Renamed(click.Option):
         return click.Option.get_help_record(alone, ctx)
 
 
-def technique_options() -> list[Callable[[F], F]]:
+def technique_options() -> list[Callable[[Any], Any]]:
     """Return the options that say which technique, and its settings."""
     return [
         click.option(
@@ -182,85 +175,79 @@ def technique_options() -> list[Callable[[F], F]]:
     ]
 
 
-def plan_options(function: F) -> F:
-    """Add the options of PLAN."""
-    return _apply(
-        function,
-        [
-            *technique_options(),
-            click.option("--parts", type=COUNT, metavar="N", help="Split the graph into N equal parts."),
-            click.option(
-                "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Maximum number of vertices per worker."
-            ),
-            click.option(
-                "--memory",
-                type=sizes,
-                metavar="2GB,4GB,...|auto",
-                help="Memory of each worker; auto: one part per cluster node, sized to its memory.",
-            ),
-            click.option("--anchors", metavar="auto|N|P%", help="Vertices shared by all subgraphs.  [default: auto]"),
-            click.option(
-                "--anchor-strategy",
-                metavar="NAME",
-                help="How to choose anchors: alternating, top-cut, random, degree.  [default: alternating]",
-            ),
-            click.option(
-                "--partitioner",
-                metavar="NAME",
-                help="How to split the other vertices: kaminpar, kaminpar-compressed, metis, streaming, random.  "
-                "[default: kaminpar]",
-            ),
-            click.option(
-                "--reconcile",
-                metavar="NAME",
-                help="How to bring the parts into one space: consensus, orthogonal, linear, mlp or none; backbone "
-                "(walk techniques): one space from the start; auto: backbone if there is room, else consensus.  "
-                "[default: auto]",
-            ),
-            click.option(
-                "--refine",
-                metavar="NAME",
-                help="Final pass over the whole graph: whiten, settle, propagate, subspace or none; auto: the default "
-                "of the technique.  [default: auto]",
-            ),
-            click.option(
-                "--preset",
-                type=click.Choice(list(PRESETS)),
-                default="best",
-                show_default=True,
-                help="Defaults for options you omit: best, or paper (the AAAI 2020 settings, corrected).",
-            ),
-            click.option(
-                "--engine",
-                default="processes",
-                show_default=True,
-                metavar="NAME",
-                help="How to run the subgraphs: processes (one each), serial (one by one in this process), ray (on a "
-                "cluster), or the name of a plug-in.",
-            ),
-            click.option(
-                "--address",
-                metavar="HOST:PORT",
-                help="Cluster for --engine ray.  [default: RAY_ADDRESS, the cluster on this machine, or a new one]",
-            ),
-            click.option(
-                "--jobs",
-                "--workers",
-                "jobs",
-                cls=_Renamed,
-                type=COUNT,
-                metavar="W",
-                help="Subgraphs embedded at once.  [default: one per core]",
-            ),
-            click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same bits."),
-        ],
-    )
+plan_options = all_of(
+    [
+        *technique_options(),
+        click.option("--parts", type=COUNT, metavar="N", help="Split the graph into N equal parts."),
+        click.option(
+            "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Maximum number of vertices per worker."
+        ),
+        click.option(
+            "--memory",
+            type=sizes,
+            metavar="2GB,4GB,...|auto",
+            help="Memory of each worker; auto: one part per cluster node, sized to its memory.",
+        ),
+        click.option("--anchors", metavar="auto|N|P%", help="Vertices shared by all subgraphs.  [default: auto]"),
+        click.option(
+            "--anchor-strategy",
+            metavar="NAME",
+            help="How to choose anchors: alternating, top-cut, random, degree.  [default: alternating]",
+        ),
+        click.option(
+            "--partitioner",
+            metavar="NAME",
+            help="How to split the other vertices: kaminpar, kaminpar-compressed, metis, streaming, random.  "
+            "[default: kaminpar]",
+        ),
+        click.option(
+            "--reconcile",
+            metavar="NAME",
+            help="How to bring the parts into one space: consensus, orthogonal, linear, mlp or none; backbone "
+            "(walk techniques): one space from the start; auto: backbone if there is room, else consensus.  "
+            "[default: auto]",
+        ),
+        click.option(
+            "--refine",
+            metavar="NAME",
+            help="Final pass over the whole graph: whiten, settle, propagate, subspace or none; auto: the default "
+            "of the technique.  [default: auto]",
+        ),
+        click.option(
+            "--preset",
+            type=click.Choice(list(PRESETS)),
+            default="best",
+            show_default=True,
+            help="Defaults for options you omit: best, or paper (the AAAI 2020 settings, corrected).",
+        ),
+        click.option(
+            "--engine",
+            default="processes",
+            show_default=True,
+            metavar="NAME",
+            help="How to run the subgraphs: processes (one each), serial (one by one in this process), ray (on a "
+            "cluster), or the name of a plug-in.",
+        ),
+        click.option(
+            "--address",
+            metavar="HOST:PORT",
+            help="Cluster for --engine ray.  [default: RAY_ADDRESS, the cluster on this machine, or a new one]",
+        ),
+        click.option(
+            "--jobs",
+            "--workers",
+            "jobs",
+            cls=_Renamed,
+            type=COUNT,
+            metavar="W",
+            help="Subgraphs embedded at once.  [default: one per core]",
+        ),
+        click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same bits."),
+    ]
+)
+"""The options of PLAN."""
 
-
-def json_option(function: F) -> F:
-    """Add --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(function)
-
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 
 overwrite_option = click.option(
     "--overwrite",
