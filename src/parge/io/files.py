@@ -165,6 +165,19 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
             buffer[:end] = rest
 
 
+def read_texts(path: Path, size: int, holds: str, *, clean: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
+    """Yield runs of whole lines as text, cleaned before they are decoded; `holds` is what a text file should hold."""
+    for offset, segment in read_segments(path, size=size):
+        try:
+            text = clean(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
+            raise InputError(
+                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with {holds} per line."
+            ) from None
+        yield text
+
+
 def _room_for(n_bytes: int) -> int:
     """Return how much of a file is read at a time: text that is parsed becomes up to ten times as much while it is."""
     size = min(SEGMENT, max(_LEAST, n_bytes + 1))

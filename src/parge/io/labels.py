@@ -13,7 +13,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.memberships import Memberships
 from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, positions, repeated_numbers, text_bytes
-from parge.io.files import check_file, foreign_errors, format_suffix, line_number, read_head, read_segments
+from parge.io.files import check_file, foreign_errors, format_suffix, read_head, read_segments, read_texts
 from parge.io.graphs.write import write_lines
 from parge.io.tables import open_table
 from parge.memory import refuse_over_budget
@@ -105,15 +105,7 @@ def _rows(path: Path) -> _Rows:
     fields: list[IdArray] = [np.zeros(0, STRING)]
     widths: list[IntArray] = [np.zeros(0, np.int64)]
     n_words = n_text = 0
-    for offset, segment in read_segments(path, size=_BLOCK):
-        try:
-            text = bytes(segment).decode("utf-8-sig" if offset == 0 else "utf-8")
-        except UnicodeDecodeError as error:
-            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
-            raise InputError(
-                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with one vertex and its labels "
-                "per line."
-            ) from None
+    for text in read_texts(path, _BLOCK, "one vertex and its labels"):
         lines = list(filter(_is_data, text.splitlines()))
         found = [_split(line, mark, path) for line in lines]
         words = [word for row in found for word in row]

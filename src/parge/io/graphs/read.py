@@ -18,9 +18,8 @@ from parge.io.files import (
     foreign_errors,
     format_suffix,
     is_compressed,
-    line_number,
     read_head,
-    read_segments,
+    read_texts,
     without_comments,
 )
 from parge.io.footers import read_footer
@@ -301,14 +300,7 @@ def read_vertices(path: Path) -> IdArray:
     """Read ids, one per line; lines that start with # or % are comments, blanks around an id are not part of it."""
     ids: list[IdArray] = []
     n_ids = n_text = 0
-    for offset, segment in read_segments(path, size=_BLOCK):
-        try:
-            text = without_comments(bytes(segment)).decode("utf-8-sig" if offset == 0 else "utf-8")
-        except UnicodeDecodeError as error:
-            line = line_number(path, offset) + bytes(segment[: error.start]).count(b"\n")
-            raise InputError(
-                f"{path}, about line {line:,}: this is not UTF-8 text. Give a text file with one vertex id per line."
-            ) from None
+    for text in read_texts(path, _BLOCK, "one vertex id", clean=without_comments):
         names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
         ids.append(np.array(names, STRING))
         n_ids, n_text = n_ids + len(names), n_text + len(text)
