@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -31,6 +31,12 @@ def create_new(path: Path) -> int:
         return os.open(path.name, flags, 0o644, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def flush(file: IO[Any]) -> None:
+    """Have the system write a file to its disk: what is renamed after this is whole, even if the power fails."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def take_room(descriptor: int, n_bytes: int, start: int = 0) -> None:

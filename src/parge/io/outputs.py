@@ -14,6 +14,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from parge.errors import InputError, PargeError
+from parge.storage import flush
 
 
 def nobody_s(_path: Path) -> bool:
@@ -237,31 +238,32 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     A link is followed: what it leads to is replaced, and the link stays. What a process that was killed left of the
     same file is removed. If another program wrote that file in the meantime (see `check_still_free`), the new one is
-    kept under another name.
+    kept under another name. What the system refuses is raised as a `PargeError` that names the file.
     """
     path = Path(os.path.realpath(path))
     check_place(path)
     whose = f".parge-{crc32(path.name.encode(errors='replace')):08x}-{crc32(platform.node().encode()):08x}-"
-    for leftover in path.parent.glob(f"{whose}*.part"):
-        pid = leftover.name.removeprefix(whose).partition("-")[0]
-        if pid.isdigit() and not _is_alive(int(pid)):
-            leftover.unlink(missing_ok=True)
     temporary = path.with_name(f"{whose}{os.getpid()}-{uuid4().hex[:8]}.part")
     try:
+        for leftover in path.parent.glob(f"{whose}*.part"):
+            pid = leftover.name.removeprefix(whose).partition("-")[0]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                leftover.unlink(missing_ok=True)
         with temporary.open("xb") as file:
             try:
                 yield file
                 check_still_free(path)
             finally:
-                file.flush()
-                os.fsync(file.fileno())
+                flush(file)
         temporary.replace(path)
         _claim_written(path)
     except TakenError:
         temporary.replace(_kept(path))
         raise
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise PargeError(f"Cannot write {path}: {error.strerror or error}") from error
         raise
 
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import parge
 from parge.embedding import Embedding
-from parge.errors import InputError, PargeError
+from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.io.marks import is_marked, shown
 from parge.io.outputs import check_place, replacing
@@ -79,11 +79,8 @@ def write_report(
             report=None if report is None else Report.of(report),
             projection=projection,
         )
-    try:
-        with replacing(target) as file:
-            file.write(render(findings).encode())
-    except OSError as error:
-        raise PargeError(f"Cannot write {target}: {error.strerror or error}") from error
+    with replacing(target) as file:
+        file.write(render(findings).encode())
     return target
 
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from parge.errors import InputError, PargeError, plain_reason
 from parge.graph.graph import Graph
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
-from parge.storage import release_pages, row_blocks
+from parge.storage import flush, release_pages, row_blocks
 from parge.text import printable
 from parge.typing import IdArray
 
@@ -65,7 +65,7 @@ def save(
         text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
         with (temporary / MANIFEST).open("x") as file:
             file.write(text)
-            _flush(file)
+            flush(file)
 
 
 class Stored(NamedTuple):
@@ -102,7 +102,7 @@ def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
                 raise DamagedError(f"{printable(repr(name), 200)} is not a valid file name in {folder}")
             with (temporary / name).open("xb") as file:
                 file.write(content.data)
-                _flush(file)
+                flush(file)
 
 
 @contextmanager
@@ -230,13 +230,8 @@ def _write(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
         for data in (header.getbuffer(), array.reshape(-1).view(np.uint8).data):
             digest.update(data)
             file.write(data)
-        _flush(file)
+        flush(file)
     return {"sha256": digest.hexdigest(), "bytes": header.tell() + array.nbytes}
-
-
-def _flush(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:

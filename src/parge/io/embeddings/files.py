@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from parge.errors import InputError, PargeError, plain_reason
+from parge.errors import InputError, plain_reason
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
@@ -58,10 +58,7 @@ def write(table: Vectors, path: str | os.PathLike[str]) -> None:
     An existing file is replaced, as `numpy.save` does; the command line refuses unless parge wrote it.
     """
     path = check_output(path)
-    try:
-        _FORMATS[path.suffix.lower()][1](table, path)
-    except OSError as error:
-        raise PargeError(f"{path} could not be written: {error.strerror or error}") from error
+    _FORMATS[path.suffix.lower()][1](table, path)
 
 
 def read(path: str | os.PathLike[str]) -> Vectors:

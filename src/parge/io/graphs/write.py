@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from parge.errors import InputError, PargeError
+from parge.errors import InputError
 from parge.graph.convert import to_frame
 from parge.graph.graph import Graph
 from parge.ids import STRING
@@ -159,13 +159,10 @@ def completed(path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed as its suffix says, that gets its name when all went well."""
     import pyarrow as pa
 
-    try:
-        with replacing(path) as whole:
-            copy = os.fdopen(os.dup(whole.fileno()), "wb")  # arrow closes what it is given
-            with pa.output_stream(copy, compression=COMPRESSIONS.get(path.suffix.lower())) as file:
-                yield file
-    except OSError as error:
-        raise PargeError(f"{path} could not be written: {error.strerror or error}") from error
+    with replacing(path) as whole:
+        copy = os.fdopen(os.dup(whole.fileno()), "wb")  # arrow closes what it is given
+        with pa.output_stream(copy, compression=COMPRESSIONS.get(path.suffix.lower())) as file:
+            yield file
 
 
 def _refuse_ids(ids: IdArray, path: Path, pattern: str) -> None:
