@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parge.errors import InputError
 from parge.numbers import MOST, shown
-from parge.tree import looked_at
+from parge.tree import looked_at, status_bytes
 
 # What Python, numpy, scipy and the compiled kernels hold before a vertex is looked at (measured: 190-240 MB).
 BASE_BYTES = 260_000_000
@@ -71,24 +71,9 @@ def format_bytes(size: float) -> str:
     return f"{int(size)} B"
 
 
-def process_peak_bytes(pid: int | str) -> int:
-    """Return the peak resident memory of a process, or 0 if the system does not report it."""
-    return _status(pid, "VmHWM:")
-
-
 def private_bytes() -> int:
     """Return the private memory of this process that a limit counts, or 0 if the system does not report it."""
-    return _status("self", "VmData:")
-
-
-def _status(pid: int | str, field: str) -> int:
-    try:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith(field):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+    return status_bytes("self", b"VmData:")
 
 
 def reset_peak() -> None:
@@ -145,7 +130,7 @@ def bytes_wanted(error: MemoryError) -> int:
 
 def peak_bytes() -> int:
     """Return the peak resident memory of this process."""
-    if peak := process_peak_bytes("self"):
+    if peak := status_bytes("self", b"VmHWM:"):
         return peak
     import resource
     import sys

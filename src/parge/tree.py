@@ -137,8 +137,13 @@ def set_process_name(name: str) -> None:
 def resident_peak(pid: int) -> int:
     """Return the most resident memory that a process has had, or has now where only that is told; 0 if it is gone."""
     if LINUX:
-        return _kilobytes(_read(f"/proc/{pid}/status"), b"VmHWM:")
+        return status_bytes(pid, b"VmHWM:")
     return resident_bytes(pid)
+
+
+def status_bytes(pid: int | str, field: bytes) -> int:
+    """Return a size that Linux tells of a process, by its name in /proc/PID/status; 0 where it tells none."""
+    return _kilobytes(_read(f"/proc/{pid}/status"), field)
 
 
 def resident_bytes(pid: int) -> int:
