@@ -2,19 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self
 
 from parge.errors import InputError
-from parge.values import Settings, Value, plain
-
-T = TypeVar("T")
-
-
-def known(value: T | None, what: str) -> T:
-    """Return a value of a report; raise if the report does not have it."""
-    if value is None:
-        raise InputError(f"the report does not say {what}. Use the report that the run itself returned.")
-    return value
+from parge.values import Settings, Value, known, plain
 
 
 @dataclass(frozen=True)
@@ -147,15 +138,7 @@ class Residual(Value):
 
 @dataclass(frozen=True)
 class Helped(Value):
-    """Mean residual of the anchors over all subgraphs.
-
-    Parameters
-    ----------
-    before, after : float
-        Of the vectors before and after alignment.
-    held_out : float
-        After an alignment that did not use these anchors.
-    """
+    """Mean of each residual of the anchors over all subgraphs; see `Residual`."""
 
     before: float
     after: float
@@ -340,13 +323,10 @@ class Report(Value, dict[str, Any]):
         # Of a run, empty lists are told as well: the warnings in files, too, the others with what was measured.
         told = {"warnings"} if self.parts else set()
         told |= {"notices", "retries"} if self.parts and self.seconds != Seconds() else set()
-        found = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name in told or not (value is None or value == () or value in _NOTHING):
-                found[item.name] = plain(value)
-        others = found.pop("others", {})
-        return {**found, **others}
+        found = {item.name: getattr(self, item.name) for item in fields(self)}
+        others: Settings = found.pop("others")
+        there = {name: plain(value) for name, value in found.items() if name in told or value not in _NOTHING}
+        return there | others.to_json()
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:
@@ -355,7 +335,9 @@ class Report(Value, dict[str, Any]):
         Values that an earlier version did not have are missing. (Without a halo and super-vertices, all vertices
         except the anchors are a part's own.)
         """
-        return cls(**cls._read(_with_own(data), where or "the report"))
+        if isinstance(data, Mapping) and isinstance(data.get("parts"), list | tuple):
+            data = {**data, "parts": [_with_own(part, data.get("anchors")) for part in data["parts"]]}
+        return cls(**cls._read(data, where or "the report"))
 
     @classmethod
     def of(cls, report: Any) -> Self:
@@ -405,18 +387,11 @@ class Report(Value, dict[str, Any]):
 # Fields of a plan that say where its work is done, which does not change the result.
 WHERE = frozenset({"engine", "address", "workers", "jobs", "coordinator_memory"})
 
-_NOTHING = (Seconds(), Reconciled(), Refined(), Coordinator(), Settings())
+_NOTHING = (None, (), Seconds(), Reconciled(), Refined(), Coordinator(), Settings())
 
 
-def _with_own(data: Any) -> Any:
-    """Return the JSON of a report with the own vertices of every part, which the first versions did not have."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("parts"), list | tuple):
-        return data
-    parts = [_with_rest(part, data.get("anchors")) for part in data["parts"]]
-    return {**data, "parts": parts}
-
-
-def _with_rest(part: Any, anchors: Any) -> Any:
+def _with_own(part: Any, anchors: Any) -> Any:
+    """Return the JSON of a part with its own vertices, which the first versions did not have."""
     if not isinstance(part, Mapping) or "own" in part:
         return part
     counts = [part.get("vertices", 0), 0 if anchors is None else anchors, part.get("halo", 0), part.get("lumps", 0)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from parge.errors import InputError
 from parge.numbers import MOST, shown
@@ -12,7 +12,16 @@ from parge.numbers import MOST, shown
 # Lists within lists within settings; deeper ones are none of ours, and Python counts the calls that read them.
 _DEEPEST = 32
 
+T = TypeVar("T")
+
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def known(value: T | None, what: str) -> T:
+    """Return a value of a report; raise if the report does not have it."""
+    if value is None:
+        raise InputError(f"the report does not say {what}. Use the report that the run itself returned.")
+    return value
 
 
 class Settings(Mapping[str, Any]):

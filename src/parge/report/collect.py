@@ -15,12 +15,13 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, project, same_part_share
 from parge.report.sample import Sample, draw_sample
-from parge.result import EdgeCounts, Part, Refined, Report, Residual, known
+from parge.result import EdgeCounts, Part, Refined, Report, Residual
 from parge.run import parts
 from parge.run.metadata import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
 from parge.text import printable
 from parge.typing import IntArray
+from parge.values import known
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ def _maps(run: Run, report: Report) -> tuple[Map, ...]:
 
 
 def _technique(run: Run) -> dict[str, Any]:
-    described = run.folder.facts()["settings"]["technique"]
+    described = run.folder.plan_facts().settings["technique"]
     if isinstance(described, str):
         return {"name": described, "settings": {}}
     return {"name": described["technique"], "settings": dict(described["settings"])}

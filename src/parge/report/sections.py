@@ -11,7 +11,7 @@ from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
 from parge.report.markup import Markup, joined, named, tag
-from parge.result import known
+from parge.values import known
 
 
 @dataclass(frozen=True)

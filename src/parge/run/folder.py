@@ -164,10 +164,6 @@ class RunFolder:
         """Return whether the graph is present and intact."""
         return _intact(self.path / GRAPH, GRAPH) is not None
 
-    def facts(self) -> dict[str, Any]:
-        """Return the metadata of the run as plain values."""
-        return self.plan_facts().to_json()
-
     def plan_facts(self) -> PlanFacts:
         """Return the metadata of the run."""
         with _advising(_NO_PLAN):
