@@ -1,5 +1,6 @@
 """What happens during a run, as small values that progress bars, logs and reports listen to."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,6 +40,20 @@ def ignore_step(_step: str) -> None:
 
 Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done, 0 to 1."""
+
+
+def spaced(progress: Progress, seconds: float) -> Progress:
+    """Return a function that passes progress on, at most once in so many seconds."""
+    last = 0.0
+
+    def pass_on(share: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            progress(float(share))
+
+    return pass_on
 
 
 def silent(_share: float) -> None:

@@ -6,7 +6,6 @@ import pickle
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -34,12 +33,14 @@ def work(pipe: int, guard: int, tree_peak: Callable[[], int]) -> NoReturn:
 
 def _answer(payload: bytes, pipe: int) -> bytes:
     """Return the message to the parent: the pickled result, or the error."""
+    from parge.events import spaced
     from parge.memory import bytes_wanted, limit_memory, over_limit, tree_peak_bytes
 
     try:
         function, argument, limit = pickle.loads(payload)  # from our parent, never from a file
         limit_memory(limit)  # its own, and not that which the parent may have set for itself
-        result = function(argument, _Teller(pipe))
+        tell = spaced(lambda share: _say(pipe, _frame("progress", share)), _PROGRESS_SECONDS)
+        result = function(argument, tell)
         return _frame("over", tree_peak_bytes()) if over_limit() else _frame("done", result)
     except MemoryError as error:
         wanted = bytes_wanted(error)
@@ -47,19 +48,6 @@ def _answer(payload: bytes, pipe: int) -> bytes:
         return _frame("over", max(wanted, tree_peak_bytes()))
     except BaseException as error:  # noqa: BLE001  whatever a task raises goes home
         return _frame("error", (_pickled(error), f"{type(error).__name__}: {error}", traceback.format_exc()))
-
-
-class _Teller:
-    """Sends the progress of the task to the parent, a few times per second."""
-
-    def __init__(self, pipe: int) -> None:
-        self.pipe, self.last = pipe, 0.0
-
-    def __call__(self, share: float) -> None:
-        now = time.monotonic()
-        if now - self.last >= _PROGRESS_SECONDS:
-            self.last = now
-            _say(self.pipe, _frame("progress", float(share)))
 
 
 def _frame(kind: str, value: Any) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 
 import parge
 from parge.errors import InputError
-from parge.events import Progress, silent
+from parge.events import Progress, silent, spaced
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
@@ -59,7 +59,7 @@ class PartJob:
         """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
         with parts.at_work(self.folder) as lock:
             parts.forget_failure(self.folder)
-            yield _Teller(lock, silent)
+            yield spaced(lock.record, _TELL_SECONDS)
 
     def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Store the result that was written on another machine."""
@@ -81,7 +81,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_begun = time.perf_counter()
         rng = stream(facts["seed"], "embed", subgraph.index)
-        vectors = embed_checked(technique, subgraph, rng, _Teller(lock, progress))
+        vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
         if over_limit():
             raise MemoryError  # no result of a worker that kept its limit only by luck
         result = {
@@ -120,18 +120,15 @@ def prepare_worker(described: Mapping[str, Any] | None) -> None:
     load_compiled()
 
 
-class _Teller:
-    """Passes progress on, and writes it into the part's lock now and then, for `parge status`."""
+def _recording(lock: Held, progress: Progress) -> Progress:
+    """Return a function that passes progress on, and now and then writes it into the part's lock for `parge status`."""
+    record = spaced(lock.record, _TELL_SECONDS)
 
-    def __init__(self, lock: Held, progress: Progress) -> None:
-        self.lock, self.progress, self.last = lock, progress, 0.0
+    def tell(share: float) -> None:
+        progress(share)
+        record(share)
 
-    def __call__(self, share: float) -> None:
-        self.progress(share)
-        now = time.monotonic()
-        if now - self.last >= _TELL_SECONDS:
-            self.last = now
-            self.lock.record(float(share))
+    return tell
 
 
 def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
