@@ -9,7 +9,16 @@ _FEW_LABELLED, _FEW_PER_CLASS = 10, 2
 
 
 @dataclass(frozen=True)
-class Mean:
+class Score:
+    """A score as plain values."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name, those of scores within too."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Mean(Score):
     """A mean over repetitions, and their sample standard deviation (0 where there is one)."""
 
     mean: float
@@ -17,10 +26,6 @@ class Mean:
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} ± {self.sd:.4f}"
-
-    def to_json(self) -> dict[str, float]:
-        """Return ``{"mean", "sd"}``."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Classification:
 
 
 @dataclass(frozen=True)
-class LinkScore:
+class LinkScore(Score):
     """How well one score separates held-out edges from pairs that are not edges."""
 
     roc_auc: float
@@ -102,13 +107,9 @@ class LinkScore:
     def __str__(self) -> str:
         return f"ROC-AUC {self.roc_auc:.4f}, average precision {self.average_precision:.4f}"
 
-    def to_json(self) -> dict[str, float]:
-        """Return ``{"roc_auc", "average_precision"}``."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class LinkScores:
+class LinkScores(Score):
     """Link prediction by three scores of the vectors, and by Adamic–Adar, which needs none."""
 
     cosine: LinkScore
@@ -118,7 +119,3 @@ class LinkScores:
 
     def __str__(self) -> str:
         return "\n".join(f"{name}: {score}" for name, score in vars(self).items())
-
-    def to_json(self) -> dict[str, dict[str, float]]:
-        """Return ``{"cosine", "dot", "logistic", "adamic_adar"}``, each with both numbers."""
-        return asdict(self)

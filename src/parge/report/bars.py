@@ -95,15 +95,14 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, caption: 
         tag("tr", tag("th", row[0], scope="row"), *(_cell(*pair) for pair in zip(columns[1:], row[1:], strict=True)))
         for row in rows
     ]
+    return framed(head, body, caption=caption, class_=class_)
+
+
+def framed(head: Markup, body: Sequence[Markup], *, caption: str, class_: str = "") -> Markup:
+    """Return rows as a table that scrolls where it is too wide for the page."""
     inner = joined([tag("caption", caption), tag("thead", head), tag("tbody", *body)])
-    return tag(
-        "div",
-        tag("table", inner, class_=class_ or None),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=caption,
-    )
+    held = tag("table", inner, class_=class_ or None)
+    return tag("div", held, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 
 def _heading(column: Column) -> Markup:

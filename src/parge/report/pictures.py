@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parge.memory import format_bytes
-from parge.report.bars import Column, Mark, Stretch, bar, key, table
+from parge.report.bars import Column, Mark, Stretch, bar, framed, key, table
 from parge.report.collect import Findings
 from parge.report.markup import Markup, joined, tag
 from parge.result import Part, Residual
@@ -116,16 +116,12 @@ def cut_matrix(findings: Findings) -> Markup:
         for i in range(n_parts)
     ]
     caption = "Edges inside the parts (diagonal) and lost between them, without edges at anchors and in halos"
-    inner = joined([tag("caption", caption), tag("thead", head), tag("tbody", *rows)])
-    size = "heat" if n_parts <= _NUMBERED else "heat small"
+    matrix = framed(head, rows, caption=caption, class_="heat" if n_parts <= _NUMBERED else "heat small")
     said = key(
         ("heat-inside", f"inside a part, up to {most_inside:,}"),
         ("heat-between", f"lost between two parts, up to {most_between:,}"),
     )
-    framed = tag(
-        "div", tag("table", inner, class_=size), class_="scroll", tabindex=0, role="region", aria_label=caption
-    )
-    return joined([framed, said])
+    return joined([matrix, said])
 
 
 def _cut_cell(cut: Any, i: int, j: int, most_inside: int, most_between: int) -> Markup:
