@@ -69,18 +69,24 @@ def assemble(
     file that lists every edge both ways means the same as one that lists it once.
     """
     weights = None if weights is None else check_weights(weights, source.size)
+    n_given = source.size
     if weights is not None and not weights.all():
         keep = weights > 0
-        notices += (f"{int((~keep).sum()):,} edges of weight 0 dropped",)
         source, target, weights = source[keep], target[keep], weights[keep]
     n_loops = int(np.count_nonzero(source == target))
-    if n_loops:
-        notices += (f"{n_loops:,} self loops dropped",)
     indptr, indices, data = _rows(source, target, weights, n_vertices)
-    n_merged = source.size - n_loops - indices.size // 2
-    if n_merged:
-        notices += (f"{n_merged:,} repeated edges merged (an edge given in both directions is one edge)",)
+    notices += dropped_notices(n_given - source.size, n_loops, source.size - n_loops - indices.size // 2)
     return Graph(indptr, indices, useful_weights(data), ids, notices=notices)
+
+
+def dropped_notices(n_weightless: int, n_loops: int, n_merged: int) -> tuple[str, ...]:
+    """Say how many edges were dropped or merged, and why."""
+    said = {
+        "edges of weight 0 dropped": n_weightless,
+        "self loops dropped": n_loops,
+        "repeated edges merged (an edge given in both directions is one edge)": n_merged,
+    }
+    return tuple(f"{count:,} {words}" for words, count in said.items() if count)
 
 
 def check_weights(weights: Any, n_edges: int) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.build import check_weights, number_dtype, useful_weights
+from parge.graph.build import check_weights, dropped_notices, number_dtype, useful_weights
 from parge.graph.graph import Graph
 from parge.graph.vertices import permuted
 from parge.ids import as_ids, repeated, show_ids
@@ -26,10 +26,9 @@ def from_matrix(matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph
     ('the matrix is not symmetric. It is read as undirected: an entry in either direction is an edge.',)
     """
     rows = _checked_rows(matrix, weighted=weighted)
-    notices: tuple[str, ...] = ()
     n_loops = int(np.count_nonzero(rows.diagonal()))
+    notices = dropped_notices(0, n_loops, 0)
     if n_loops:
-        notices += (f"{n_loops:,} self loops dropped",)
         rows.setdiag(0)
         rows.eliminate_zeros()
     rows, symmetric = _symmetric(rows)

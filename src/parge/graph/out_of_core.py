@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parge.graph.build import is_dense, number_dtype, useful_weights
+from parge.graph.build import dropped_notices, is_dense, number_dtype, sorted_rows, useful_weights
 from parge.graph.gather import Gatherer, as_names, integers
 from parge.graph.graph import Graph
 from parge.ids import STRING
@@ -108,19 +108,12 @@ class FileGatherer(Gatherer):
 
     def graph(self, notices: tuple[str, ...] = ()) -> Graph:
         """Build the graph and release the edges."""
-        from parge.graph.build import sorted_rows
-
         number, ids, n_vertices = self._numbering()
         source, target, weights = self._joined(number, number_dtype(n_vertices))
         pa.default_memory_pool().release_unused()
-        if self._n_weightless:
-            notices += (f"{self._n_weightless:,} edges of weight 0 dropped",)
-        if self._n_loops:
-            notices += (f"{self._n_loops:,} self loops dropped",)
         indptr, indices, data = sorted_rows(source, target, weights, n_vertices, self._storage)
         n_merged = source.size - self._n_loops - indices.size // 2
-        if n_merged:
-            notices += (f"{n_merged:,} repeated edges merged (an edge given in both directions is one edge)",)
+        notices += dropped_notices(self._n_weightless, self._n_loops, n_merged)
         release_pages(indptr, indices, data)
         return Graph(indptr, indices, useful_weights(data), ids, notices=notices)
 
