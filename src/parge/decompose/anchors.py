@@ -11,7 +11,7 @@ import numpy as np
 
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.fennel import streamed
-from parge.decompose.limits import Limits, check_feasible
+from parge.decompose.limits import Limits, check_feasible, loosened
 from parge.decompose.partitioners import STREAMING, Problem, partition, repair, substitution, work_of
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
@@ -65,8 +65,7 @@ class Splitter:
         load = self.limits.load(self.graph, anchors)
         weights, room = load.weights[rest], load.room
         if loosely:
-            weights = np.ones(rest.size, np.int64)
-            room = np.ceil(np.maximum(room, 1) / np.maximum(room, 1).sum() * rest.size * 1.1).astype(np.int64)
+            weights, room = np.ones(rest.size, np.int64), loosened(room, rest.size)
         work = weights if self.limits.budgets is not None and not loosely else work_of(self.graph.degrees[rest])
         problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)

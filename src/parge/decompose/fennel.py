@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.decompose.limits import Limits
+from parge.decompose.limits import Limits, loosened
 from parge.decompose.partitioners import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
@@ -112,7 +112,4 @@ def _room(
         one = limits.footprint
         among = fennel.edges_among(graph.indptr, graph.indices, left_out, anchors)
         room, cost = limits.budgets - one.bytes(anchors.size, among), (one.per_vertex, one.per_edge)
-    if not loosely:
-        return room, cost
-    share = np.maximum(room, 1) / np.maximum(room, 1).sum()
-    return np.ceil(share * (graph.n_vertices - anchors.size) * 1.1).astype(np.int64), (1.0, 0.0)
+    return (loosened(room, graph.n_vertices - anchors.size), (1.0, 0.0)) if loosely else (room, cost)
