@@ -60,6 +60,16 @@ def is_compressed(path: Path) -> bool:
     return _compression(path) is not None
 
 
+def refuse_short(path: Path, n_bytes: int, declared: str) -> None:
+    """Refuse a file whose header declares more than its bytes can hold; of a compressed one nobody knows."""
+    size = path.stat().st_size
+    if not is_compressed(path) and n_bytes > size:
+        raise InputError(
+            f"{path}: its header declares {declared}, more than the file's {size:,} bytes can hold. Is the file "
+            "complete?"
+        )
+
+
 def open_bytes(path: Path) -> Any:
     """Open a file for reading bytes, decompressed where its content is gzip or zstd."""
     import pyarrow as pa
@@ -108,6 +118,10 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
     """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file."""
     try:
         yield
+    except InputError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise InputError(f"{path}: {error}") from None
     except PargeError:
         raise
     except MemoryError as error:

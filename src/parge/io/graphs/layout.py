@@ -16,7 +16,7 @@ from parge.graph.gather import (
     is_guessed,
     place_of,
 )
-from parge.io.files import single_blanks, without_comments
+from parge.io.files import foreign_errors, single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBERS = re.compile(r"[-+.0-9eE\s]*")
@@ -134,10 +134,8 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str |
         attributes=attributes,
         notices=("the {...} after the two ids ignored",) if attributes else (),
     )
-    try:
+    with foreign_errors(path, "text"):
         return _with_columns(layout, header, body, weighted, weight)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:

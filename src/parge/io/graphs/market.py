@@ -14,7 +14,7 @@ from parge.errors import InputError
 from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
-from parge.io.files import is_compressed, line_number, narrow, read_head, read_segments, single_blanks
+from parge.io.files import line_number, narrow, read_head, read_segments, refuse_short, single_blanks
 from parge.io.graphs.dense_market import parse_array
 from parge.io.graphs.matrix import graph_of_file
 from parge.memory import refuse_over_budget
@@ -113,12 +113,8 @@ def _refuse_too_large(path: Path, header: Header) -> None:
     stored = header.n_entries
     if header.layout == "array":
         stored = header.n_entries // 2  # symmetric arrays store about half
-    size, shortest = path.stat().st_size, 2 if header.layout == "array" else 4  # bytes of an entry and its line break
-    if not is_compressed(path) and stored * shortest > size + 1:
-        raise InputError(
-            f"{path}: its header declares {header.n_entries:,} entries, more than the file's {size:,} bytes can hold. "
-            "Is the file complete?"
-        )
+    shortest = 2 if header.layout == "array" else 4  # bytes of an entry and its line break, which the last may lack
+    refuse_short(path, stored * shortest - 1, f"{header.n_entries:,} entries")
     each = _NUMBER_BYTES if header.layout == "array" else _ENTRY_BYTES * (1 if header.symmetry == "general" else 2)
     refuse_over_budget(
         VERTEX_BYTES * header.n_vertices + each * header.n_entries,

@@ -20,10 +20,8 @@ def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = 
         VERTEX_BYTES * max(matrix.shape) + ENTRY_BYTES * getattr(matrix, "nnz", matrix.size),
         f"{path} has {max(matrix.shape):,} vertices",
     )
-    try:
+    with foreign_errors(path, "matrix"):
         return from_matrix(matrix, ids=ids, weighted=weighted)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def read_npz(path: Path, *, weighted: bool = True) -> Graph:

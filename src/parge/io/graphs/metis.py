@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
-from parge.io.files import is_compressed, line_number, narrow, read_segments, single_blanks
+from parge.io.files import line_number, narrow, read_segments, refuse_short, single_blanks
 from parge.memory import refuse_over_budget
 from parge.typing import IntArray
 
@@ -80,16 +80,9 @@ def _header(path: Path, text: bytes) -> tuple[Header, int]:
     if set(flags) - {"0", "1"} or len(flags) > 3:
         raise InputError(f"{path}: the format in a METIS header must be three digits of 0 and 1; found {shown!r}")
     n_weights = int(fields[3]) if len(fields) > 3 else 1
-    size = path.stat().st_size
-    if not is_compressed(path) and max(n_vertices, 4 * n_edges) > size + 2:  # a vertex has a line, an edge two numbers
-        raise InputError(
-            f"{path}: its header declares {n_vertices:,} vertices and {n_edges:,} edges, more than the file's {size:,} "
-            "bytes can hold. Is the file complete?"
-        )
-    refuse_over_budget(
-        VERTEX_BYTES * n_vertices + 2 * _NUMBER_BYTES * n_edges,
-        f"{path} declares {n_vertices:,} vertices and {n_edges:,} edges",
-    )
+    declared = f"{n_vertices:,} vertices and {n_edges:,} edges"
+    refuse_short(path, max(n_vertices, 4 * n_edges) - 2, declared)  # a vertex has a line, an edge two numbers
+    refuse_over_budget(VERTEX_BYTES * n_vertices + 2 * _NUMBER_BYTES * n_edges, f"{path} declares {declared}")
     return Header(n_vertices, n_edges, int(flags[0]) + n_weights * int(flags[1]), flags[2] == "1"), offset
 
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from parge.errors import InputError
 from parge.graph.gather import EDGE_BYTES, gatherer
 from parge.graph.graph import Graph
 from parge.graph.table import EdgeTable, edge_columns
@@ -22,18 +21,12 @@ def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None
         n_rows, names = table.n_rows, table.names
         if storage is MEMORY:
             refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
-        try:
-            columns = edge_columns(table.schema, None, None, weight)
-            reader = EdgeTable(names, columns, gatherer(storage), weighted=weighted, weight=weight)
-            used = [names[place] for place in reader.columns.used]
-            size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        columns = edge_columns(table.schema, None, None, weight)
+        reader = EdgeTable(names, columns, gatherer(storage), weighted=weighted, weight=weight)
+        used = [names[place] for place in reader.columns.used]
+        size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
         for batch in table.batches(used, size):
-            try:
-                reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
-                if storage is MEMORY:
-                    refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from None
+            reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
+            if storage is MEMORY:
+                refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
         return reader.graph()
