@@ -10,8 +10,7 @@ from parge.errors import InputError
 from parge.evaluate import logistic
 from parge.evaluate.scores import LinkScore, LinkScores
 from parge.graph.graph import Graph
-from parge.graph.pairs import edges_once
-from parge.ids import positions
+from parge.graph.pairs import contains, edges_once, pair_keys
 from parge.numbers import check_number
 from parge.seeds import stream
 from parge.storage import all_finite, row_blocks
@@ -174,23 +173,18 @@ def _edges(graph: Graph) -> IntArray:
 
 
 def _keys(pairs: IntArray, n_vertices: int) -> IntArray:
-    """Return one number a pair, the same for both directions."""
-    return np.asarray(pairs.min(axis=1) * n_vertices + pairs.max(axis=1), np.int64)
+    return pair_keys(pairs[:, 0], pairs[:, 1], n_vertices)
 
 
 def _pairs(keys: IntArray, n_vertices: int) -> IntArray:
     return np.stack(np.divmod(keys, n_vertices), axis=1).astype(np.int64)
 
 
-def _contains(keys: IntArray, wanted: IntArray) -> BoolArray:
-    return np.asarray(positions(keys, wanted) >= 0)
-
-
 def _without(graph: Graph, held: IntArray) -> Graph:
     """Return the graph less the edges of those keys."""
     source = np.repeat(np.arange(graph.n_vertices), graph.degrees)
     arcs = np.stack([source, graph.indices.astype(np.int64)], axis=1)
-    keep = ~_contains(held, _keys(arcs, graph.n_vertices)) if len(arcs) else np.zeros(0, np.bool_)
+    keep = ~contains(held, _keys(arcs, graph.n_vertices)) if len(arcs) else np.zeros(0, np.bool_)
     degrees = np.bincount(source[keep], minlength=graph.n_vertices)
     weights = None if graph.weights is None else graph.weights[keep]
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
@@ -217,7 +211,7 @@ def _non_edges(
     while drawn.size < wanted:
         ends = rng.integers(n_vertices, size=(wanted + 64, 2))
         keys = _keys(ends[ends[:, 0] != ends[:, 1]], n_vertices)
-        fresh = keys[~_contains(avoid, keys)]
+        fresh = keys[~contains(avoid, keys)]
         # In the order drawn, so that cutting to size prefers no pair.
         both = np.concatenate([drawn, fresh])
         drawn = both[np.sort(np.unique(both, return_index=True)[1])]

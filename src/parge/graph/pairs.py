@@ -32,7 +32,7 @@ def distinct(draw: Draw, wanted: int, rng: np.random.Generator, known: IntArray)
         asked = min(int(1.02 * missing / share) + 64, 4 * missing + 1024)
         sizes = [min(_DRAWN_AT_ONCE, asked - start) for start in range(0, asked, _DRAWN_AT_ONCE)]
         fresh = _ascending(np.concatenate([draw(size) for size in sizes]))
-        fresh = fresh[~_contains(keys, fresh)]
+        fresh = fresh[~contains(keys, fresh)]
         share = fresh.size / asked
         if fresh.size > missing:
             fresh = np.delete(fresh, rng.choice(fresh.size, fresh.size - missing, replace=False))
@@ -46,7 +46,8 @@ def _ascending(keys: IntArray) -> IntArray:
     return keys[np.diff(keys, prepend=-1) > 0]
 
 
-def _contains(keys: IntArray, wanted: IntArray) -> BoolArray:
+def contains(keys: IntArray, wanted: IntArray) -> BoolArray:
+    """Return which of the wanted are among the ascending keys."""
     if not keys.size:
         return np.zeros(wanted.size, np.bool_)
     return np.asarray(keys[np.minimum(np.searchsorted(keys, wanted), keys.size - 1)] == wanted)

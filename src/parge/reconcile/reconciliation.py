@@ -1,6 +1,6 @@
 """Reconciling in one call: maps, how far anchors are off under them, and what to warn of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,10 +121,15 @@ def _held_out(anchors: Sequence[FloatArray], reconciler: Reconciler | None) -> S
 
 def _smallest(rows: FloatArray) -> float:
     n_anchors, dim = rows.shape
-    if n_anchors < dim or dim == 0:
+    blocks = (double(rows[block]) for block in row_blocks(n_anchors, rows_at_once(dim)))
+    return smallest_strength(blocks, n_anchors, dim)
+
+
+def smallest_strength(blocks: Iterator[Matrix], n_rows: int, dim: int) -> float:
+    """Return the smallest singular value of rows given in blocks; 0 where they cannot span all dimensions."""
+    if n_rows < dim or dim == 0:
         return 0.0
-    R = triangle((double(rows[block]) for block in row_blocks(n_anchors, rows_at_once(dim))), dim)
-    return float(scipy.linalg.svdvals(R)[-1])
+    return float(scipy.linalg.svdvals(triangle(blocks, dim))[-1])
 
 
 # Held-out anchors must be nearer by this factor for the maps to stand: unrelated spaces gain as much by chance.

@@ -5,15 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
 from parge.linalg.procrustes import rotation
-from parge.linalg.tall import triangle
 from parge.reconcile.base import LinearMap, double, folds
-from parge.reconcile.reconciliation import few_anchors, unrelated
+from parge.reconcile.reconciliation import few_anchors, smallest_strength, unrelated
 from parge.storage import release_pages, row_blocks
 from parge.typing import IntArray, Matrix
 
@@ -139,7 +137,7 @@ def _products(source: Embedding, reference: Embedding, pairs: IntArray) -> Matri
 
 
 def _measure(source: Embedding, reference: Embedding, pairs: IntArray, products: Matrix, turn: Matrix) -> Alignment:
-    n_shared = pairs.shape[1]
+    n_shared, dim = pairs.shape[1], source.dim
     fold = folds(n_shared, _FOLDS)
     blind = [rotation(products.sum(axis=0) - products[i]) for i in range(_FOLDS)] if n_shared >= _FOLDS else []
     squares = np.zeros(4)  # misfit before, after, held out; size of both
@@ -158,17 +156,10 @@ def _measure(source: Embedding, reference: Embedding, pairs: IntArray, products:
         before=before,
         after=after,
         held_out=held_out if blind else None,
-        smallest_singular_value=_smallest(source, pairs),
-        dim=source.dim,
+        smallest_singular_value=smallest_strength((H for _, H, _ in _blocks(source, reference, pairs)), n_shared, dim),
+        dim=dim,
     )
 
 
 def _square(matrix: Matrix) -> float:
     return float(np.vdot(matrix, matrix))
-
-
-def _smallest(source: Embedding, pairs: IntArray) -> float:
-    if pairs.shape[1] < source.dim:
-        return 0.0
-    blocks = (double(source.vectors[pairs[0, rows]]) for rows in row_blocks(pairs.shape[1]))
-    return float(scipy.linalg.svdvals(triangle(blocks, source.dim))[-1])
