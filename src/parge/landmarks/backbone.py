@@ -31,7 +31,7 @@ from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
-from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
+from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, strengths, trained_vectors
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
@@ -46,10 +46,7 @@ _POWERS = 2
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
-    strength = (
-        graph.degrees.astype(np.float64) if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
-    )
-    mass = np.bincount(landmark, strength**NOISE_POWER, minlength=n_landmarks)
+    mass = np.bincount(landmark, strengths(graph) ** NOISE_POWER, minlength=n_landmarks)
     P, degree = _transitions(graph, landmark, n_landmarks)
     with one_blas_thread():
         beyond, reach, Q = _reach(P, settings.window)
