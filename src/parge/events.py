@@ -31,11 +31,11 @@ def ignore(_event: Event) -> None:
 
 
 OnStep = Callable[[str], None]
-"""Told in words what is being done, when a long step begins."""
+"""Called with a description when a long step begins."""
 
 
 def ignore_step(_step: str) -> None:
-    """Tell nobody."""
+    """Ignore a step."""
 
 
 Progress = Callable[[float], None]

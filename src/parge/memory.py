@@ -300,7 +300,7 @@ def _resource_limits() -> Iterator[Budget]:
             yield Budget(max(0, soft - taken), f"{name} is {format_bytes(soft)}")
 
 
-# Where control groups of version 2 and 1 are mounted; their files for the limit and the use; pages that give way.
+# Where control groups of version 2 and 1 are mounted; their files for the limit and the use; pages that can be freed.
 _GROUPS = (
     ("0::", Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
     (

@@ -49,7 +49,7 @@ class Registry(Generic[T]):
         return name in self._homes
 
     def check(self, name: str) -> None:
-        """Refuse a name that nobody has, without importing who has it."""
+        """Refuse an unknown name, without importing any component."""
         if name not in self.names():
             raise self._unknown(name)
 

@@ -40,7 +40,7 @@ class Part(Value):
     vertices : int
         All vertices that its worker holds: `own` vertices, the anchors, and with a context also `halo` and `lumps`.
     own, halo, lumps : int
-        The vertices without the anchors, which are the same in every subgraph; lumps are super-vertices.
+        The vertices without the anchors, which are the same in every subgraph; `lumps` counts the super-vertices.
     capacity : int
         Maximum number of vertices.
     edges : int
@@ -320,12 +320,12 @@ class Report(Value, dict[str, Any]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as ``parge embed --json`` prints it, without missing values."""
-        # Of a run, empty lists are told as well: the warnings in files, too, the others with what was measured.
-        told = {"warnings"} if self.parts else set()
-        told |= {"notices", "retries"} if self.parts and self.seconds != Seconds() else set()
+        # The report of a run also has empty lists: of warnings in files, too, of others with what was measured.
+        listed = {"warnings"} if self.parts else set()
+        listed |= {"notices", "retries"} if self.parts and self.seconds != Seconds() else set()
         found = {item.name: getattr(self, item.name) for item in fields(self)}
         others: Settings = found.pop("others")
-        there = {name: plain(value) for name, value in found.items() if name in told or value not in _NOTHING}
+        there = {name: plain(value) for name, value in found.items() if name in listed or value not in _NOTHING}
         return there | others.to_json()
 
     @classmethod

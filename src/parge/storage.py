@@ -95,7 +95,7 @@ class Files:
     folder : path
         On the disk to be used.
     block : int
-        Bytes that who fills the files should work on at a time.
+        Bytes that code which fills the files should work on at a time.
     """
 
     folder: Path

@@ -1,8 +1,8 @@
-"""Tree: a process and everything that it has started; who is in it, and what memory they hold together.
+"""Tree: a process and everything that it has started; its members, and what memory they hold together.
 
 Memory that two processes of the tree share, as after a fork, counts once: on Linux each process counts its proportional
 share (Pss, and what of it is swapped out). Elsewhere resident memory is added up, which counts shared pages twice.
-A process is found when it is looked for; who starts and ends between two looks is not seen.
+A process is found when it is looked for; one that starts and ends between two looks is not seen.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _SHARE, _SHARE_URGENT = 0.005, 0.1
 _GROWTH = 1.02
 _LONGEST_PAUSE = 1.0
 
-# Time after which all processes of the machine are gone through, should the numbers of new ones not have told.
+# Time after which all processes of the machine are gone through, in case the numbers of new ones did not show them.
 _ALL_SECONDS = 2.0
 
 # More new processes than this since the last look: go through all instead.
@@ -135,7 +135,7 @@ def set_process_name(name: str) -> None:
 
 
 def resident_peak(pid: int) -> int:
-    """Return the most resident memory that a process has had, or has now where only that is told; 0 if it is gone."""
+    """Return the peak resident memory of a process, or the present one without /proc; 0 if it is gone."""
     if LINUX:
         return status_bytes(pid, b"VmHWM:")
     return resident_bytes(pid)
@@ -207,7 +207,7 @@ class _Numbers:
         self.strangers: set[int] = set()
 
     def members(self, *, thoroughly: bool = False) -> list[int]:
-        """Return who is in the tree now."""
+        """Return the members of the tree now."""
         parents = {}
         for pid in self._new(thoroughly):
             parent, looked = _parent(pid), self.awaited.pop(pid, 0) + 1
@@ -283,7 +283,7 @@ class _Listed:
                 self.before = {child.pid for child in self.known[root].children(recursive=True)}
 
     def members(self, *, thoroughly: bool = False) -> list[int]:
-        """Return who is in the tree now; who has lost its parent only if it was seen before, or is in its group."""
+        """Return the members of the tree now; an orphan only if it was seen before, or is in its group."""
         import psutil
 
         for process in list(self.known.values()):

@@ -21,7 +21,7 @@ import parge
 from parge.cli.main import run
 from parge.engine import registry
 from parge.engine.base import Engine, Progress, Task, WorkerError, failed_task
-from parge.engine.ray import ATTENDANT_BYTES, Node, Ray, _Schedule, _Sent
+from parge.engine.ray import RAY_WORKER_BYTES, Node, Ray, _Schedule, _Sent
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.events import Event, Part, silent
@@ -143,7 +143,7 @@ def test_memory_auto_is_what_the_nodes_have(tmp_path: Path, capsys: pytest.Captu
     line = ["plan", str(edges), "--technique", "hope", "--dim", "4", "--engine", "ray", "--memory", "auto", "--json"]
     assert run(line) == 0
     budgets = [part["budget_bytes"] for part in json.loads(capsys.readouterr().out)["parts"]]
-    assert budgets == sorted((size - ATTENDANT_BYTES for size in MEMORY.values()), reverse=True)
+    assert budgets == sorted((size - RAY_WORKER_BYTES for size in MEMORY.values()), reverse=True)
 
 
 @dataclass(frozen=True)
@@ -401,11 +401,11 @@ def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = N
 
 
 def test_tasks_go_where_they_fit_and_the_large_ones_find_room() -> None:
-    a, b, c = (Node(id_, id_, 1, size + ATTENDANT_BYTES) for id_, size in (("a", 100), ("b", 200), ("c", 400)))
+    a, b, c = (Node(id_, id_, 1, size + RAY_WORKER_BYTES) for id_, size in (("a", 100), ("b", 200), ("c", 400)))
     assert _placed([400, 200, 100], [a, b, c]) == ["c", "b", "a"]
     assert _placed([90, 80, 70], [a, b, c]) == ["a", "b", "c"]
     assert _placed([300, 150, 150], [a, b, c], busy={"c": 10}) == [None, "b", None]
-    two = Node("d", "d", 2, 400 + 2 * ATTENDANT_BYTES)
+    two = Node("d", "d", 2, 400 + 2 * RAY_WORKER_BYTES)
     assert _placed([300, 100, 90], [two, b]) == ["d", "b", "d"]
     assert _placed([300, 150], [two], busy={"d": 10}) == ["d", None]
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 import parge
-from parge.engine.ray import ATTENDANT_BYTES
+from parge.engine.ray import RAY_WORKER_BYTES
 from parge.graph.generate import planted
 
 pytestmark = [
@@ -149,7 +149,7 @@ def _ray_start(name: str, folder: Path, address: str, *where: str) -> list[str]:
 def test_a_host_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(tmp_path: Path) -> None:
     graph = planted(800, 4000, seed=3).graph
     parge.write(graph, tmp_path / "graph.txt")
-    memory = [size - ATTENDANT_BYTES for size in MEMORY.values() if size]
+    memory = [size - RAY_WORKER_BYTES for size in MEMORY.values() if size]
     plan = parge.Plan(technique=parge.DeepWalk(dim=16, walks=300), memory=memory, seed=5, engine="serial")
     parge.embed(parge.read(tmp_path / "graph.txt"), plan).save(tmp_path / "expected.npy")
     with _hosts() as (folder, hosts):

@@ -131,8 +131,8 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
 
 @pytest.mark.parametrize("landmarks_at_once", [7, 1000])
 def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extension, "PLACING_LANDMARKS", landmarks_at_once)
-    monkeypatch.setattr(extension, "PLACING_BYTES", 0)
+    monkeypatch.setattr(extension, "EXTENSION_LANDMARKS", landmarks_at_once)
+    monkeypatch.setattr(extension, "EXTENSION_BYTES", 0)
     monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, decide(GRAPH, plan(technique=technique)))

@@ -78,7 +78,7 @@ def resumable(folder: Path) -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         failure = _explained(error)
         if getattr(failure, "exit_code", 1) != 2 and not _is_in_use(failure):
-            failure.add_note(_way_on(folder))
+            failure.add_note(_how_to_resume(folder))
         if failure is error:
             raise
         raise failure from error
@@ -111,7 +111,7 @@ def _worded(what: str, error: BaseException) -> PargeError:
     return failure
 
 
-def _way_on(folder: Path) -> str:
+def _how_to_resume(folder: Path) -> str:
     if not (folder / "plan").exists():
         return "Nothing was stored yet. Start again with the same command."
     given = click.get_current_context().find_root().obj
@@ -207,7 +207,7 @@ def _named_edges(folder: Path) -> Path:
 
 
 def rehearse() -> None:
-    """Run the whole way on a graph of a few vertices, so that every library is loaded and has what it keeps.
+    """Run every stage on a graph of a few vertices, so that every library is loaded and has what it keeps.
 
     Where a limit stops arrow from taking its first buffers it ends the process, and OpenBLAS tries for ever;
     neither raises MemoryError. (They and all else keep about 300 MB.)
@@ -242,7 +242,7 @@ def rehearse() -> None:
 
 
 def _rehearse_backbone(graph: "Graph") -> None:
-    """Lump a graph and prepare its backbone."""
+    """Decompose a graph around landmarks and prepare its backbone."""
     from parge.planning.decision import decide, decompose
     from parge.planning.plan import Plan
     from parge.techniques.closedform import ClosedForm

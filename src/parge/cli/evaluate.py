@@ -179,13 +179,13 @@ def bound_command(
 
 def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
     """Return the sizes of the subgraphs that an embedding was computed in, as far as its report or the user tells."""
-    told = embedding.report.parts
-    if parts is not None and told and len(told) != parts:
+    known = embedding.report.parts
+    if parts is not None and known and len(known) != parts:
         raise InputError(
-            f"--parts {parts} contradicts the report of the embedding, which says {len(told)} parts. Omit it."
+            f"--parts {parts} contradicts the report of the embedding, which says {len(known)} parts. Omit it."
         )
-    if told:
-        return [part.vertices - part.halo - part.lumps for part in told]
+    if known:
+        return [part.vertices - part.halo - part.lumps for part in known]
     return [-(-graph.n_vertices // parts)] * parts if parts is not None else []
 
 

@@ -20,7 +20,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows that are read in order, and who has to be put where.
+    """Rows that are read in order, and the parts that their vertices may go to.
 
     Parameters
     ----------

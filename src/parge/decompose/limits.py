@@ -83,7 +83,7 @@ class Limits:
             weights = np.ones(graph.n_vertices, np.int64)
             weights[anchors] = 0
             return Load(weights, self.capacities - anchors.size)
-        from parge.kernels.cut import marked_neighbours  # compiled code, loaded only by who needs it
+        from parge.kernels.cut import marked_neighbours  # compiled code, loaded only where it is needed
 
         is_anchor = np.zeros(graph.n_vertices, np.bool_)
         is_anchor[anchors] = True

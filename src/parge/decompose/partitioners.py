@@ -277,7 +277,7 @@ def _relieve(
     indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray, loads: IntArray
 ) -> bool:
     """Empty the most overfull part down to its limit; return whether any vertex could move."""
-    from parge.kernels.cut import part_votes  # compiled code, loaded only by who needs it
+    from parge.kernels.cut import part_votes  # compiled code, loaded only where it is needed
 
     full = int(np.argmax(loads - limits))
     members = np.flatnonzero((part == full) & (weights > 0))

@@ -130,7 +130,7 @@ class Engine(ABC):
         )
 
 
-def settle(task: Task, failure: BaseException) -> BaseException:
+def with_advice(task: Task, failure: BaseException) -> BaseException:
     """Attach the task's advice to the exception after calling `on_failure`; return the exception."""
     if task.advice:
         failure.add_note(task.advice)

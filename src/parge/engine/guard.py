@@ -21,8 +21,8 @@ from parge.tree import LINUX, Tree, adopt_orphans, kill_all, set_process_name
 _END_SECONDS = 10.0
 _END_PAUSE = 0.005
 
-# Peaks are told of when they have grown by that much.
-_TELL_GROWTH = 1.01
+# Peaks are reported when they have grown by that much.
+_REPORT_GROWTH = 1.01
 
 
 MARK = "PARGE_WORKER"
@@ -67,7 +67,7 @@ def guard(words: int, sight: int, parent: int, limit: int) -> None:
         from parge.engine.worker import work
 
         work(words, me, lambda: int(struct.unpack_from("q", peak)[0]))
-    _forget_input()
+    _close_input()
     watcher = _Guard(worker, parent, limit or None, sight, peak, group)
     try:
         status = watcher.watch(ready, asked)
@@ -85,9 +85,9 @@ class _Guard:
         self.worker, self.parent, self.sight, self.peak, self.group = worker, parent, sight, peak, group
         self.tree = Tree(worker, reaper=os.getpid() if LINUX else None, limit=limit)
         self.status: int | None = None
-        self.told = 0
+        self.reported = 0
         if group is not None:
-            self._tell("group", group.path)
+            self._report("group", group.path)
 
     def watch(self, ready: int, asked: list[int]) -> int:
         """Watch the worker until it ends; return its wait status, or the signal that ended it."""
@@ -109,13 +109,13 @@ class _Guard:
         """Measure the tree of processes, and report to the worker and the parent."""
         seen = self.tree.look()
         struct.pack_into("q", self.peak, 0, seen.bytes)
-        if seen.bytes > self.told * _TELL_GROWTH:
-            self.told = seen.bytes
-            self._tell("peak", seen.bytes, seen.processes)
+        if seen.bytes > self.reported * _REPORT_GROWTH:
+            self.reported = seen.bytes
+            self._report("peak", seen.bytes, seen.processes)
 
     def _over(self) -> None:
         seen = self.tree.seen
-        self._tell("over", seen.bytes, seen.processes)
+        self._report("over", seen.bytes, seen.processes)
 
     def _reap(self) -> bool:
         """Reap the processes that have ended; return whether any is left."""
@@ -135,9 +135,9 @@ class _Guard:
         if self.group is not None and self.group.was_full():
             self._over()
         held = usage.ru_maxrss * (1024 if LINUX else 1)
-        if held > self.told:
-            self.told = held
-            self._tell("peak", held, 1)
+        if held > self.reported:
+            self.reported = held
+            self._report("peak", held, 1)
 
     def end(self) -> None:
         """End all remaining processes; report to the parent when none is left."""
@@ -149,18 +149,18 @@ class _Guard:
             if self.status is None:
                 kill_all([self.worker])
             if not self._reap() and not left:
-                self._tell("clean")
+                self._report("clean")
                 break
             time.sleep(_END_PAUSE)
         if self.group is not None:
             self.group.remove()
 
-    def _tell(self, *words: object) -> None:
+    def _report(self, *words: object) -> None:
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             os.write(self.sight, f"{' '.join(map(str, words))}\n".encode())
 
 
-def _forget_input() -> None:
+def _close_input() -> None:
     """Close our copy of the task's pipe, so that the writer notices the worker's death."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -99,7 +99,7 @@ class Parcel:
 def call_here(parcel: tuple[bytes, Path], progress: Progress) -> Any:
     """Run what a parcel holds on the files that were unpacked here."""
     call, folder = parcel
-    function, argument = pickle.loads(call)  # from who sent the task, never from a file
+    function, argument = pickle.loads(call)  # from the machine that sent the task, never from a file
     return function(argument.at(folder) if isinstance(argument, Portable) else argument, progress)
 
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import cloudpickle
 import psutil
 
-from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, settle, takes_workers
+from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, takes_workers, with_advice
 from parge.engine.cgroup import Group
 from parge.engine.forkserver import Forked, ForkServer, NoServerError
 from parge.engine.guard import MARK
@@ -264,7 +264,7 @@ class Processes(Engine):
                 if end.done and end.answer is not None:
                     yield task, end.answer[1]
                 else:
-                    failures.append(settle(task, end.failure(task)))
+                    failures.append(with_advice(task, end.failure(task)))
         finally:
             pool.stop()
             if own is not None:

@@ -34,8 +34,8 @@ from parge.engine.base import (
     Watch,
     WorkerError,
     raise_first,
-    settle,
     takes_workers,
+    with_advice,
 )
 from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.engine.processes import Child
@@ -43,11 +43,11 @@ from parge.errors import Extra, InputError, PargeError
 from parge.memory import current_limit, format_bytes, limit_memory, private_bytes
 
 # Ray's own process beside each task, which hands files over and looks after ours: 61 MB of its own were measured.
-ATTENDANT_BYTES = 100_000_000
+RAY_WORKER_BYTES = 100_000_000
 
 _POLL_SECONDS = 0.05  # how often a worker is listened to, on its node
 _WAIT_SECONDS = 0.25  # how long to wait for news of any of them, here
-_NODES_SECONDS = 1.0  # how often to ask who is in the cluster
+_NODES_SECONDS = 1.0  # how often to ask which nodes are in the cluster
 # A node that does not answer for that long is not used; as long again four times where none does (on a machine with
 # twenty programs at work, the first worker of Ray took 90 s to start).
 _GREETING_SECONDS = 60.0
@@ -63,7 +63,7 @@ _QUIET = {
 # A node that has lost the worker of a task gets it again only after this. One that Ray itself calls gone is in the
 # list of nodes until it has missed its heartbeats, half a minute later.
 _AVOID_SECONDS = 2.0
-_SHUN_GONE_SECONDS = 60.0
+_AVOID_GONE_SECONDS = 60.0
 
 # A task that has not begun for so long where it was sent is sent elsewhere: others may use the node. Every time it is
 # waited twice as long, because Ray's workers start slowly on busy machines.
@@ -116,7 +116,7 @@ class Ray(Engine):
             try:
                 for task, outcome in schedule.run(tasks):
                     if isinstance(outcome, BaseException):
-                        failures.append(settle(task, outcome))
+                        failures.append(with_advice(task, outcome))
                     else:
                         yield task, outcome.value
             finally:
@@ -133,10 +133,10 @@ class Ray(Engine):
                 f"--memory auto asks every node, and {', '.join(found.silent)} did not answer for "
                 f"{_GREETING_SECONDS:.0f} s. Stop Ray there, or give the memory of each worker (--memory 2GB,4GB)."
             )
-        sizes = sorted((node.memory - ATTENDANT_BYTES for node in nodes), reverse=True)
+        sizes = sorted((node.memory - RAY_WORKER_BYTES for node in nodes), reverse=True)
         if not sizes or sizes[-1] <= 0:
             raise InputError(
-                f"--memory auto uses the memory of every node beyond the {format_bytes(ATTENDANT_BYTES)} of Ray's own "
+                f"--memory auto uses the memory of every node beyond the {format_bytes(RAY_WORKER_BYTES)} of Ray's own "
                 f"worker; the cluster has {_names(nodes)}. Start nodes with more (ray start --memory BYTES)."
             )
         return sizes
@@ -158,7 +158,7 @@ def _joined(address: str | None) -> Iterator[Any]:
     _check_address(address or os.environ.get("RAY_ADDRESS"))
     if not address and not os.environ.get("RAY_ADDRESS"):
         _refuse_cluster_of_another()
-    # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is told by us.
+    # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is said by us.
     logging.getLogger("ray").setLevel(logging.ERROR)
     with _uncapped():
         _connect(ray, address)
@@ -272,7 +272,7 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(lines)[:300]}" if lines else type(error).__name__
 
 
-# -------------------------------------------------------------------------------------------------- who is in it
+# -------------------------------------------------------------------------------------------------- its nodes
 
 
 class _Nodes:
@@ -461,7 +461,7 @@ class _Schedule:
         nodes = self.nodes.usable_now()
         for task in waiting:
             if not _fits_any(task, nodes):
-                raise settle(task, self._fits_nowhere(task, nodes))
+                raise with_advice(task, self._fits_nowhere(task, nodes))
         while waiting or self.away:
             waiting = self._send(waiting)
             while self.refused:
@@ -530,7 +530,7 @@ class _Schedule:
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Wait briefly for messages; yield the tasks that ended, and put those to retry back into `waiting`."""
         self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
-        heard = time.monotonic()  # who begins from now on is heard of the next time
+        heard = time.monotonic()  # a task that starts from now on is noticed the next time
         ready, _ = self.ray.wait(list(self.away), num_returns=len(self.away), timeout=0)
         for stream in ready:
             sent = self.away[stream]
@@ -547,14 +547,14 @@ class _Schedule:
                     self._tell(sent, value)
                     continue
                 outcome = self._ended(sent, *value)
-            self._forget(stream)
+            self._drop(stream)
             if outcome is None:
                 waiting.insert(0, sent.task)
             else:
                 yield sent.task, outcome
-        waiting[:0] = self._taken_back(heard)
+        waiting[:0] = self._not_started(heard)
 
-    def _taken_back(self, heard: float) -> list[Task]:
+    def _not_started(self, heard: float) -> list[Task]:
         """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
         for stream, sent in list(self.away.items()):
@@ -563,18 +563,18 @@ class _Schedule:
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
             self.cancelled.append(stream)
-            self._forget(stream)
+            self._drop(stream)
             self.attempts[sent.task.key] -= 1
             self.not_begun[sent.task.key] += 1
             waited = _BEGIN_SECONDS * 2 ** (self.not_begun[sent.task.key] - 1)
-            self._begin_again(
+            self._retry(
                 sent,
                 f"{sent.node.name} did not start {sent.task.label} for {waited:.0f} s (it may be in use); sent again",
             )
             back.append(sent.task)
         return back
 
-    def _forget(self, stream: Any) -> None:
+    def _drop(self, stream: Any) -> None:
         self.away.pop(stream).home.close()
         self.begun.discard(stream)
 
@@ -596,7 +596,7 @@ class _Schedule:
             return error
         begun = self.attempts[task.key]
         if begun < end.attempts():
-            self._begin_again(sent, f"on {sent.node.name}: {end.retried(task, begun + 1)}")
+            self._retry(sent, f"on {sent.node.name}: {end.retried(task, begun + 1)}")
             return None
         return end.failure(task)
 
@@ -609,11 +609,11 @@ class _Schedule:
         if begun < most:
             gone = isinstance(error, _gone(self.ray))
             words = f"{why}; attempt {begun + 1} of {most}"
-            self._begin_again(sent, words, _SHUN_GONE_SECONDS if gone else _AVOID_SECONDS)
+            self._retry(sent, words, _AVOID_GONE_SECONDS if gone else _AVOID_SECONDS)
             return None
         return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
 
-    def _begin_again(self, sent: _Sent, words: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
+    def _retry(self, sent: _Sent, words: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
         self.avoided[sent.task.key, sent.node.id] = time.monotonic() + avoid_seconds
         sent.task.on_retry(words)
 
@@ -624,7 +624,7 @@ class _Schedule:
         lost = self.lost.get(task.key)
         return WorkerError(
             f"{f'{lost}, and no other node has room: ' if lost else ''}{task.label} needs "
-            f"{format_bytes(_needs(task))} ({format_bytes(ATTENDANT_BYTES)} of them for Ray's own worker); the nodes "
+            f"{format_bytes(_needs(task))} ({format_bytes(RAY_WORKER_BYTES)} of them for Ray's own worker); the nodes "
             f"have: {_names(nodes)}. Start a larger node, or plan smaller subgraphs (--memory auto, or more --parts)."
         )
 
@@ -639,7 +639,7 @@ class _Schedule:
                 with contextlib.suppress(Exception):
                     self.ray.cancel(stream, force=True)
             if stream in self.away:
-                self._forget(stream)
+                self._drop(stream)
         self.cancelled = []
 
     def _is_over(self, stream: Any, until: float) -> bool:
@@ -655,7 +655,7 @@ class _Schedule:
 
 
 def _needs(task: Task) -> int:
-    return task.projected_bytes + ATTENDANT_BYTES
+    return task.projected_bytes + RAY_WORKER_BYTES
 
 
 def _fits_any(task: Task, nodes: Sequence[Node]) -> bool:

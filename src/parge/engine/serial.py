@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, settle, takes_workers, with_place
+from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, takes_workers, with_advice, with_place
 
 
 @takes_workers
@@ -35,7 +35,7 @@ class Serial(Engine):
                 result = task.function(task.argument, partial(watch, task))
             except (Exception, SystemExit) as error:  # noqa: BLE001  a task may fail in any way; the others still run
                 failure = with_place(as_failure(error), f"while at work on {task.label}", traceback.format_exc())
-                failures.append(settle(task, failure))
+                failures.append(with_advice(task, failure))
                 continue
             watch(task, 1.0)
             yield task, result

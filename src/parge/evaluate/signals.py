@@ -34,7 +34,7 @@ class Spectrum:
     values : (k,) float64
         What is below the rounding errors of the first is 0.
     vectors : (n_vertices, k) float64
-        Orthonormal; which way each points, see `parge.linalg.signs`.
+        Orthonormal; for their signs, see `parge.linalg.signs`.
     """
 
     values: Matrix

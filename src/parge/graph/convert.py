@@ -56,7 +56,7 @@ def _attributes(graph: Any) -> dict[str, bool]:
 
 
 def _weight_notices(weight: str, values: list[Any], attributes: Callable[[], dict[str, bool]]) -> tuple[str, ...]:
-    """Refuse an attribute that was asked for and that no edge has; say what is not read, and who has no weight."""
+    """Refuse a requested attribute that no edge has; say what is not read, and how many edges have no weight."""
     n_missing = sum(value is None for value in values)
     if n_missing < len(values):
         return missing_notice(n_missing, weight)

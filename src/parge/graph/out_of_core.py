@@ -189,7 +189,7 @@ class _Names:
         return codes
 
     def ordered(self) -> tuple[NeighbourArray, IdArray]:
-        """Return the vertex number of each string by its place, and the strings in ascending order; then forget."""
+        """Return the vertex number of each string by its place, and the strings, ascending; release the list."""
         # Arrow compares the bytes of UTF-8, whose order is that of the code points.
         order = pc.sort_indices(self._known).to_numpy()
         names = np.empty(order.size, STRING)

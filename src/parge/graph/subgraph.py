@@ -107,7 +107,7 @@ class Subgraph:
 
 def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) -> Subgraph:
     """Extract the subgraph on ascending `own` vertices and ascending `anchors` (disjoint)."""
-    from parge.kernels import csr  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
 
     vertices = np.concatenate([own, anchors]).astype(np.int64)
     position = np.full(graph.n_vertices, -1, graph.indices.dtype)
@@ -139,7 +139,7 @@ def coarse_matrix(graph: Graph, landmark: IntArray, n_landmarks: int) -> NDArray
     Dense, so that it takes as many bytes for any number of edges; where most pairs of landmarks touch, sparse rows and
     their copies would take more.
     """
-    from parge.kernels import csr  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
 
     between = np.zeros((n_landmarks, n_landmarks))
     csr.quotient_matrix(graph.indptr, graph.indices, _weights(graph), landmark, between)
@@ -159,7 +159,7 @@ def induce_with_context(
         The landmark of every vertex: of anchor j it is j, of the others a number after the anchors'. No landmark holds
         vertices of two parts, none is empty.
     """
-    from parge.kernels import csr  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
 
     label, foreign = _labels(graph, own, anchors, halo, landmark)
     o, a, h = own.size, anchors.size, halo.size
@@ -186,7 +186,7 @@ def induce_with_context(
 
 def context_edges(graph: Graph, own: IntArray, anchors: IntArray, halo: IntArray, landmark: IntArray) -> int:
     """Return how many edges the subgraph has that `induce_with_context` would make."""
-    from parge.kernels import csr  # compiled code, loaded only by who needs it
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
 
     label, foreign = _labels(graph, own, anchors, halo, landmark)
     members, offsets = _grouped(label, own.size + anchors.size + halo.size + foreign.size)

@@ -99,5 +99,5 @@ def is_marked_archive(path: Path, what: str) -> bool:
 
 def _archive_sum(archive: zipfile.ZipFile) -> int:
     """Return the checksum of the members by the archive's own account of them, which has that of each."""
-    told = [f"{item.filename} {item.file_size} {item.CRC:08x}\n" for item in archive.infolist()]
-    return crc32("".join(told).encode())
+    members = [f"{item.filename} {item.file_size} {item.CRC:08x}\n" for item in archive.infolist()]
+    return crc32("".join(members).encode())

@@ -3,7 +3,7 @@
 numba's own cache is made for one process at a time. It names a new file of code in its index before it writes that
 file (so a process killed in between leaves old code under the new name), two processes that compile at
 once may give two functions one name (numba issue 4807), and a damaged file, or a full disk, ends the caller.
-Here code is written first and named after, under a lock; whoever comes second waits and reads; what cannot be
+Here code is written first and named after, under a lock; the process that comes second waits and reads; what cannot be
 read is compiled again; what cannot be written is not kept.
 
 numba compiles a kernel into those that call it, with the constants it finds in their modules, and looks for changes in
@@ -71,7 +71,8 @@ def compiled(function: Any, **options: Any) -> Any:
     except RuntimeError:  # numba found no folder that it may write to
         return numba.njit(**options)(function)
     if not is_safe(Path(dispatcher._cache._cache_path), Path(function.__code__.co_filename)):
-        return numba.njit(**options)(function)  # code is pickled: who can write there could have us run theirs
+        # Code is pickled: a user who can write there could have us run other code.
+        return numba.njit(**options)(function)
     cache, compile_now = dispatcher._cache, dispatcher.compile
     file = _SharedFile(cache._cache_path, cache._impl.filename_base, _stamp(Path(inspect.getfile(function)).parent))
     cache._cache_file = file
@@ -123,7 +124,7 @@ def _interpreted(function: Any) -> Any:
 
 @functools.cache
 def _stamp(folder: Path) -> str:
-    """Return what code compiled from functions of a folder depends on: its sources, ours, and who compiles."""
+    """Return what code compiled from functions of a folder depends on: its sources, ours, and the compilers."""
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
     for source in sorted({*folder.glob("*.py"), *Path(__file__).parent.glob("*.py")}):
         with contextlib.suppress(OSError):  # a file that is being written, or nobody's to read

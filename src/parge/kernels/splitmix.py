@@ -18,7 +18,7 @@ Bits = Any
 """32 or 64 random bits inside a kernel: uint64, which Python's checkers cannot follow through its arithmetic."""
 
 Number = Any
-"""An int64 or float64 inside a kernel; numba settles which when it compiles."""
+"""An int64 or float64 inside a kernel; numba decides which when it compiles."""
 
 KeyArray = NDArray[np.uint64]
 """Keys of items, each naming the streams that belong to that item."""

@@ -16,9 +16,9 @@ from parge.typing import IntArray, Shape
 # 101 % on 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
 MOST_LANDMARKS = 2048
 
-# Vertices are placed against as many landmarks at a time as take these bytes for all of a worker's vertices, and no
+# Vertices are extended from as many landmarks at a time as take these bytes for all of a worker's vertices, and no
 # fewer.
-PLACING_BYTES, PLACING_LANDMARKS = 16_000_000, 64
+EXTENSION_BYTES, EXTENSION_LANDMARKS = 16_000_000, 64
 
 # Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
 # are held meanwhile: bases, both factors, LAPACK's own.
@@ -96,11 +96,11 @@ class BackboneTechnique(LandmarkTechnique):
         return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
 
     def landmark_footprint(self, n_landmarks: int) -> Footprint:
-        """Return the bound: that of the walker, its rows again with their loops, columns being placed, the backbone."""
+        """Return the bound: the walker, its rows again with their loops, columns being extended, the backbone."""
         plain = self.walker.footprint()
         backbone = 4 * (3 * n_landmarks**2 + 4 * n_landmarks * self.dim)
-        columns = 4 * PLACING_LANDMARKS
-        return Footprint(plain.fixed + backbone + PLACING_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
+        columns = 4 * EXTENSION_LANDMARKS
+        return Footprint(plain.fixed + backbone + EXTENSION_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
 
 class Walker(WalkSettings, Protocol):

@@ -22,7 +22,7 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import csr, products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS
+from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
@@ -148,7 +148,9 @@ def _columns(matrix: FloatArray, some: slice) -> FloatArray:
 
 def _landmarks_at_once(n_vertices: int, n_landmarks: int) -> Iterator[slice]:
     """Yield landmarks in groups for which a column a landmark fits what a worker has for them."""
-    width = max(PLACING_LANDMARKS, PLACING_BYTES // (4 * max(1, n_vertices)) // PLACING_LANDMARKS * PLACING_LANDMARKS)
+    width = max(
+        EXTENSION_LANDMARKS, EXTENSION_BYTES // (4 * max(1, n_vertices)) // EXTENSION_LANDMARKS * EXTENSION_LANDMARKS
+    )
     for first in range(0, n_landmarks, width):
         yield slice(first, min(first + width, n_landmarks))
 

@@ -77,21 +77,21 @@ def top_eigenpairs(
     -------
     values : (k,) float64
     vectors : (n_vertices, k) float64
-        Orthonormal; which way each points, see `parge.linalg.signs`.
+        Orthonormal; for their signs, see `parge.linalg.signs`.
     """
     if n_vertices <= sum(basis_sizes(k)):
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
         best = best_first(values, rank)[:k]
         return values[best], fix_signs(vectors[:, best])
     space = _KrylovSpace(product, n_vertices, k, rng)
-    settled = -np.inf
+    converged = -np.inf
     for cycle in range(cycles):
         values, residual = space.cycle(rank)
         total, scale = float(rank(values).sum()), float(np.abs(values).max())
         if residual > tolerance * scale:
             space.resume()
-        elif total > settled + k * tolerance * scale:
-            settled = total
+        elif total > converged + k * tolerance * scale:
+            converged = total
             space.explore()
         else:
             break

@@ -1,4 +1,4 @@
-"""Rotations into one space: onto a pivot (the paper's way, corrected), or onto the mean of all spaces."""
+"""Rotations into one space: onto a pivot (as in the paper, corrected), or onto the mean of all spaces."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

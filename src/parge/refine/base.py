@@ -16,7 +16,7 @@ from parge.storage import usable_cores
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
-# Columns that a pass holds in memory at once fit here, unless told otherwise: 4 million vertices at 48 columns.
+# Columns that a pass holds in memory at once fit here, by default: 4 million vertices at 48 columns.
 BUDGET = 1_000_000_000
 
 

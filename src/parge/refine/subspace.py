@@ -21,7 +21,7 @@ Product = Callable[[Matrix], Matrix]
 # Tall arrays of float64 that a filter holds for the columns at hand.
 _BYTES = 8 * 7
 
-# Columns beside the wanted ones, as a share of them: the last wanted ones settle only if others stand behind them.
+# Columns beside the wanted ones, as a share of them: the last wanted ones converge only if there are others after them.
 _EXTRA = 0.25
 
 # The strongest direction may grow by this factor more than the weakest in one step: orthonormal columns by a Gram
@@ -68,7 +68,7 @@ class Subspace(Refiner):
         Maximum number of steps. They end when the sum of the proximities within the space grows by less than
         `tolerance`.
     tolerance : float
-        As a share of that sum. Rows that few eigenvectors reach settle last, and links by cosine look at them as at
+        As a share of that sum. Rows that few eigenvectors reach converge last, and links by cosine look at them as at
         any others: with 1e-4, 1e-5 and 1e-6 HOPE in 8 parts of ca-AstroPh had a ROC-AUC of .916, .935 and .945 after
         14, 21 and 28 steps; the whole graph .934, and .942 after a step of its own (one seed).
     """

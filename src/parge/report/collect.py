@@ -156,18 +156,18 @@ def collect(
 def _numbers(run: Run, reconciliation: Reconciliation) -> Report:
     numbers = run.report(reconciliation, Refined(name=run.plan.refine))
     # What the run itself took, not what it takes to compute the maps once more for the page.
-    told = recorded_seconds(run.folder.path, run.id)
-    seconds = {stage: took for stage, took in run.seconds.items() if stage not in ("reconcile", "refine")} | told
+    recorded = recorded_seconds(run.folder.path, run.id)
+    seconds = {stage: took for stage, took in run.seconds.items() if stage not in ("reconcile", "refine")} | recorded
     return replace(numbers, seconds=stage_seconds(seconds, numbers.worker_seconds))
 
 
 def _maps(run: Run, report: Report) -> tuple[Map, ...]:
     """Return the maps alone, as they were used: the residuals, which take as long again, are known already."""
-    told = report.reconcile
-    name = known(told.reconciler, "how its spaces were reconciled")
-    used = Identity() if told.gave_way else resolve(name)
+    used = report.reconcile
+    name = known(used.reconciler, "how its spaces were reconciled")
+    reconciler = Identity() if used.gave_way else resolve(name)
     with one_blas_thread():
-        return used.maps(run.anchor_vectors)
+        return reconciler.maps(run.anchor_vectors)
 
 
 def _technique(run: Run) -> dict[str, Any]:
@@ -184,15 +184,15 @@ def _versions(run: Run) -> tuple[dict[str, str], ...]:
 
 def _check_same_run(run: Run, embedding: Embedding) -> None:
     """Refuse an embedding whose size or report does not match the run."""
-    told, decomposition = embedding.report, run.decomposition
+    report, decomposition = embedding.report, run.decomposition
     pairs = {
         "vertices": (len(embedding), decomposition.graph.n_vertices),
         "dimensions": (embedding.dim, run.shape[1]),
-        "edges": (told.edges, decomposition.graph.n_edges),
-        "parts": (len(told.parts) or None, decomposition.n_parts),
-        "as seed": (told.plan.seed, run.plan.seed),
-        "as technique": (told.technique, run.technique.name),
-        "anchors": (told.anchors, decomposition.anchors.size),
+        "edges": (report.edges, decomposition.graph.n_edges),
+        "parts": (len(report.parts) or None, decomposition.n_parts),
+        "as seed": (report.plan.seed, run.plan.seed),
+        "as technique": (report.technique, run.technique.name),
+        "anchors": (report.anchors, decomposition.anchors.size),
     }
     for name, (has, expected) in pairs.items():
         if has is not None and has != expected:

@@ -37,8 +37,8 @@ def _panel(atlas: Atlas, number: int, view: MapView, *, by: str) -> Markup:
     projection = atlas.projections[0]
     plane = projection.views[number]
     caption = [tag("b", view.title if by == "part" else f"{view.title}, by label"), " "]
-    told = len(atlas.views) > 1 or view.key == "together"
-    caption.append(tag("span", _CAPTIONS[view.key] if told else "coloured by " + by))
+    several = len(atlas.views) > 1 or view.key == "together"
+    caption.append(tag("span", _CAPTIONS[view.key] if several else "coloured by " + by))
     if projection.explained:
         shown = f"{projection.name}, {projection.explained[number]:.0%} of the variance"
         caption.append(tag("small", shown, data_projection=projection.name))

@@ -26,7 +26,7 @@ from parge.report.sections import heading, lead, sections
 from parge.result import Report
 from parge.run.open_run import Run, open_planned
 
-# The line of a page that tells who wrote it, with a checksum of all other lines; and where it stands in the head.
+# The line of a page that says which program wrote it, with a checksum of all other lines; and lines of the head.
 _GENERATOR = '<meta name="generator" content="parge '
 _HEAD_LINES = 9
 

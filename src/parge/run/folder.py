@@ -272,7 +272,7 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
     if not capacities.size or (budgets is not None and budgets.size != capacities.size):
         raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
     footprint = None if budgets is None else facts.technique.footprint()
-    around = _surroundings(graph, content, capacities.size)
+    around = _contexts(graph, content, capacities.size)
     decomposition = Decomposition(
         graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, contexts=around
     )
@@ -281,7 +281,7 @@ def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposi
     return decomposition
 
 
-def _surroundings(graph: Graph, content: Arrays, n_parts: int) -> Contexts | None:
+def _contexts(graph: Graph, content: Arrays, n_parts: int) -> Contexts | None:
     if "lump" not in content:
         return None
     landmark, halos, edges = content["lump"], content["halos"], content["lumped_edges"]

@@ -142,8 +142,8 @@ def is_lock(path: Path) -> bool:
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > _MOST_BYTES:
             return False
         text = path.read_bytes().strip(b"\0")  # zeros: a power failure
-        told = json.loads(text) if text else {"pid": 0, "host": ""}
-        return isinstance(told, dict) and {"pid", "host"} <= told.keys()
+        said = json.loads(text) if text else {"pid": 0, "host": ""}
+        return isinstance(said, dict) and {"pid", "host"} <= said.keys()
     return False
 
 
@@ -176,15 +176,15 @@ def holder(folder: Path) -> Holder | None:
 
 
 def _read(descriptor: int) -> Holder:
-    told: Any = None
+    found: Any = None
     with contextlib.suppress(OSError, ValueError, RecursionError):
-        told = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
-    if not isinstance(told, dict):
+        found = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
+    if not isinstance(found, dict):
         return Holder()
-    pid, share, since = told.get("pid"), told.get("share"), told.get("since")
+    pid, share, since = found.get("pid"), found.get("share"), found.get("since")
     return Holder(
         pid if isinstance(pid, int) else None,
-        printable(told.get("host", ""), 64),
+        printable(found.get("host", ""), 64),
         min(1.0, max(0.0, share)) if isinstance(share, float) else 0.0,
         since if isinstance(since, float) and 0.0 < since < math.inf else None,
     )

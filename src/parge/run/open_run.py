@@ -121,14 +121,14 @@ class Run:
         finally:
             within = sum(self.seconds.values()) - known
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun - within
-            if stage in _TAKEN_UP:
-                self.note_seconds(_TAKEN_UP)
+            if stage in _RESUMED:
+                self.note_seconds(_RESUMED)
 
     def note_seconds(self, stages: Sequence[str]) -> None:
         """Store the time of each stage so far in the folder."""
-        told = recorded_seconds(self.folder.path, self.id)
-        told |= {stage: self.seconds[stage] for stage in stages if stage in self.seconds}
-        record_seconds(self.folder.path, self.id, told)
+        known = recorded_seconds(self.folder.path, self.id)
+        known |= {stage: self.seconds[stage] for stage in stages if stage in self.seconds}
+        record_seconds(self.folder.path, self.id, known)
 
     @cached_property
     def local_vectors(self) -> list[FloatArray]:
@@ -206,8 +206,8 @@ def embed_part_command(part: Path, technique: Technique) -> str:
 # The stages of a run, which do not overlap. `prepare` is what one machine does for all workers before they begin.
 STAGES = ("decompose", "prepare", "embed", "reconcile", "refine")
 
-# Stages that who takes up a run goes on with; the later ones begin anew.
-_TAKEN_UP = ("prepare", "embed")
+# Stages that a resumed run continues; the later ones start again.
+_RESUMED = ("prepare", "embed")
 
 
 def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Seconds:
@@ -242,7 +242,7 @@ def open_run(
     with folder.locked():
         folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
         if folder.exists:
-            run = _take_up(graph, plan, folder, listener)
+            run = _resume(graph, plan, folder, listener)
         else:
             run = _begin(graph, decision or decide(graph, plan), folder, listener)
         yield replace(run, notices=(*run.notices, *idle(plan)))
@@ -285,8 +285,8 @@ def _run(
     folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, facts: PlanFacts
 ) -> Run:
     """Return the run in a folder, with its records of the work so far."""
-    told = recorded_seconds(folder.path, facts.run)
-    seconds = {"decompose": facts.decompose_seconds} | {stage: told[stage] for stage in _TAKEN_UP if stage in told}
+    known = recorded_seconds(folder.path, facts.run)
+    seconds = {"decompose": facts.decompose_seconds} | {stage: known[stage] for stage in _RESUMED if stage in known}
     retries, notices = recorded_retries(folder.path, facts.run), folder.notices()
     return Run(
         folder, plan, technique, decomposition, facts.run, seconds, retries, choice=facts.coordinator, notices=notices
@@ -301,7 +301,7 @@ def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> Re
     return candidates(graph, plan)[0]
 
 
-# Fields that can be written in several ways, and what they mean.
+# Fields that can be written differently, and what they mean.
 _MEANINGS: dict[str, Callable[[Any], Any]] = {"anchors": request_meaning, "memory": read_sizes}
 
 
@@ -318,7 +318,7 @@ def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
     return replace(plan, **same)
 
 
-def _take_up(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
+def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
     kept = folder.plan_facts().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone

@@ -61,7 +61,7 @@ def _context(content: Arrays, facts: dict[str, Any]) -> Context | None:
     """Return the context of a subgraph; kernels use it as indices, so all of it is checked."""
     if "lump" not in content:
         return None
-    # Folders written before the number was told: a backbone has one mass per landmark.
+    # Folders of earlier versions lack the number: a backbone has one mass per landmark.
     n_landmarks = facts["n_landmarks"] if "n_landmarks" in facts else int(content["shared_mass"].size)
     context = Context(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"], n_landmarks)
     n = content["indptr"].size - 1
@@ -109,14 +109,14 @@ def subgraph_index(folder: Path) -> int:
 def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
     """Write the local vectors and their metadata; the record of an earlier failure is removed."""
     arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
-    forget_failure(folder)
+    remove_failure(folder)
 
 
 def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Store the files of a result from another machine; refuse them if they are not intact and finite."""
     arrays.save_files(folder / RESULT, files)
     load_result(folder)
-    forget_failure(folder)
+    remove_failure(folder)
 
 
 class Result(NamedTuple):
@@ -188,7 +188,7 @@ def record_failure(folder: Path, error: BaseException) -> None:
     write_note(folder / FAILURE, {"message": message, "notes": notes, "time": time.time()})
 
 
-def forget_failure(folder: Path) -> None:
+def remove_failure(folder: Path) -> None:
     """Remove the record of a failure, if there is one."""
     with contextlib.suppress(OSError):
         (folder / FAILURE).unlink(missing_ok=True)

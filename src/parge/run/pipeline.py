@@ -226,8 +226,8 @@ def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_file
     listener(Step("refine", name))
     with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
         work = workspace(run.folder.path, scratch) if in_files else Workspace()
-        told = refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)
-        return Refined.from_json({**told, "name": name})
+        done = refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)
+        return Refined.from_json({**done, "name": name})
 
 
 def workspace(folder: Path, scratch: ExitStack) -> Workspace:

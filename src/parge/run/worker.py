@@ -58,7 +58,7 @@ class PartJob:
     def away(self) -> Iterator[Callable[[float], None]]:
         """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
         with parts.at_work(self.folder) as lock:
-            parts.forget_failure(self.folder)
+            parts.remove_failure(self.folder)
             yield spaced(lock.record, _TELL_SECONDS)
 
     def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -75,7 +75,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
     reset_peak()
     begun = time.perf_counter()
     with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
-        parts.forget_failure(job.folder)
+        parts.remove_failure(job.folder)
         subgraph, facts = parts.load_subgraph(job.folder)
         technique = _technique(job, facts)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
@@ -135,7 +135,7 @@ def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
     if isinstance(job.technique, Technique):
         return job.technique
     if job.technique is not None:
-        return restore(job.technique)  # from who planned the run, not from the folder
+        return restore(job.technique)  # from the process that planned the run, not from the folder
     described = facts["technique"]
     if described is None:
         raise InputError(

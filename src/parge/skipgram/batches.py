@@ -48,7 +48,7 @@ class _Team(ThreadPoolExecutor):
 
 
 def _ahead(team: Executor, function: Callable[[B], R], batches: Iterable[B], depth: int) -> Iterator[R]:
-    """Yield ``function(batch)`` in order, with `depth` batches under way: so many are held, and no more."""
+    """Yield ``function(batch)`` in order, holding at most `depth` batches."""
     waiting = iter(batches)
     begun: deque[Future[R]] = deque(team.submit(function, batch) for batch in islice(waiting, depth))
     while begun:

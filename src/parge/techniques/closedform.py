@@ -10,7 +10,7 @@ from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph, induce_with_context
-from parge.landmarks.base import PLACING_BYTES, PLACING_LANDMARKS, BackboneTechnique
+from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS, BackboneTechnique
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.storage import padded
 from parge.techniques.base import Technique, check_counts
@@ -95,16 +95,16 @@ class ClosedForm(Technique, BackboneTechnique):
         return min(_MOST_LANDMARKS, -(-graph.n_vertices // 2), _LANDMARKS * isqrt(graph.n_vertices))
 
     def footprint(self) -> Footprint:
-        """Return the bound: matrices over the landmarks, tables and vectors, columns being placed, rows being grouped.
+        """Return the bound: matrices over landmarks, tables and vectors, columns being extended, rows being grouped.
 
         Four matrices are held while the landmarks are decomposed; then two of them, the two tables, the columns of
-        the landmarks against which vertices are placed, and the vectors twice. Groups are formed from the rows in
+        the landmarks from which vertices are extended, and the vectors twice. Groups are formed from the rows in
         float64, sorted.
         """
-        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * PLACING_LANDMARKS
+        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * EXTENSION_LANDMARKS
         tables = 4 * (2 * padded(self.dim) + 2 * self.dim)
         return Footprint(
-            BASE_BYTES + PLACING_BYTES,
+            BASE_BYTES + EXTENSION_BYTES,
             GRAPH_BYTES_PER_VERTEX + 80 + matrices + columns + tables,
             GRAPH_BYTES_PER_EDGE + _GROUPING_BYTES_PER_EDGE,
         )

@@ -87,13 +87,13 @@ def is_marked_lines(path: Path) -> bool:
 
 def _is_marked_parquet(path: Path) -> bool:
     with open_table(path) as table:
-        told = (table.schema.metadata or {}).get(_KEY.encode(), b"").decode()
-        if not told.startswith(GENERATED):
+        mark = (table.schema.metadata or {}).get(_KEY.encode(), b"").decode()
+        if not mark.startswith(GENERATED):
             return False
         sums = [0] * len(table.names)
         for batch in table.batches(table.names, _WRITTEN_AT_ONCE):
             sums = [_column_sum(column, before) for column, before in zip(batch.columns, sums, strict=True)]
-        return bool(told == _parquet_mark(table.names, sums))
+        return bool(mark == _parquet_mark(table.names, sums))
 
 
 def _parquet_mark(names: list[str], sums: list[int]) -> str:
