@@ -40,6 +40,10 @@ class Registry(Generic[T]):
         if name in self._known or name in self._homes:
             raise ValueError(f"the {self.kind} {name!r} is registered already")
 
+    def shipped(self) -> list[str]:
+        """Return the names that parge registers, in that order: for help, which does not scan for plug-ins."""
+        return list(self._homes)
+
     def names(self) -> list[str]:
         """Return all names, plug-ins included."""
         return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})

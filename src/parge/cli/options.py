@@ -15,7 +15,9 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.plan import PLAN_FIELDS, PRESETS, Plan
+from parge.refine.base import refiners
 from parge.techniques.base import Technique
+from parge.techniques.registry import techniques
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -165,14 +167,17 @@ def technique_options() -> list[Callable[[Any], Any]]:
             "--technique",
             default="deepwalk",
             show_default=True,
-            help="A name (deepwalk, node2vec, line, hope, spectral, netmf, prone, sgc, closedform, whitened, "
-            "graphsage), or your own as module:function.",
+            help=f"A name ({', '.join(techniques.shipped())}), or your own as module:function.",
         ),
         click.option("--dim", type=DIM, help="Dimensions of the vectors.  [default: 128]"),
         click.option(
             "--param", "params", multiple=True, metavar="KEY=VALUE", help="Setting of the technique; may be repeated."
         ),
     ]
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 plan_options = all_of(
@@ -210,8 +215,8 @@ plan_options = all_of(
         click.option(
             "--refine",
             metavar="NAME",
-            help="Final pass over the whole graph: whiten, settle, propagate, subspace or none; auto: the default "
-            "of the technique.  [default: auto]",
+            help=f"Final pass over the whole graph: {_listed(refiners.shipped())}; auto: the default of the "
+            "technique.  [default: auto]",
         ),
         click.option(
             "--preset",

@@ -74,8 +74,8 @@ class Plan:
         if the technique supports it and the limits have room for it; none if the spaces agree by construction; and
         consensus otherwise.
     refine : str
-        The final pass over the whole graph: whiten, settle, propagate, subspace or none; auto is the default of the
-        technique, and none for a single part.
+        Name of the final pass over the whole graph (see `parge.refine`), or none; auto is the default of the technique,
+        and none for a single part.
     preset : str
         best, or paper.
     engine : str

@@ -1,1 +1,1 @@
-"""Passes over the whole graph after the merge: whiten, settle, propagate, subspace."""
+"""Passes over the whole graph after the merge, one file each."""
