@@ -41,16 +41,12 @@ class Registry(Generic[T]):
             raise ValueError(f"the {self.kind} {name!r} is registered already")
 
     def shipped(self) -> list[str]:
-        """Return the names that parge registers, in that order: for help, which does not scan for plug-ins."""
+        """Return the names of parge's own components, in the order of their registration; plug-ins are not scanned."""
         return list(self._homes)
 
     def names(self) -> list[str]:
         """Return all names, plug-ins included."""
         return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})
-
-    def ships(self, name: str) -> bool:
-        """Return whether a component is parge's own, imported by its home."""
-        return name in self._homes
 
     def check(self, name: str) -> None:
         """Refuse an unknown name, without importing any component."""

@@ -110,7 +110,7 @@ def prepare_worker(described: Mapping[str, Any] | None) -> None:
     """
     from parge.kernels.jit import load_compiled
 
-    technique = None if described is None or not techniques.ships(described["technique"]) else restore(described)
+    technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
     if technique is not None and technique.needs_extra is None:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
         type(technique)(dim=technique.dim).embed(Subgraph.whole(ring), np.random.default_rng(0))
