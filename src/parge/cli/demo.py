@@ -70,6 +70,7 @@ class _Row:
     "-o", "--out", type=PathName(path_type=Path), default=Path("demo"), show_default=True, help="Output folder."
 )
 @overwrite_option
+@all_of(reading_options())
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, overwrite: bool, **options: Any) -> None:
     """Embed a generated graph (or yours) in parts and as a whole, and compare quality, time and memory."""
     _check(out, options, labels, overwrite=overwrite)
@@ -102,9 +103,6 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
         f"{report.lost_edges:.1%} of the edges are lost (no part holds them)\nvectors (first row): {path}\n"
         f"report (second row): {page}"
     )
-
-
-command = all_of(reading_options())(command)
 
 
 def _check(out: Path, options: dict[str, Any], labels: Path | None, *, overwrite: bool) -> None:
