@@ -327,6 +327,7 @@ class Lane:
         process = self.random.choice(targets[kind]) if kind in targets else coordinator
         what = self.random.choices(["kill", "stop", "leave"], [10, 1, 1])[0]
         everybody = [each for several in (targets.get("worker", []), targets.get("ray worker", [])) for each in several]
+        below = _all_below([process, *everybody] if kind == "group" else [process])
         with contextlib.suppress(psutil.NoSuchProcess):
             if what == "stop":
                 process.suspend()
@@ -346,9 +347,8 @@ class Lane:
                 self.soak.tally.others[f"{kind}s {'stopped for a while' if what == 'stop' else 'asked to leave'}"] += 1
         if process is coordinator and what != "stop":
             running.wait(_LONGEST_SECONDS)
-        if kind == "guard" and what == "kill":
-            # Known limit: with guard and coordinator killed at once, what the technique itself started lives on.
-            time.sleep(1.0)
+        if what == "kill":
+            _wait_for(below)
         return int(what == "kill")
 
     def _targets(self, coordinator: int) -> dict[str, list[psutil.Process]]:
@@ -381,6 +381,23 @@ class Lane:
 
 
 _TOO_OFTEN = re.compile(r"killed from outside|was lost|Ray cluster|hold the run|is at work")
+
+
+def _all_below(processes: list[psutil.Process]) -> list[psutil.Process]:
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            found += process.children(recursive=True)
+    return found
+
+
+def _wait_for(processes: list[psutil.Process]) -> None:
+    """Wait until they have ended.
+
+    Known limit: if the guard of a worker and the process that started the guard are killed at the same moment, what
+    the technique itself started lives on.
+    """
+    psutil.wait_procs(processes, timeout=_GONE_SECONDS)
 
 
 def _with_token(token: str) -> Iterator[psutil.Process]:
