@@ -48,12 +48,14 @@ def test_workers_that_start_by_themselves_take_longer_than_forked_ones_and_those
 
 
 def test_a_pass_over_the_whole_graph_is_counted_for_parts_only() -> None:
-    refined = project(DeepWalk(), 90_000, 600_000, LOADS, CREW)
-    plain = project(DeepWalk(), 90_000, 600_000, LOADS, replace(CREW, refine="none"))
-    assert refined is not None
+    plain, whitened, settled = (
+        project(DeepWalk(), 90_000, 600_000, LOADS, replace(CREW, refine=name)) for name in ("none", "whiten", "settle")
+    )
     assert plain is not None
-    assert refined.total > plain.total
-    assert refined.whole == plain.whole
+    assert whitened is not None
+    assert settled is not None
+    assert plain.total < whitened.total < settled.total
+    assert plain.whole == whitened.whole == settled.whole
 
 
 def test_workers_around_landmarks_walk_less_than_those_without() -> None:
