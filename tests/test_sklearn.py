@@ -1,5 +1,7 @@
 """The estimator is one of scikit-learn's kind."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -20,6 +22,14 @@ def test_it_rides_in_a_pipeline_and_clones() -> None:
     model = make_pipeline(estimator, LogisticRegression(max_iter=1000))
     model.fit(MADE.graph.to_scipy(), y)
     assert model.score(MADE.graph.to_scipy(), y) > 0.8
+
+
+def test_its_parameters_are_the_fields_of_a_plan() -> None:
+    plan = {field.name: field.default for field in fields(parge.Plan)}
+    assert ParallelEmbedding().get_params() == {**plan, "workers": None}
+    assert ParallelEmbedding("hope", seed=4).get_params() == {**plan, "technique": "hope", "seed": 4, "workers": None}
+    with pytest.raises(TypeError, match="pats"):
+        ParallelEmbedding(pats=2)
 
 
 def test_it_gives_parge_s_own_vectors() -> None:

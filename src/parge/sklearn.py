@@ -1,5 +1,7 @@
 """A thin scikit-learn estimator over `parge.embed`, for pipelines and grid searches."""
 
+from dataclasses import fields
+from inspect import Parameter, Signature
 from typing import Any
 
 import scipy.sparse as sp
@@ -9,6 +11,9 @@ from parge.graph.graph import Graph
 from parge.planning.plan import Plan
 from parge.run.pipeline import embed
 from parge.typing import FloatArray
+
+# The settings of a plan, and the former name of `jobs`.
+_DEFAULTS = {field.name: field.default for field in fields(Plan) if field.name != "technique"} | {"workers": None}
 
 
 class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -26,40 +31,21 @@ class ParallelEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
     (30, 4)
     """
 
-    def __init__(
-        self,
-        technique: Any = "deepwalk",
-        *,
-        parts: int | None = None,
-        capacities: Any = None,
-        memory: Any = None,
-        anchors: str | int | None = None,
-        anchor_strategy: str | None = None,
-        partitioner: str | None = None,
-        reconcile: str | None = None,
-        refine: str | None = None,
-        preset: str = "best",
-        engine: str = "processes",
-        address: str | None = None,
-        jobs: int | None = None,
-        workers: int | None = None,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, technique: Any = "deepwalk", **settings: Any) -> None:
         self.technique = technique
-        self.parts = parts
-        self.capacities = capacities
-        self.memory = memory
-        self.anchors = anchors
-        self.anchor_strategy = anchor_strategy
-        self.partitioner = partitioner
-        self.reconcile = reconcile
-        self.refine = refine
-        self.preset = preset
-        self.engine = engine
-        self.address = address
-        self.jobs = jobs
-        self.workers = workers
-        self.seed = seed
+        for name, default in _DEFAULTS.items():
+            setattr(self, name, settings.pop(name, default))
+        if settings:
+            raise TypeError(f"ParallelEmbedding has no parameter {', '.join(settings)}; it has {', '.join(_DEFAULTS)}")
+
+    # scikit-learn looks here for the names of the parameters.
+    __init__.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter("self", Parameter.POSITIONAL_ONLY),
+            Parameter("technique", Parameter.POSITIONAL_OR_KEYWORD, default="deepwalk"),
+            *(Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in _DEFAULTS.items()),
+        ]
+    )
 
     def fit(self, X: Any, y: Any = None) -> "ParallelEmbedding":
         """Embed a `Graph`, or the graph of a square adjacency matrix."""
