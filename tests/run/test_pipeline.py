@@ -185,3 +185,8 @@ def test_a_resolved_plan_embeds_as_the_plan_does() -> None:
     plan = parge.Plan(parts=2, technique=parge.DeepWalk(dim=8), engine="serial")
     graph = planted(200, 800, seed=1).graph
     assert np.array_equal(parge.embed(graph, plan.resolved).vectors, parge.embed(graph, plan).vectors)
+
+
+def test_a_technique_may_be_named() -> None:
+    named = parge.embed(GRAPH, parge.Plan(technique="hope", parts=2, engine="serial"))
+    assert np.array_equal(named.vectors, parge.embed(GRAPH, parge.Plan(parge.HOPE(), parts=2, engine="serial")).vectors)

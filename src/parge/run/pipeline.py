@@ -97,7 +97,7 @@ def _engine(plan: Plan) -> Iterator[Engine]:
     if plan.n_parts == 1:
         yield engine
         return
-    with engine.prepared(partial(prepare_worker, describe(plan.technique))) as ready:
+    with engine.prepared(partial(prepare_worker, describe(plan.resolved.technique))) as ready:
         yield ready
 
 
