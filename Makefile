@@ -12,7 +12,7 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale clean
+.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -81,6 +81,11 @@ $(VENV)-pecanpy/.installed:
 bench-peers: $(BIN)/.installed $(VENV)-pbg/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.against_peers $(if $(QUICK),--quick)
+
+# Whitened propagation against pycleora and a plain copy: ten minutes; LARGE=1 has a graph of 10 M edges, too.
+bench-passes: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks.passes_at_memory_speed $(if $(LARGE),--large)
 
 # Against PyTorch-BigGraph in 1, 2, 4, 8 parts, as the paper did, and as PyTorch-BigGraph is meant.
 bench-pbg: $(BIN)/.installed $(VENV)-pbg/.installed

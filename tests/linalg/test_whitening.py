@@ -1,5 +1,6 @@
 """Whitened propagation keeps to its formula, with the same bits for any threads, in memory and in files."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from parge.linalg.adjacency import Adjacency
 from parge.linalg.whitening import blocks_of, whitened_rounds
 
 
-def slow_rounds(graph: Graph, vectors: Any, rounds: int) -> Any:
-    """The formula, word by word, in float64."""
+def slow_rounds(graph: Graph, vectors: Any, rounds: int, whitened: Iterable[int] = range(100)) -> Any:
+    """The formula, word by word, in float64; rounds other than those that are `whitened` only scale rows."""
     n = graph.n_vertices
     A, X = graph.to_scipy().toarray().astype(np.float64) + np.eye(n), vectors.astype(np.float64)
-    for _ in range(rounds):
+    for done in range(1, rounds + 1):
         X = units((A @ X) / A.sum(axis=1, keepdims=True))
+        if done not in whitened:
+            continue
         X = X - X.mean(axis=0)
         values, axes = np.linalg.eigh(X.T @ X / n)
         is_kept = values > max(1e-10 * values.max(), 1e-12)
@@ -50,10 +53,10 @@ def start(graph: Graph, dim: int) -> Any:
     return np.random.default_rng(1).standard_normal((graph.n_vertices, dim)).astype(np.float32)
 
 
-def fast_rounds(graph: Graph, vectors: Any, *, threads: int = 1, rounds: int = 4, length: float = 1.0) -> Any:
+def fast_rounds(graph: Graph, vectors: Any, *, threads: int = 1, rounds: int = 4, **options: Any) -> Any:
     out = vectors.copy()
     A = Adjacency(graph, threads)
-    whitened_rounds(A, out, np.empty_like(out), [slice(None)], rounds=rounds, tolerance=0, length=length)
+    whitened_rounds(A, out, np.empty_like(out), [slice(None)], rounds=rounds, tolerance=0, **options)
     return out
 
 
@@ -64,6 +67,33 @@ def test_rounds_follow_the_formula(kind: str, rounds: int) -> None:
     vectors = start(graph, 8)
     fast = fast_rounds(graph, vectors, rounds=rounds, length=2.5)
     np.testing.assert_allclose(fast, 2.5 * slow_rounds(graph, vectors, rounds), atol=5e-3)
+
+
+@pytest.mark.parametrize("kind", list(some_graphs()))
+@pytest.mark.parametrize(
+    ("rounds", "every", "whitened"), [(5, 2, {2, 4, 5}), (7, 3, {3, 6, 7}), (9, 2, {2, 4, 6, 7, 8, 9})]
+)
+def test_rounds_between_whitenings_scale_rows(kind: str, rounds: int, every: int, whitened: set[int]) -> None:
+    """The last is whitened, and so is the round before one whose change is measured (the eighth)."""
+    graph = some_graphs()[kind]
+    vectors = start(graph, 8)
+    expected = slow_rounds(graph, vectors, rounds, whitened)
+    np.testing.assert_allclose(fast_rounds(graph, vectors, rounds=rounds, every=every), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_rounds_end_when_the_subspace_stands_still(every: int) -> None:
+    graph = planted(2000, 20_000, communities=9, mixing=0.1, seed=2).graph
+    vectors = start(graph, 8)
+    found = whitened_rounds(
+        Adjacency(graph), vectors, np.empty_like(vectors), [slice(None)], rounds=300, tolerance=1e-3, every=every
+    )
+    assert found.done < 300
+    assert found.changes[-1] < 1e-3 <= min(found.changes[:-1])
+    again = vectors.copy()
+    whitened_rounds(Adjacency(graph), again, np.empty_like(again), [slice(None)], rounds=1, tolerance=0)
+    cosines = np.linalg.svd(np.linalg.qr(vectors)[0].T @ np.linalg.qr(again)[0])[1]
+    assert (cosines**2).mean() > 0.99, "a further round changes little"
 
 
 def test_directions_of_little_variance_are_whitened_like_others() -> None:
@@ -94,22 +124,24 @@ def large() -> Graph:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_no_bit(threads: int) -> None:
+@pytest.mark.parametrize("every", [1, 2])
+def test_threads_change_no_bit(threads: int, every: int) -> None:
     graph = large()
     vectors = start(graph, 96)
     assert len(list(blocks_of(vectors))) > 5
-    assert np.array_equal(fast_rounds(graph, vectors, threads=threads), fast_rounds(graph, vectors))
+    one = fast_rounds(graph, vectors, every=every)
+    assert np.array_equal(fast_rounds(graph, vectors, threads=threads, every=every), one)
 
 
 @pytest.mark.parametrize("columns", [[slice(0, 96)], [slice(0, 7), slice(7, 90), slice(90, 96)]])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_files_change_no_bit(tmp_path: Path, columns: list[slice], threads: int) -> None:
+@pytest.mark.parametrize(("threads", "every"), [(1, 1), (2, 1), (2, 3)])
+def test_files_change_no_bit(tmp_path: Path, columns: list[slice], threads: int, every: int) -> None:
     graph = large()
     vectors = start(graph, 96)
     here, there = (np.lib.format.open_memmap(tmp_path / n, "w+", np.float32, vectors.shape) for n in ("a.npy", "b.npy"))
     here[:] = vectors
-    found = whitened_rounds(Adjacency(graph, threads), here, there, columns, rounds=4, tolerance=0)
-    assert np.array_equal(here, fast_rounds(graph, vectors))
+    found = whitened_rounds(Adjacency(graph, threads), here, there, columns, rounds=4, tolerance=0, every=every)
+    assert np.array_equal(here, fast_rounds(graph, vectors, every=every))
     assert found.done == 4
 
 

@@ -58,6 +58,5 @@ class Adjacency:
             release_pages(graph.indices, weights)
 
         with Threads(self.threads) as threads:
-            for _ in threads.map(block, row_blocks(len(out), _ROWS)):
-                pass
+            threads.each(block, row_blocks(len(out), _ROWS))
         return out

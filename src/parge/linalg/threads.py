@@ -48,6 +48,11 @@ class Threads:
         while waiting:
             yield waiting.popleft().result()
 
+    def each(self, function: Callable[[T], None], items: Iterable[T]) -> None:
+        """Call the function for each."""
+        for _ in self.map(function, items):
+            pass
+
     def __enter__(self) -> Self:
         self._limit = one_blas_thread()
         return self

@@ -42,6 +42,7 @@ def whitened_rounds(
     *,
     rounds: int,
     tolerance: float,
+    every: int = 1,
     length: float = 1.0,
     progress: Progress = silent,
 ) -> Rounds:
@@ -52,7 +53,8 @@ def whitened_rounds(
 
     What is stored are the unit rows Y. A round is one pass: sums of neighbours, less the mean, times the ``C^-1/2`` of
     the round before, scaled to length 1; mean and Gram matrix are those of the blocks, summed in their order. So the
-    same bits come out for any number of threads, and in memory or in files.
+    same bits come out for any number of threads, and in memory or in files. Between whitenings the sums alone are
+    scaled: a round then takes half of its time or less.
 
     Parameters
     ----------
@@ -66,26 +68,31 @@ def whitened_rounds(
         The most rounds.
     tolerance : float
         Rounds end when the subspace changes by less: one minus the mean squared cosine of the principal angles
-        between two rounds. Later rounds are not all looked at.
+        between two whitenings. Later rounds are not all looked at.
+    every : int
+        Rounds from one whitening to the next; the last round is always followed by one.
     length : float
         Of the rows in the end.
     """
     in_memory = all(not is_mapped(matrix) and matrix.flags.c_contiguous for matrix in (vectors, moved))
     dim, changes, done = vectors.shape[1], [], 0
-    here, turn = vectors, Turn(np.zeros(dim), np.eye(dim), 0, is_narrow=True)
+    here, turn = vectors, Turn.none(dim)
     with Threads(A.threads) as threads:
         for done in range(1, rounds + 1):
-            look = done > 1 and _is_looked_at(done)
+            look = _is_looked_at(done, every)
+            whiten = done % every == 0 or done == rounds or _is_looked_at(done + 1, every)
             if in_memory:
                 there = moved if here is vectors else vectors
                 sums = _sums_of(A, here, turn.mean)
             else:
                 there = vectors
                 _gather(A, vectors, moved, columns, turn.mean, threads)
-                sums = moved.__getitem__
-            found = _propagate(sums, here, there, turn, threads, is_first=done == 1, look=look)
+                sums = _read_from(moved)
+            found = _propagate(sums, here, there, turn, threads, whiten=whiten, look=look)
             before, here = turn, there
-            turn = _turn(here, found, threads, is_exact=before.is_narrow)
+            turn = (
+                _turn(here, found, threads, is_exact=before.is_narrow) if whiten else Turn.none(dim, before.is_narrow)
+            )
             progress(done / rounds)
             if look:
                 changes.append(_change(found, before, turn, len(vectors)))
@@ -95,9 +102,11 @@ def whitened_rounds(
     return Rounds(done, changes)
 
 
-def _is_looked_at(done: int) -> bool:
-    """Return whether the change of a round is measured, which takes a quarter of its time: later rounds change less."""
-    return done <= 8 or done % (2 if done <= 16 else 4) == 0
+def _is_looked_at(done: int, every: int) -> bool:
+    """Return whether the change of a round is measured, which takes as long as to whiten: later rounds change less."""
+    if every > 1:  # the round before is whitened, too
+        return done % (4 * every) == 0
+    return 2 <= done <= 8 or (done > 8 and done % (2 if done <= 16 else 4) == 0)
 
 
 @dataclass(frozen=True)
@@ -105,9 +114,23 @@ class Turn:
     """What whitens rows Y: ``(Y - mean) matrix``; its rank, and whether some variances are very small."""
 
     mean: Matrix
-    matrix: Matrix
+    matrix: Matrix | None
     rank: int
     is_narrow: bool
+
+    @classmethod
+    def none(cls, dim: int, is_narrow: bool = True) -> "Turn":
+        """Return what leaves rows as they are."""
+        return cls(np.zeros(dim), None, 0, is_narrow)
+
+    def apply(self, rows: "Rows", where: slice, out: FloatArray) -> None:
+        """Write some rows, which have the mean taken from them already, times the matrix."""
+        if self.matrix is None:
+            rows(where, out)
+        else:
+            found = np.empty(out.shape, np.float32)
+            rows(where, found)
+            np.matmul(found, self.matrix.astype(np.float32), out=out)
 
 
 @dataclass(frozen=True)
@@ -116,10 +139,11 @@ class Moments:
 
     rows: Matrix
     gram: Matrix
-    across: Matrix | None
+    across: Matrix
 
 
-Rows = Callable[[slice], FloatArray]
+Rows = Callable[[slice, FloatArray], None]
+"""Writes some rows of a matrix."""
 
 
 def blocks_of(matrix: NDArray[Any]) -> Iterator[slice]:
@@ -140,10 +164,18 @@ def _sums_of(A: Adjacency, X: FloatArray, mean: Matrix) -> Rows:
     """Return rows of ``(A + I) (X - mean)``, computed when they are asked for."""
     middle = mean.astype(np.float32)
 
-    def rows(where: slice) -> FloatArray:
-        out = np.empty((where.stop - where.start, X.shape[1]), np.float32)
+    def rows(where: slice, out: FloatArray) -> None:
         A.sum_around(X, middle, where.start, out)
-        return out
+
+    return rows
+
+
+def _read_from(matrix: FloatArray) -> Rows:
+    """Return the rows of a matrix."""
+
+    def rows(where: slice, out: FloatArray) -> None:
+        out[:] = matrix[where]
+        release_pages(matrix)
 
     return rows
 
@@ -153,14 +185,16 @@ def _gather(
 ) -> None:
     """Write all rows of ``(A + I) (X - mean)`` into `out`, some columns at a time: they alone must be in memory."""
     for some in columns:
-        rows = _sums_of(A, _columns(X, some), mean[some])
+        few = _columns(X, some)
+        rows = _sums_of(A, few, mean[some])
 
-        def block(where: slice, some: slice = some, rows: Rows = rows) -> None:
-            out[where, some] = rows(where)
+        def block(where: slice, some: slice = some, rows: Rows = rows, width: int = few.shape[1]) -> None:
+            found = np.empty((where.stop - where.start, width), np.float32)
+            rows(where, found)
+            out[where, some] = found
             release_pages(out)
 
-        for _ in threads.map(block, blocks_of(out)):
-            pass
+        threads.each(block, blocks_of(out))
 
 
 def _columns(matrix: FloatArray, some: slice) -> FloatArray:
@@ -173,33 +207,32 @@ def _columns(matrix: FloatArray, some: slice) -> FloatArray:
 
 
 def _propagate(
-    sums: Rows, here: FloatArray, there: FloatArray, turn: Turn, threads: Threads, *, is_first: bool, look: bool
+    sums: Rows, here: FloatArray, there: FloatArray, turn: Turn, threads: Threads, *, whiten: bool, look: bool
 ) -> Moments:
-    """Write the unit rows of a round into `there`, which may be `here`; return their moments."""
+    """Write the unit rows of a round into `there`, which may be `here`; return the moments that were asked for."""
     from parge.kernels.products import unit_rows
 
-    dim, matrix = here.shape[1], turn.matrix.astype(np.float32)
+    dim = here.shape[1]
 
-    def block(where: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    def block(where: slice) -> tuple[NDArray[Any], ...]:
         before = (np.array(here[where]) if here is there else here[where]) if look else None
         new, total = there[where], np.zeros(dim)
-        if is_first:
-            new[:] = sums(where)
-        else:
-            np.matmul(sums(where), matrix, out=new)
+        turn.apply(sums, where, new)
         unit_rows(new, 1.0, total)
         wide: NDArray[Any] = new.astype(np.float64) if turn.is_narrow else new
-        found = total, wide.T @ wide, None if before is None else wide.T @ before
+        found = [total]
+        if whiten:
+            found.append(wide.T @ wide)
+        if before is not None:
+            found.append(wide.T @ before)
         release_pages(here, there)
-        return found
+        return tuple(found)
 
-    rows, gram, across = np.zeros(dim), np.zeros((dim, dim)), np.zeros((dim, dim))
-    for total, square, product in threads.map(block, blocks_of(here)):
-        rows += total
-        gram += square
-        if product is not None:
-            across += product
-    return Moments(rows, gram, across if look else None)
+    moments = Moments(*(np.zeros(shape) for shape in [(dim,), (dim, dim), (dim, dim)]))
+    for found in threads.map(block, blocks_of(here)):
+        for total, some in zip((moments.rows, moments.gram, moments.across), found, strict=False):
+            np.add(total, some, out=total)
+    return moments
 
 
 def _turn(rows: FloatArray, found: Moments, threads: Threads, *, is_exact: bool) -> Turn:
@@ -232,7 +265,7 @@ def _exact_gram(matrix: FloatArray, threads: Threads) -> Matrix:
 
 def _change(found: Moments, before: Turn, now: Turn, n: int) -> float:
     """Return one minus the mean squared cosine between the whitened columns of two rounds."""
-    if found.across is None:
+    if now.matrix is None or before.matrix is None:
         return 1.0
     seen = now.matrix @ (found.across / n - np.outer(now.mean, before.mean)) @ before.matrix
     return 1.0 - float((seen**2).sum()) / max(1, now.rank)
@@ -242,13 +275,16 @@ def _finish(rows: FloatArray, out: FloatArray, turn: Turn, length: float, thread
     """Write whitened rows of one length into `out`, which may be `rows`."""
     from parge.kernels.products import unit_rows
 
-    middle, matrix = turn.mean.astype(np.float32), turn.matrix.astype(np.float32)
+    middle = turn.mean.astype(np.float32)
+
+    def centred(where: slice, found: FloatArray) -> None:
+        np.subtract(rows[where], middle, out=found)
 
     def block(where: slice) -> None:
-        new: FloatArray = np.matmul(rows[where] - middle, matrix)
+        new = np.empty((where.stop - where.start, rows.shape[1]), np.float32)
+        turn.apply(centred, where, new)
         unit_rows(new, length, np.zeros(rows.shape[1]))
         out[where] = new
         release_pages(rows, out)
 
-    for _ in threads.map(block, blocks_of(rows)):
-        pass
+    threads.each(block, blocks_of(rows))

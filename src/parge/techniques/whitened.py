@@ -6,19 +6,24 @@ from typing import ClassVar
 import numpy as np
 
 from parge.events import Progress, silent
-from parge.graph.features import ROWS, projected_features, vertex_features
+from parge.graph.features import ROWS, normal_rows, projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
+from parge.linalg.threads import Threads
 from parge.linalg.whitening import block_bytes, whitened_rounds
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, THREAD_BYTES, Footprint
+from parge.storage import row_blocks
 from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
+
+# Rounds from one whitening to the next. With four, one of the generated graphs lost .012.
+_EVERY = 2
 
 
 @dataclass(frozen=True)
 class Whitened(Technique):
-    """Whitened propagation: vectors are averaged over neighbours for some rounds, and whitened after each.
+    """Whitened propagation: vectors are averaged over neighbours for some rounds, and whitened after every second.
 
     The start is that of `parge.SGC`: the graph's features, or normal draws for each vertex, both keyed by numbers in
     the whole graph. Whitening is symmetric: subgraphs start in one space and drift apart slowly, so a rotation aligns
@@ -30,7 +35,8 @@ class Whitened(Technique):
     dim : int
         Length of a vector.
     rounds : int
-        The most rounds.
+        The most rounds. On five generated graphs (communities easy or hard to tell apart, few edges, several labels, a
+        tree) 40 rounds scored within .002 of 20, and whitening after every round within .001 of every second.
     tolerance : float
         Rounds end when the subspace of the columns changes by less.
     seed : int
@@ -48,7 +54,7 @@ class Whitened(Technique):
     name: ClassVar[str] = "whitened"
     refine: ClassVar[str] = "settle"
 
-    rounds: int = 40
+    rounds: int = 20
     tolerance: float = 0.0005
     seed: int = 0
     threads: int = 1
@@ -60,7 +66,7 @@ class Whitened(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex, of length 1. The generator is not used."""
-        vectors = vertex_features(subgraph, self.dim, self.seed)
+        vectors = self._start(subgraph)
         whitened_rounds(
             Adjacency(subgraph.graph, self.threads),
             vectors,
@@ -68,16 +74,31 @@ class Whitened(Technique):
             [slice(None)],
             rounds=self.rounds if subgraph.n_edges else 0,
             tolerance=self.tolerance,
+            every=_EVERY,
             progress=progress,
         )
         progress(1.0)
         return vectors
 
+    def _start(self, subgraph: Subgraph) -> FloatArray:
+        """Return what `vertex_features` does; drawn by all threads, as each row is decided by its vertex alone."""
+        if subgraph.graph.features is not None:
+            return vertex_features(subgraph, self.dim, self.seed)
+        vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
+
+        def draw(where: slice) -> None:
+            vectors[where] = normal_rows(subgraph.vertices[where], self.dim, self.seed)
+
+        with Threads(self.threads) as threads:
+            threads.each(draw, row_blocks(len(vectors), ROWS))
+        return vectors
+
     def footprint(self) -> Footprint:
         """Return the bound for a graph without features: the vectors twice, and blocks of rows for each thread."""
-        blocks = self.threads * block_bytes(self.dim) + 8 * 12 * self.dim**2
+        drawn, blocks = 8 * 8 * ROWS * self.dim, block_bytes(self.dim)
+        each = max(drawn, blocks)
         return Footprint(
-            BASE_BYTES + max(blocks, 8 * 8 * ROWS * self.dim) + THREAD_BYTES * (self.threads - 1),
+            BASE_BYTES + 8 * 12 * self.dim**2 + self.threads * each + THREAD_BYTES * (self.threads - 1),
             GRAPH_BYTES_PER_VERTEX + 2 * 4 * self.dim + 24,
             GRAPH_BYTES_PER_EDGE + 8,
         )

@@ -1,0 +1,75 @@
+"""Whitened propagation of parge in a process of its own, as `peers` runs other packages.
+
+``python whitened_alone.py TASK.npz ANSWER.npz``, as `competitors` runs it. The answer holds vectors, the seconds of the
+call, by the clock and on cores, the largest memory of the process, and, where asked for, bytes moved per second.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import parge
+from parge.graph.graph import Graph
+from parge.graph.subgraph import Subgraph
+from parge.kernels.jit import kernel
+from parge.kernels.products import sum_around
+from peers import peak
+
+COPIED = 40_000_000  # floats: more than any cache holds
+SPEED_REPEATS = 7
+
+
+@kernel
+def copy(source: Any, target: Any) -> None:
+    """Copy numbers, one after the other."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+def best_seconds(work: Callable[[], Any], repeats: int = SPEED_REPEATS) -> float:
+    """Return the least seconds on a core."""
+    found = []
+    for _ in range(repeats):
+        start = time.thread_time()
+        work()
+        found.append(time.thread_time() - start)
+    return min(found)
+
+
+def speeds(graph: Graph, dim: int) -> dict[str, float]:
+    """Return the gigabytes per second of a copy, and of the sums over neighbours in a pass."""
+    source, target = np.zeros((2, COPIED), np.float32)
+    copy(source, target)
+    copied = best_seconds(lambda: copy(source, target))
+    X = np.random.default_rng(0).standard_normal((graph.n_vertices, dim), np.float32)
+    out, none, mean = np.empty_like(X), np.empty(0, np.float32), np.zeros(dim, np.float32)
+    summed = best_seconds(lambda: sum_around(graph.indptr, graph.indices, none, X, mean, 0, out))
+    moved = 4 * dim * (graph.indices.size + 2 * graph.n_vertices)
+    return {"copy_gb": 2 * source.nbytes / copied / 1e9, "sums_gb": moved / summed / 1e9}
+
+
+def main(task: str, answer: str) -> None:
+    """Embed the graph of a task; answer with vectors, best times and peak memory, as `peers` does."""
+    with np.load(task) as arrays:
+        settings, source, target = json.loads(str(arrays["settings"])), arrays["source"], arrays["target"]
+    whole = Subgraph.whole(Graph.from_edges(source, target, vertices=settings["vertices"]))
+    del source, target
+    technique = parge.Whitened(dim=settings["dim"], threads=settings["threads"])
+    few = Subgraph.whole(Graph.from_edges(np.arange(300), np.arange(1, 301)))
+    technique.embed(few, np.random.default_rng())  # compiles, or reads what was compiled
+    rounds: list[float] = []
+    start, cpu_start = time.perf_counter(), time.process_time()
+    vectors = technique.embed(whole, np.random.default_rng(), progress=rounds.append)
+    cost = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
+    facts = {**cost, "peak_bytes": peak(), "rounds": len(rounds) - 1}
+    if settings["speeds"]:
+        facts |= speeds(whole.graph, settings["dim"])
+    np.savez(answer, vectors=vectors, facts=json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
