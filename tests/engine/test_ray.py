@@ -21,7 +21,9 @@ import parge
 from parge.cli.main import run
 from parge.engine import registry
 from parge.engine.base import Engine, Progress, Task, WorkerError, failed_task
-from parge.engine.ray import RAY_WORKER_BYTES, Node, Ray, _Schedule, _Sent
+from parge.engine.ray import Ray
+from parge.engine.ray_cluster import Node, _node, on_node
+from parge.engine.ray_schedule import RAY_WORKER_BYTES, Schedule, _Sent
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.events import Event, Part, silent
@@ -217,7 +219,7 @@ def _another_driver(address: str, folder: str) -> None:
 def test_drivers_that_were_killed_leave_room_for_others(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from parge.engine import ray as module
+    from parge.engine import ray_schedule as module
 
     monkeypatch.setattr(module, "_BEGIN_SECONDS", 20.0)
     for i in range(2):  # as arguments of a task, their files together leave a node no room for a third's
@@ -236,10 +238,10 @@ def test_drivers_that_were_killed_leave_room_for_others(
 def test_a_node_that_others_use_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
-    from parge.engine import ray as module
+    from parge.engine import ray_schedule as module
 
-    (small,) = (module._node(entry) for entry in ray.nodes() if entry["Alive"] and entry["NodeName"] == "small")
-    others = ray.remote(_sleep).options(num_cpus=1, **module._on(ray, small)).remote(300)
+    (small,) = (_node(entry) for entry in ray.nodes() if entry["Alive"] and entry["NodeName"] == "small")
+    others = ray.remote(_sleep).options(num_cpus=1, **on_node(ray, small)).remote(300)
     ray.wait([others], timeout=2.0)
     monkeypatch.setattr(module, "_BEGIN_SECONDS", 1.0)
     heard: list[str] = []
@@ -383,7 +385,7 @@ def test_an_address_where_nobody_answers_is_refused(address: str, words: str, mo
 
 def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None) -> list[str | None]:
     """Return where tasks of these sizes go, the largest first."""
-    schedule = object.__new__(_Schedule)
+    schedule = object.__new__(Schedule)
     schedule.most, schedule.avoided, schedule.away, schedule.watch = None, {}, {}, lambda _task, _share: None
     for id_, size in (busy or {}).items():
         node = next(node for node in nodes if node.id == id_)

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 import parge
-from parge.engine.ray import RAY_WORKER_BYTES
+from parge.engine.ray_schedule import RAY_WORKER_BYTES
 from parge.graph.generate import planted
 
 pytestmark = [

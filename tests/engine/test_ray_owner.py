@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from parge.engine import ray
+from parge.engine import ray_cluster as ray
 from parge.errors import InputError
 
 
@@ -55,6 +55,6 @@ def test_joining_without_an_address_looks_at_the_owner(note: Path, monkeypatch: 
         raise InputError("of another user")
 
     monkeypatch.setattr(ray, "_refuse_cluster_of_another", refuse)
-    with pytest.raises(InputError), ray._joined(None):
+    with pytest.raises(InputError), ray.joined(None):
         pass
     assert asked
