@@ -323,10 +323,9 @@ class Report(Value, dict[str, Any]):
         # The report of a run also has empty lists: of warnings in files, too, of others with what was measured.
         listed = {"warnings"} if self.parts else set()
         listed |= {"notices", "retries"} if self.parts and self.seconds != Seconds() else set()
-        found = {item.name: getattr(self, item.name) for item in fields(self)}
-        others: Settings = found.pop("others")
+        found = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "others"}
         there = {name: plain(value) for name, value in found.items() if name in listed or value not in _NOTHING}
-        return there | others.to_json()
+        return there | self.others.to_json()
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:

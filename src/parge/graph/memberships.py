@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from parge.typing import IntArray, NeighbourArray, PartArray
+from parge.typing import IntArray, PartArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,5 @@ class Memberships:
     def from_keys(keys: IntArray, n_vertices: int, n_labels: int) -> "Memberships":
         """Build from the ascending keys ``vertex * n_labels + label``."""
         vertices, labels = np.divmod(keys, max(1, n_labels))
-        return Memberships(_offsets(vertices, n_vertices), labels.astype(np.int32), n_labels)
-
-
-def _offsets(sorted_rows: NeighbourArray, n_rows: int) -> IntArray:
-    return np.searchsorted(sorted_rows, np.arange(n_rows + 1)).astype(np.int64)
+        indptr = np.searchsorted(vertices, np.arange(n_vertices + 1)).astype(np.int64)
+        return Memberships(indptr, labels.astype(np.int32), n_labels)

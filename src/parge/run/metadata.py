@@ -125,6 +125,7 @@ class PlanFacts:
         sizes, edges = (tuple(_whole(number) for number in _a(list, facts[name])) for name in ("sizes", "edges"))
         if not sizes or len(sizes) != len(edges):
             raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
+        fixed, per_vertex, per_edge = _a(list, technique["footprint"])
         settings, decomposition = _a(dict, facts["settings"]), _a(str, facts["decomposition"])
         if _a(str, facts["run"]) != run_id(settings, decomposition):
             raise ValueError("its settings are not those that the run started with")
@@ -136,7 +137,7 @@ class PlanFacts:
             technique=RecordedTechnique(
                 _whole(technique["dim"]),
                 _a(str, technique["name"]),
-                _footprint(*_a(list, technique["footprint"])),
+                Footprint(_whole(fixed), _number(per_vertex), _number(per_edge)),
                 _a(bool, technique["aligned"]),
             ),
             sizes=sizes,
@@ -150,10 +151,6 @@ def run_id(settings: dict[str, Any], decomposition: str) -> str:
     """Return the id that connects the results of a run to its settings and decomposition."""
     text = json.dumps([settings, decomposition], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _footprint(fixed: Any, per_vertex: Any, per_edge: Any) -> Footprint:
-    return Footprint(_whole(fixed), _number(per_vertex), _number(per_edge))
 
 
 def _a(kind: type[Any], value: Any) -> Any:

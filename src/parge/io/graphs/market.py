@@ -60,7 +60,7 @@ def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
     _refuse_too_large(path, header)
     if header.layout == "array":
         text = b"".join(bytes(segment) for _, segment in _counted(path, header))
-        matrix: Any = parse_array(path, text, header.n_vertices, header.symmetry, line=_first_line(path, header))
+        matrix: Any = parse_array(path, text, header.n_vertices, header.symmetry, line=line_number(path, header.size))
     else:
         matrix = _coordinates(path, header)
     return graph_of_file(path, matrix, weighted=weighted)
@@ -131,14 +131,11 @@ def _counted(path: Path, header: Header) -> Any:
         yield offset, segment
 
 
-def _first_line(path: Path, header: Header) -> int:
-    return line_number(path, header.size)
-
-
 def _coordinates(path: Path, header: Header) -> Any:
     """Return the matrix of layout ``coordinate``, both halves of a symmetric one."""
     dtype = number_dtype(header.n_vertices)
-    rows, columns, values = [np.zeros(0, dtype)], [np.zeros(0, dtype)], [np.zeros(0, _value_dtype(header))]
+    kind = {"real": np.float64, "integer": np.int64, "pattern": np.float32}[header.field]
+    rows, columns, values = [np.zeros(0, dtype)], [np.zeros(0, dtype)], [np.zeros(0, kind)]
     n_found = 0
     for offset, segment in read_segments(path, header.size):
         table = _parse(bytes(segment), header)
@@ -152,7 +149,7 @@ def _coordinates(path: Path, header: Header) -> Any:
         row, column, *value = (part.to_numpy() for part in table.columns)
         rows.append((row - 1).astype(dtype))
         columns.append((column - 1).astype(dtype))
-        values.append(value[0] if value else np.ones(row.size, values[0].dtype))
+        values.append(value[0] if value else np.ones(row.size, kind))
     if n_found != header.n_entries:
         more = "or more " if n_found > header.n_entries else ""
         raise InputError(
@@ -160,10 +157,6 @@ def _coordinates(path: Path, header: Header) -> Any:
             f"{n_found:,} {more}follow. Is the file complete?"
         )
     return _both_halves(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), header)
-
-
-def _value_dtype(header: Header) -> Any:
-    return {"real": np.float64, "integer": np.int64, "pattern": np.float32}[header.field]
 
 
 def _both_halves(row: Any, column: Any, value: Any, header: Header) -> Any:
