@@ -14,7 +14,7 @@ from parge.errors import InputError
 from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
-from parge.io.files import line_number, narrow, read_head, read_segments, refuse_short, single_blanks
+from parge.io.files import foreign_errors, line_number, narrow, read_head, read_segments, refuse_short, single_blanks
 from parge.io.graphs.dense_market import parse_array
 from parge.io.graphs.matrix import graph_of_file
 from parge.memory import refuse_over_budget
@@ -63,7 +63,8 @@ def read_matrix_market(path: Path, *, weighted: bool = True) -> Graph:
         matrix: Any = parse_array(path, text, header.n_vertices, header.symmetry, line=line_number(path, header.size))
     else:
         matrix = _coordinates(path, header)
-    return graph_of_file(path, matrix, weighted=weighted)
+    with foreign_errors(path, "Matrix Market"):
+        return graph_of_file(path, matrix, weighted=weighted)
 
 
 def parse_header(path: Path, head: bytes) -> Header:

@@ -15,13 +15,12 @@ from parge.memory import refuse_over_budget
 
 
 def graph_of_file(path: Path, matrix: Any, *, ids: Any = None, weighted: bool = True) -> Graph:
-    """Build a graph from the matrix that a file holds; refusals name the file."""
+    """Build a graph from the matrix that a file holds; call it within `foreign_errors`, which names the file."""
     refuse_over_budget(
         VERTEX_BYTES * max(matrix.shape) + ENTRY_BYTES * getattr(matrix, "nnz", matrix.size),
         f"{path} has {max(matrix.shape):,} vertices",
     )
-    with foreign_errors(path, "matrix"):
-        return from_matrix(matrix, ids=ids, weighted=weighted)
+    return from_matrix(matrix, ids=ids, weighted=weighted)
 
 
 def read_npz(path: Path, *, weighted: bool = True) -> Graph:
