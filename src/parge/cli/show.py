@@ -185,7 +185,7 @@ def show_summary(summary: "Summary") -> None:
     if n_parts > 1:
         out.print("kept: the share of the edges at its own vertices that a subgraph holds")
     if getattr(summary, "projected_seconds", None) is not None:
-        out.print("time: estimates for this machine; of all and of the whole graph, a complete run")
+        out.print("time: estimates for this machine; all and whole graph: a complete run")
     if n_parts > 1:
         out.print(
             f"lost edges (between two parts, held by neither): [bold]{summary.lost_edges:.2%}[/bold] of all   "

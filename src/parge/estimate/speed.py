@@ -115,7 +115,7 @@ def _file() -> Path | None:
     asked = Path(os.environ.get("XDG_CACHE_HOME", ""))
     folder = (asked if asked.is_absolute() else home) / "parge"
     # A home may be shared by machines of several kinds.
-    machine = f"{platform.node()} {platform.machine()} {platform.processor()} {os.cpu_count()} {np.__version__}"
+    machine = f"{platform.node()} {platform.machine()} {os.cpu_count()} {np.__version__}"
     name = f"speed-{hashlib.sha256(f'{_VERSION} {machine}'.encode()).hexdigest()[:16]}.json"
     return folder / name if is_safe(folder, Path(__file__)) else None
 
