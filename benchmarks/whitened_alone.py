@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from peers import peak
 
 COPIED = 40_000_000  # floats: more than any cache holds
 SPEED_REPEATS = 7
+SPINS = 20_000_000
 
 
 @kernel
@@ -52,6 +54,29 @@ def speeds(graph: Graph, dim: int) -> dict[str, float]:
     return {"copy_gb": 2 * source.nbytes / copied / 1e9, "sums_gb": moved / summed / 1e9}
 
 
+@kernel
+def spin(n: int) -> float:
+    """Multiply in registers, without a look at memory."""
+    found = 1.0
+    for _ in range(n):
+        found = found * 0.999999 + 1e-9
+    return found
+
+
+def free_cores(threads: int) -> float:
+    """Return how many times as much that many threads do as one does, by the clock; fewer on a busy machine."""
+    spin(1)
+    found = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(SPEED_REPEATS):
+            start = time.perf_counter()
+            spin(SPINS)
+            alone = time.perf_counter()
+            list(pool.map(spin, [SPINS] * threads))
+            found.append(threads * (alone - start) / (time.perf_counter() - alone))
+    return max(found)
+
+
 def main(task: str, answer: str) -> None:
     """Embed the graph of a task; answer with vectors, best times and peak memory, as `peers` does."""
     with np.load(task) as arrays:
@@ -66,6 +91,8 @@ def main(task: str, answer: str) -> None:
     vectors = technique.embed(whole, np.random.default_rng(), progress=rounds.append)
     cost = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
     facts = {**cost, "peak_bytes": peak(), "rounds": len(rounds) - 1}
+    if settings["threads"] > 1:
+        facts["free_cores"] = free_cores(settings["threads"])
     if settings["speeds"]:
         facts |= speeds(whole.graph, settings["dim"])
     np.savez(answer, vectors=vectors, facts=json.dumps(facts))

@@ -24,7 +24,7 @@ def one_blas_thread() -> threadpool_limits:
 
 
 class Threads:
-    """Some threads that blocks of rows are given to, one after the other; BLAS has one thread within each.
+    """Some threads that blocks of rows are given to, one after the other.
 
     >>> with Threads(2) as threads:
     ...     list(threads.map(abs, [-3, 2, -1]))
@@ -54,7 +54,6 @@ class Threads:
             pass
 
     def __enter__(self) -> Self:
-        self._limit = one_blas_thread()
         return self
 
     def __exit__(
@@ -62,4 +61,3 @@ class Threads:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-        self._limit.restore_original_limits()

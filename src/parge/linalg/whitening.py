@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from parge.events import Progress, silent
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.tall import inverse_roots
-from parge.linalg.threads import WAITING, Threads
+from parge.linalg.threads import WAITING, Threads, one_blas_thread
 from parge.storage import is_mapped, release_pages, row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
@@ -77,7 +77,7 @@ def whitened_rounds(
     in_memory = all(not is_mapped(matrix) and matrix.flags.c_contiguous for matrix in (vectors, moved))
     dim, changes, done = vectors.shape[1], [], 0
     here, turn = vectors, Turn.none(dim)
-    with Threads(A.threads) as threads:
+    with one_blas_thread(), Threads(A.threads) as threads:
         for done in range(1, rounds + 1):
             look = _is_looked_at(done, every)
             whiten = done % every == 0 or done == rounds or _is_looked_at(done + 1, every)

@@ -17,7 +17,7 @@ from parge.storage import row_blocks
 from parge.techniques.base import Technique, check_counts, check_range
 from parge.typing import FloatArray
 
-# Rounds from one whitening to the next. With four, one of the generated graphs lost .012.
+# Rounds from one whitening to the next. With four, one of five generated graphs lost .010.
 _EVERY = 2
 
 
