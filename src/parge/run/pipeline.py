@@ -29,7 +29,7 @@ from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part, prepare_worker
 from parge.storage import release_pages, usable_cores
-from parge.techniques.base import prepare_checked
+from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import describe
 from parge.typing import FloatArray
 
@@ -97,7 +97,9 @@ def _engine(plan: Plan) -> Iterator[Engine]:
     if plan.n_parts == 1:
         yield engine
         return
-    with engine.prepared(partial(prepare_worker, describe(plan.resolved.technique))) as ready:
+    named = plan.technique  # not resolved here: a run that is resumed has a plan of its own
+    described = describe(named) if isinstance(named, Technique) else {"technique": str(named), "settings": {}}
+    with engine.prepared(partial(prepare_worker, described)) as ready:
         yield ready
 
 
