@@ -3,7 +3,6 @@
 (`make test-processors` runs the tests as other processors would, without fuzzers and those of memory.)
 """
 
-import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -90,10 +89,3 @@ def test_what_runs_under_other_processors_exists() -> None:
     left_out = [word for word in found["BUT_FUZZERS"] if word.startswith("--ignore=")]
     for word in left_out:
         assert (script.parents[1] / word.removeprefix("--ignore=")).is_dir()
-
-
-def test_the_files_that_other_processors_run_are_there() -> None:
-    root = Path(__file__).parents[2]
-    (numerical,) = re.findall(r'NUMERICAL = """(.*?)"""', (root / ".ci" / "processors").read_text(), re.DOTALL)
-    assert len(numerical.split()) > 10
-    assert not [name for name in numerical.split() if not (root / name).exists()]
