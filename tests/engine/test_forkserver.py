@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -66,6 +67,42 @@ def _fail() -> None:
 
 def test_a_preparation_that_fails_stops_nobody() -> None:
     assert run(_ancestors, [0, 1], prepare=_fail) == [FORKED, FORKED]
+
+
+def test_a_process_with_many_open_files_has_forked_workers_too() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit[1] < 4096:
+        pytest.skip("this system allows few open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, limit[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert run(_ancestors, [0, 1]) == [FORKED, FORKED]
+    finally:
+        for number in opened:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
+def _forbid_forks() -> None:
+    def refuse() -> int:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    os.fork = refuse
+
+
+def test_a_server_that_may_not_fork_leaves_the_start_to_others() -> None:
+    for names in run(_ancestors, [0, 1], prepare=_forbid_forks):
+        assert names[:2] == FORKED[:2]
+        assert names[2] != "parge-server"
+
+
+def _end() -> None:
+    os._exit(3)
+
+
+def test_work_goes_on_without_a_server_that_ends_while_it_is_prepared() -> None:
+    for names in run(_ancestors, [0, 1], prepare=_end):
+        assert names[:2] == FORKED[:2]
 
 
 def _keep() -> None:

@@ -100,7 +100,7 @@ class ForkServer:
         if not LINUX or len(payload) > _MOST_BYTES:
             raise NoServerError
         self._running: dict[int, Forked] = {}
-        self._is_ready = False
+        self._is_ready = self._is_useless = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_PREPARE_SECONDS)
         try:
@@ -123,30 +123,39 @@ class ForkServer:
 
     def start(self, limit: int, mark: str, *, prints: int, words: int, sight: int) -> Forked:
         """Fork a guard that writes to these pipes; the first call waits until the server is prepared."""
+        if self._is_useless:
+            raise NoServerError
         reading, stdin = os.pipe()
         try:
-            if not self._is_ready:
-                self._is_ready = bool(self._reply("ready"))
-            if not self._is_ready:
-                raise NoServerError
             request = json.dumps({"limit": limit, "mark": mark}).encode()
+            self._wait_until_prepared()
             socket.send_fds(self._socket, [request], [reading, prints, words, sight])
-            child = Forked(self, int(self._reply("pid")), stdin)
-        except OSError as error:
+            pid = self._reply("pid")
+            if pid is None:  # the system allows no more processes
+                raise NoServerError
+            child = Forked(self, pid, stdin)
+        except BaseException as error:
             os.close(stdin)
-            raise NoServerError from error
-        except BaseException:
-            os.close(stdin)
+            if isinstance(error, OSError):
+                self._is_useless = True
+                raise NoServerError from error
             raise
         finally:
             os.close(reading)
         self._running[child.pid] = child
         return child
 
+    def _wait_until_prepared(self) -> None:
+        if not self._is_ready and not self._reply("ready"):
+            raise ConnectionError("the server has a second thread")
+        self._is_ready = True
+
     def listen(self, seconds: float | None) -> None:
         """Wait for news of processes that have ended. If the server itself has, nobody knows how its processes did."""
         try:
-            while select.select([self._socket], [], [], seconds)[0]:
+            news = select.poll()  # not select(): the number of the socket may be large
+            news.register(self._socket, select.POLLIN)
+            while news.poll(None if seconds is None else 1000 * seconds):
                 self._hear()
                 seconds = 0.0
         except (OSError, ValueError):  # ValueError: it was closed
@@ -238,11 +247,13 @@ class _Server:
         request, pipes, _flags, _address = socket.recv_fds(self.parent, 4096, 4)
         if not request:
             return False
-        wanted = json.loads(request)
-        pid = os.fork()
+        wanted, pid = json.loads(request), None
+        with contextlib.suppress(OSError):  # too many processes: the others go on
+            pid = os.fork()
         if pid == 0:
             self._become_guard(wanted["limit"], wanted["mark"], pipes)
-        self.guards.add(pid)
+        if pid is not None:
+            self.guards.add(pid)
         for pipe in pipes:
             os.close(pipe)
         self.parent.send(json.dumps({"pid": pid}).encode())
