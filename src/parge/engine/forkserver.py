@@ -195,8 +195,9 @@ class ForkServer:
 
 def main() -> None:
     """Prepare, then fork a guard for each request until the parent is gone."""
-    parent = socket.socket(fileno=int(sys.argv[1]))
-    parent.set_inheritable(False)
+    given = int(sys.argv[1])
+    parent = socket.socket(fileno=os.dup(given))  # the lowest number that is free, and not inherited
+    os.close(given)
     set_process_name("parge-server")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     limit_memory(None)  # not that of the parent
