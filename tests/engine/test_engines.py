@@ -87,6 +87,7 @@ def test_leaving_early_leaves_nothing_running(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_orphan_when_the_parent_is_stopped(tmp_path: Path, how: signal.Signals) -> None:
     script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # some shells ignore it\n"
         "from parge.engine.processes import Processes; from parge.engine.base import Task\n"
         "from parge.testing.engine import leave_pid_and_sleep as f\n"
         f"list(Processes(jobs=2).run([Task(i, f, {str(tmp_path)!r}) for i in range(2)], lambda t, s: None))\n"

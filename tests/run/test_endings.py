@@ -238,6 +238,8 @@ HALF_MADE = """
 import os, signal
 from parge.cli.ending import interrupted_by_signals
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # some shells ignore it
+
 class Half:
     def __init__(self):
         os.kill(os.getpid(), signal.{name})
