@@ -42,7 +42,7 @@ def embed(csr, rng):
     subprocess.Popen(["sleep", "3333"], stdin=subprocess.DEVNULL, start_new_session=True)
     vectors = rng.standard_normal((csr.shape[0], 16))
     for _ in range(6):
-        time.sleep(0.05)
+        time.sleep(0.2)
         vectors = np.tanh(csr @ vectors + 0.1 * vectors)
     return vectors.astype(np.float32)
 """
