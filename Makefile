@@ -12,7 +12,7 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
+.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ fuzz: $(BIN)/.installed
 	$(BIN)/python -m tests.fuzz.command_lines --count $(COUNT)
 	folder=$$(mktemp -d) && $(BIN)/python -m tests.fuzz.readers $$folder $$(($(COUNT) / 18)) && rm -r $$folder
 	folder=$$(mktemp -d) && $(BIN)/python -m tests.fuzz.run_folder $$folder $(COUNT) && rm -r $$folder
+
+# 8 parts against the whole graph, wall time on two cores, as a user types it: ten minutes on a free machine.
+bench-parts: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.parts_take_no_longer $(if $(ONLY),--only $(ONLY))
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py
