@@ -22,8 +22,8 @@ from parge.memory import Footprint
 from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
-# PyTorch loaded, one step of training done. Measured over a worker without it, its files included: 220 MB on one make
-# of processor, 300 MB on another, which maps more of them.
+# PyTorch loaded, one step of training done. Measured over a worker without it, its files included: 290 MB on one make
+# of machine. On another the same work took 75 MB more.
 _TORCH_BYTES = 400_000_000
 
 # Negatives are drawn in proportion to this power of the degree, as in the paper.
