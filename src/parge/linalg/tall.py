@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from parge.typing import Matrix
 
 Block = Callable[[slice], Matrix]
 """Returns some rows of a matrix in float64."""
+_F = TypeVar("_F", np.float32, np.float64)
 
 # Blocks that are decomposed at the same time; fixed, so that results do not depend on the machine.
 _AT_ONCE = 8
@@ -69,7 +70,7 @@ def inverse_roots(values: Matrix, least: float) -> Matrix:
     return np.divide(1.0, np.sqrt(np.where(kept, values, 1.0)), where=kept, out=np.zeros_like(values))
 
 
-def unit(rows: Matrix, out: Matrix | None = None) -> Matrix:
+def unit(rows: NDArray[_F], out: NDArray[_F] | None = None) -> NDArray[_F]:
     """Return rows scaled to length 1, in place where `out` is `rows`; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return np.divide(rows, np.where(lengths > 0, lengths, 1.0), out=out)

@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import Extra, InputError
 from parge.linalg.signs import column_signs
+from parge.linalg.tall import unit
 from parge.storage import row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray
 
@@ -134,12 +134,10 @@ def same_part_share(rows: FloatArray, part: IntArray, *, n_nearest: int = 10) ->
     """
     if len(rows) <= n_nearest:
         return None
-    unit: Any = np.asarray(rows, np.float32)
-    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    same = 0
-    for block in row_blocks(len(unit), 512):
-        cosine = unit[block] @ unit.T
+    directions, same = unit(np.asarray(rows, np.float32)), 0
+    for block in row_blocks(len(directions), 512):
+        cosine = directions[block] @ directions.T
         cosine[np.arange(len(cosine)), np.arange(block.start, block.stop)] = -2  # a vertex is not its own neighbour
         nearest = np.argpartition(cosine, -n_nearest, axis=1)[:, -n_nearest:]
         same += int((part[nearest] == part[block, None]).sum())
-    return same / (len(unit) * n_nearest)
+    return same / (len(directions) * n_nearest)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
+from parge.linalg.tall import unit
 from parge.numbers import check_whole
 from parge.storage import BLOCK_ROWS, release_pages, row_blocks
 from parge.typing import FloatArray, IdArray
@@ -48,4 +49,4 @@ def _unit(vectors: FloatArray) -> NDArray[np.float64]:
     rows = np.asarray(vectors, np.float64)
     # The largest entry first: squares of the very small or very large would vanish or overflow.
     rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float64).tiny))
+    return unit(rows)

@@ -17,6 +17,7 @@ from parge.linalg.eigen import (
     MATRIX_BYTES_PER_EDGE,
     MATRIX_BYTES_PER_VERTEX,
 )
+from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range
@@ -254,6 +255,5 @@ def _mixed(inputs: FloatArray, layer: FloatArray, *, relu: bool) -> FloatArray:
         np.maximum(out, 0, out=out)
     for start in range(0, len(out), _ROWS):
         rows = out[start : start + _ROWS]
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows /= np.where(lengths > 0, lengths, 1)
+        unit(rows, out=rows)
     return out

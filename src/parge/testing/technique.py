@@ -16,6 +16,7 @@ import numpy as np
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
+from parge.linalg.tall import unit
 from parge.memory import Footprint, format_bytes, limit_memory, peak_bytes
 from parge.techniques.base import Technique, check_shared, embed_checked
 from parge.typing import FloatArray, IntArray
@@ -64,9 +65,8 @@ def communities(n_vertices: int = 400, *, weighted: bool = False) -> tuple[Subgr
 
 def separation(vectors: FloatArray, community: IntArray) -> float:
     """Return the share of vertices whose nearest other by cosine is of their community; at random, 0.25."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(lengths > 0, lengths, 1)
-    cosine = unit @ unit.T
+    directions = unit(vectors)
+    cosine = directions @ directions.T
     np.fill_diagonal(cosine, -2.0)
     return float((community[cosine.argmax(axis=1)] == community).mean())
 
