@@ -1,5 +1,8 @@
 """Partitioners leave no trace of their own on the disk."""
 
+import errno
+import os
+import resource
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,9 @@ import numpy as np
 import pytest
 
 from parge.decompose.partitioners import Problem, partition
+from parge.errors import PargeError
 from parge.graph.generate import ring_of_cliques
+from parge.graph.graph import Graph
 from parge.storage import MEMORY, Files, storage_like
 
 
@@ -39,3 +44,38 @@ def test_arrays_in_files_have_no_name_and_know_their_folder(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
     assert storage_like(array[10:20]) == Files(tmp_path)
     assert storage_like(np.array(array)) is MEMORY
+
+
+def test_the_reason_why_kaminpar_cannot_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KaMinPar only says that it failed; where the process may open no more files, the system's own words are used."""
+    library = pytest.importorskip("kaminpar")
+    ring = Graph.from_edges(range(30), [*range(1, 30), 0])
+    ones = np.ones(30, np.int64)
+    problem = Problem(ring.indptr, ring.indices, ones, np.array([16, 16]), ones, 1)
+
+    def unable(*_: Any, **__: Any) -> None:
+        raise ValueError("Failed to load graph")
+
+    monkeypatch.setattr(library, "load_graph", unable)
+    with pytest.raises(PargeError, match="KaMinPar cannot read the graph"):
+        partition(problem, "kaminpar")
+    taken: list[int] = []
+
+    def without_files(*_: Any, **__: Any) -> None:
+        for _number in range(100_000):
+            try:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                break
+        raise ValueError("Failed to load graph")
+
+    monkeypatch.setattr(library, "load_graph", without_files)
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(few, 256), most))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+            partition(problem, "kaminpar")
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))

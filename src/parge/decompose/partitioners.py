@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from parge.errors import InfeasibleError
+from parge.errors import InfeasibleError, PargeError
 from parge.registry import Registry
 from parge.seeds import stream
 from parge.storage import Files, row_blocks, storage_like
@@ -134,7 +134,11 @@ def _kaminpar(problem: Problem, *, compressed: bool) -> PartArray:
         write_parhip(file, problem.indptr, problem.indices, problem.balanced)
         file.seek(0)
         path = f"/dev/fd/{file.fileno()}"
-        graph = library.load_graph(path, library.GraphFileFormat.PARHIP, compress=compressed)
+        try:
+            graph = library.load_graph(path, library.GraphFileFormat.PARHIP, compress=compressed)
+        except ValueError as error:  # KaMinPar gives no reason; where it is the system's, opening the file again tells
+            os.close(os.open(path, os.O_RDONLY))
+            raise PargeError(f"KaMinPar cannot read the graph: {error}. Use --partitioner metis.") from error
     library.reseed(problem.seed % 2**31)
     context = _context(library, problem, compressed)
     limits = [int(limit) for limit in problem.targets]
