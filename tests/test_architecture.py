@@ -28,9 +28,9 @@ MAY: dict[str, set[str]] = {
     "refine": {*BASE, "graph", "linalg", "techniques"},
     "reconcile": {*BASE, "linalg", "decompose"},
     "engine": {*BASE},  # knows nothing of graphs
-    "evaluate": {*BASE, "graph", "io", "linalg", "embedding", "decompose"},
+    "evaluate": {*BASE, "kernels", "graph", "io", "linalg", "embedding", "decompose", "space"},
     "estimate": {*BASE, "kernels", "techniques", "refine"},
-    "space": {*BASE, "embedding", "linalg", "reconcile"},
+    "space": {*BASE, "graph", "embedding", "linalg", "reconcile"},
     "planning": {*BASE, *STAGES, "engine", "estimate"} - {"io", "embedding"},
     "run": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning"},
     "sklearn": {*BASE, "graph", "planning", "run"},

@@ -12,7 +12,7 @@ from parge.errors import InputError
 from parge.estimate import Question
 from parge.evaluate.bound import bounds
 from parge.evaluate.classification import classify
-from parge.evaluate.links import hold_out
+from parge.evaluate.holdout import hold_out
 from parge.evaluate.pip import pip
 from parge.graph.generate import ring_of_cliques
 from parge.memory import format_bytes, parse_bytes

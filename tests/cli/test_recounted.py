@@ -224,8 +224,10 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "cosine": lambda u, v: Z[u] @ Z[v] / (np.linalg.norm(Z[u]) * np.linalg.norm(Z[v]) or 1),
         "dot": lambda u, v: Z[u] @ Z[v],
         "adamic_adar": lambda u, v: sum(1 / np.log(degree[w]) for w in range(len(A)) if rest[u, w] and rest[v, w]),
+        "degree_product": lambda u, v: degree[u] * degree[v],
     }
-    assert set(found) == {*scores, "logistic"}
+    assert set(found) == {*found["degree_corrected"], "degree_corrected", "recall", "hits_at"}
+    assert set(found["degree_corrected"]) == {*scores, "logistic", "head", "local_walk"}
     for pairs in (positives, negatives):
         assert evaluate.adamic_adar(train, pairs) == pytest.approx([scores["adamic_adar"](u, v) for u, v in pairs])
     for name, score in scores.items():
@@ -245,11 +247,12 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ahead, behind = ((Z[pairs[:, 0]] * Z[pairs[:, 1]] @ w).tolist() for pairs in (positives, negatives))
     assert found["logistic"]["roc_auc"] == pytest.approx(auc(ahead, behind), abs=0.05)
     assert found["logistic"]["average_precision"] == pytest.approx(average_precision(ahead, behind), abs=0.07)
-    for words in text.splitlines():
-        name = words.split(":")[0]
-        shown = numbers(words.split(":")[1])
-        assert shown == pytest.approx([found[name]["roc_auc"], found[name]["average_precision"]], abs=5e-5)
-    assert len(text.splitlines()) == 4
+    names = [*found["degree_corrected"]]
+    for name, words in zip(names, text.splitlines()[2:], strict=True):
+        assert words.startswith(name.replace("_", " "))
+        both = [found[name], found["degree_corrected"][name]]
+        expected = [score[key] for score in both for key in ("roc_auc", "average_precision")]
+        assert numbers(words) == pytest.approx([*expected, found["recall"][name]], abs=5e-5)
 
 
 @pytest.mark.parametrize(("signal", "alpha"), [("hope", 0.5), ("adjacency", 1.0), ("line", 1.0), ("hope", 0.3)])

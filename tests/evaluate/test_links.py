@@ -1,6 +1,7 @@
 """Held-out edges reach nothing that is trained, and planted structure predicts them."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ from tests.examples import examples
 from parge.decompose.decomposition import Decomposition
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate import adamic_adar, hold_out, links, score_links
+from parge.evaluate import adamic_adar, by_degree, given_out, hold_out, links, predictors, score_links
 from parge.graph.graph import Graph
+from parge.graph.pairs import linked
+from parge.space.head import ONLY_COSINE, LinkHead, fit_head
+from parge.testing.graphs import graphs
 
 
 def pairs_of(graph: Graph) -> set[tuple[int, int]]:
@@ -83,26 +87,18 @@ def test_no_held_out_edge_reaches_a_subgraph(seed: int, n_parts: int) -> None:
 def test_the_regression_learns_from_no_test_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, vectors = communities()
     train, positives, negatives = hold_out(graph, 0.5, 3)
-    looked_at: list[set[tuple[int, int]]] = []
-    original = links._hadamard
+    corrected = by_degree(train, positives)
+    seen: list[set[tuple[int, int]]] = []
+    original = predictors.non_edges
 
-    def watched(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        looked_at.append(as_set(pairs))
-        return original(rows, pairs)
+    def watched(*args: Any, **options: Any) -> np.ndarray:
+        seen.append(as_set(original(*args, **options)))
+        return original(*args, **options)
 
-    def fit(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        test = as_set(positives) | as_set(negatives)
-        edges, others = looked_at[-2:]
-        assert edges <= pairs_of(train)
-        assert not (edges | others) & test
-        assert not others & pairs_of(train)
-        assert len(edges) + len(others) == len(X) == len(Y)
-        raise RuntimeError("seen")
-
-    monkeypatch.setattr(links, "_hadamard", watched)
-    monkeypatch.setattr(links.logistic, "fit", fit)
-    with pytest.raises(RuntimeError, match="seen"):
-        score_links(vectors, train, positives, negatives)
+    monkeypatch.setattr(predictors, "non_edges", watched)
+    score_links(vectors, train, positives, negatives, by_degree=corrected)
+    assert seen
+    assert not seen[0] & (as_set(positives) | as_set(negatives) | as_set(corrected) | pairs_of(train))
 
 
 def test_ids_features_and_isolated_vertices_stay() -> None:
@@ -186,8 +182,126 @@ def test_zero_vectors_and_full_graphs_have_scores() -> None:
     assert found.cosine.roc_auc == found.logistic.roc_auc == 0.5
 
 
+NAMES = ["cosine", "dot", "logistic", "head", "adamic_adar", "degree_product", "local_walk"]
+
+
 def test_json_is_that_of_the_contract() -> None:
     graph, truth = communities()
-    found = json.loads(json.dumps(score_links(truth, *hold_out(graph)).to_json()))
-    assert list(found) == ["cosine", "dot", "logistic", "adamic_adar"]
-    assert all(list(score) == ["roc_auc", "average_precision"] for score in found.values())
+    parted = hold_out(graph)
+    plain = json.loads(json.dumps(score_links(truth, *parted).to_json()))
+    assert list(plain) == [*NAMES, "recall", "hits_at"]
+    both = score_links(truth, *parted, by_degree=by_degree(*parted[:2])).to_json()
+    assert list(both) == [*NAMES, "recall", "hits_at", "degree_corrected"]
+    assert list(both["degree_corrected"]) == NAMES
+    for table in (plain, both["degree_corrected"]):
+        assert all(list(table[name]) == ["roc_auc", "average_precision", "hits"] for name in NAMES)
+    assert both["cosine"] == plain["cosine"]  # the pairs drawn by degree change nothing else
+
+
+@examples(30)
+@given(seed=st.integers(0, 10**6), n_vertices=st.integers(4, 40), n_edges=st.integers(4, 90))
+def test_pairs_by_degree_are_no_edges(seed: int, n_vertices: int, n_edges: int) -> None:
+    graph = random_graph(seed, n_vertices, n_edges)
+    free = n_vertices * (n_vertices - 1) // 2 - graph.n_edges
+    if graph.n_edges < 2 or free < graph.n_edges:
+        return
+    train, positives, _ = hold_out(graph, 0.5, seed)
+    try:
+        found = by_degree(train, positives, seed)
+    except InputError:
+        connected = np.flatnonzero(graph.degrees)
+        wanted = {(int(u), int(v)) for u in connected for v in connected if u < v}
+        assert wanted == pairs_of(graph)
+        return
+    assert len(found) == len(positives)
+    assert not as_set(found) & pairs_of(graph)
+    assert all(u < v for u, v in found)
+    assert (graph.degrees[found] > 0).all()
+    assert np.array_equal(found, by_degree(train, positives, seed))
+
+
+def test_ends_by_degree_have_the_degrees_of_edges() -> None:
+    rng = np.random.default_rng(0)
+    hubs = np.floor(3000 * rng.random((9000, 2)) ** 3).astype(int)
+    graph = Graph.from_edges(hubs[:, 0], hubs[:, 1], vertices=3000)
+    train, positives, negatives = hold_out(graph, 0.5, 0)
+    corrected = by_degree(train, positives)
+    means = [graph.degrees[pairs].mean() for pairs in (positives, negatives, corrected)]
+    assert means[1] < 0.5 * means[0]  # drawn evenly, degrees tell who is an edge
+    assert means[2] > 2 * means[1]  # hubs that are linked already are drawn in vain
+    found = score_links(rng.standard_normal((3000, 8)), train, positives, negatives, by_degree=corrected)
+    assert found.degree_product.roc_auc > 0.8
+    assert found.head.roc_auc > 0.8  # the head knows degrees, the vectors nothing
+    assert found.degree_corrected is not None
+    assert found.degree_corrected.degree_product.roc_auc < 0.65
+
+
+def test_the_head_is_an_inner_product_and_adds_degrees() -> None:
+    rng = np.random.default_rng(1)
+    vectors, degrees = rng.standard_normal((20, 5)).astype(np.float32), rng.integers(0, 50, 20)
+    head = LinkHead(2.0, 0.3, -1.0)
+    left, right = head.sides(vectors, degrees)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    logs = np.log1p(degrees)
+    assert left @ right.T == pytest.approx(2 * unit @ unit.T + 0.3 * (logs[:, None] + logs[None]), abs=1e-5)
+
+
+def test_a_head_without_anything_to_learn_from_is_the_cosine() -> None:
+    for graph in (Graph.from_edges([], [], vertices=3), Graph.from_edges([0, 0, 1], [1, 2, 2])):
+        assert fit_head(np.eye(3, dtype=np.float32), graph) == ONLY_COSINE
+    tree = Graph.from_edges(np.arange(1, 300), (np.arange(1, 300) - 1) // 2)
+    assert fit_head(np.random.default_rng(0).standard_normal((300, 4)), tree).degree >= 0
+
+
+def test_recall_is_its_definition() -> None:
+    graph, truth = communities(n=60, n_communities=3)
+    vectors = truth + 0.3 * np.random.default_rng(5).standard_normal(truth.shape)
+    train, positives, negatives = hold_out(graph, 0.1, 2)
+    found = score_links(vectors, train, positives, negatives, recall_at=5).recall
+    expected = []
+    for vertex in range(60):
+        wanted = {int(v) for pair in positives for v in pair if vertex in pair} - {vertex}
+        if not wanted:
+            continue
+        near = {v for u, v in pairs_of(train) if u == vertex} | {u for u, v in pairs_of(train) if v == vertex}
+        others = [v for v in range(60) if v != vertex and v not in near]
+        best = sorted(others, key=lambda v: -float(vectors[vertex] @ vectors[v]))[:5]
+        expected.append(len(wanted & set(best)) / min(5, len(wanted)))
+    assert found.vertices == len(expected)
+    assert found.dot == pytest.approx(np.mean(expected))
+
+
+def test_unseen_vertices_are_at_the_origin() -> None:
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], vertices=8)
+    positives, negatives = np.array([[0, 6], [1, 3]]), np.array([[0, 2], [1, 7]])
+    noise = np.random.default_rng(0).standard_normal((8, 3))
+    other = np.where(np.arange(8)[:, None] >= 4, 9.0, noise)
+    assert score_links(noise, graph, positives, negatives) == score_links(other, graph, positives, negatives)
+
+
+def test_hits_count_edges_above_the_kth_other_pair() -> None:
+    found = links._score(np.array([5.0, 3.0, 1.0]), np.array([4.0, 2.0, 0.0]), 2)
+    assert found.hits == pytest.approx(2 / 3)  # above 2, the second best of the others
+    assert links._score(np.array([5.0]), np.array([9.0]), 2).hits == 1.0
+
+
+def test_edges_that_somebody_held_out_meet_by_id() -> None:
+    graph = Graph.from_edges(["a", "b", "c", "d"], ["b", "c", "d", "e"])
+    held = Graph.from_edges(["e", "c"], ["a", "a"])
+    found = given_out(graph, held)
+    assert as_set(found.positives) == {(0, 4), (0, 2)}
+    assert not as_set(found.negatives) & (pairs_of(graph) | as_set(found.positives))
+    with pytest.raises(InputError, match="1 vertices of the held-out edges"):
+        given_out(graph, Graph.from_edges(["a"], ["z"]))
+    with pytest.raises(InputError, match="1 of 1 held-out edges are edges"):
+        given_out(graph, Graph.from_edges(["b"], ["a"]))
+    with pytest.raises(InputError, match="no held-out edges"):
+        given_out(graph, Graph.from_edges([], [], vertices=["a"]))
+
+
+@examples(30)
+@given(graph=graphs(max_vertices=25), seed=st.integers(0, 999))
+def test_linked_pairs_are_edges(graph: Graph, seed: int) -> None:
+    pairs = np.random.default_rng(seed).integers(0, graph.n_vertices or 1, size=(50 if graph.n_vertices else 0, 2))
+    known = pairs_of(graph)
+    assert linked(graph, pairs).tolist() == [(min(u, v), max(u, v)) in known for u, v in pairs.tolist()]

@@ -370,3 +370,13 @@ def quotient(graph, label, n_groups):
             else:
                 between[label[v]][label[u]] = between[label[v]].get(label[u], 0.0) + weight
     return between, inside
+
+
+def walk_meetings(graph, u, v):
+    """Return the walks of two and three steps from u to v, each with the product of its shares but the first."""
+    total = 0.0
+    for w in neighbours(graph, u):
+        total += sum(x == v for x in neighbours(graph, w)) / len(neighbours(graph, w))
+        for x in neighbours(graph, w):
+            total += sum(y == v for y in neighbours(graph, x)) / (len(neighbours(graph, w)) * len(neighbours(graph, x)))
+    return total

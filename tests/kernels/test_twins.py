@@ -13,7 +13,7 @@ from tests.kernels import naive
 
 import parge.kernels
 from parge.graph.graph import Graph
-from parge.kernels import codes, csr, cut, fennel, products, splitmix, walks
+from parge.kernels import codes, csr, cut, fennel, meetings, products, splitmix, walks
 from parge.skipgram.train import walk_rows
 from parge.testing.graphs import graphs
 
@@ -29,6 +29,7 @@ TWINS: dict[str, str] = {
     "codes.encode": "naive.encode",
     "codes.decode": "naive.encode",
     "cut.component_roots": "naive.component_roots",
+    "meetings.walk_meetings": "naive.walk_meetings",
     "csr.bucket_sizes": "naive.bucketed_arcs",
     "csr.bucket_arcs": "naive.bucketed_arcs",
     "csr.sort_arcs": "naive.sorted_arcs",
@@ -420,3 +421,13 @@ def test_draws_and_their_halves(key: int, purpose: int, bound: int) -> None:
     upper, lower = naive.halves(draw)
     assert (int(splitmix.high(np.uint64(draw))), int(splitmix.low(np.uint64(draw)))) == (upper, lower)
     assert splitmix.below(np.uint64(upper), bound) == naive.below(upper, bound)
+
+
+@given(graph=graphs(max_vertices=25), seed=st.integers(0, 999))
+@shortly
+def test_walks_of_two_and_three_steps(graph: Graph, seed: int) -> None:
+    n, count = graph.n_vertices, 30 if graph.n_vertices else 0
+    pairs, scratch, found = some(graph, seed).integers(0, n or 1, size=(count, 2)), np.zeros(n), np.empty(count)
+    meetings.walk_meetings(graph.indptr, graph.indices, pairs, scratch, found)
+    assert found == pytest.approx([naive.walk_meetings(graph, u, v) for u, v in pairs.tolist()], rel=1e-9)
+    assert not scratch.any()

@@ -29,12 +29,14 @@ from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import Curve, curve
-from parge.evaluate.links import hold_out, score_links
+from parge.evaluate.holdout import by_degree, given_out, hold_out
+from parge.evaluate.links import score_links
 from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
 from parge.evaluate.scores import Classification
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
+from parge.io.graphs.read import read
 from parge.numbers import MOST_SETTING
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
@@ -114,18 +116,56 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
 @command.command("links")
 @graph_options
 @plan_options
-@click.option("--holdout", type=_SHARE, default=0.5, show_default=True)
+@click.option("--holdout", type=_SHARE, default=0.5, show_default=True, help="Share of the edges that is held out.")
+@click.option(
+    "--negatives",
+    type=click.Choice(["both", "uniform", "degree"]),
+    default="both",
+    show_default=True,
+    help="Pairs that are not edges: drawn evenly, or by degree, so that degrees alone predict nothing.",
+)
+@click.option("--hits-at", type=COUNT, default=100, show_default=True, metavar="K", help="K of hits@K.")
+@click.option("--recall-at", type=COUNT, default=10, show_default=True, metavar="K", help="K of recall@K.")
+@click.option(
+    "--embedding",
+    type=PathName(path_type=Path),
+    help="Score this embedding of GRAPH instead of computing one. Needs --held-out.",
+)
+@click.option(
+    "--held-out", type=PathName(path_type=Path), metavar="FILE", help="Edges that GRAPH does not have, to be predicted."
+)
 @json_option
-def links_command(holdout: float, as_json: bool, **options: Any) -> None:
-    """Remove some edges of GRAPH, embed the rest in parts, and predict the removed edges."""
+def links_command(holdout: float, negatives: str, as_json: bool, **options: Any) -> None:
+    """Remove some edges of GRAPH, embed the rest in parts, and predict the removed edges.
+
+    With --embedding and --held-out, nothing is removed or embedded: GRAPH is what the embedding was computed on.
+    """
+    settings = {name: options.pop(name) for name in ("hits_at", "recall_at")}
+    embedding, held = options.pop("embedding"), options.pop("held_out")
+    if (embedding is None) != (held is None):
+        raise InputError("--embedding and --held-out belong together. Use both, or neither.")
     plan = make_plan(options)
     graph = read_graph(options)
-    train, positives, negatives = hold_out(graph, share=holdout, seed=plan.seed)
+    if embedding is None:
+        parted = hold_out(graph, share=holdout, seed=plan.seed)
+        vectors = _embedded(parted.train, plan)
+    else:
+        say_idle(("holdout", "parts", "technique", "dim"), "with --embedding")
+        parted, vectors = given_out(graph, read(held), seed=plan.seed), Embedding.load(embedding)
+    corrected = None if negatives == "uniform" else by_degree(parted.train, parted.positives, seed=plan.seed)
+    found = score_links(vectors, *parted, by_degree=corrected, **settings)
+    if as_json:
+        show.print_json(found.to_json(negatives))
+    else:
+        show.out.print(found.table(negatives), soft_wrap=True)
+
+
+def _embedded(graph: Graph, plan: Plan) -> Embedding:
     with run_progress() as listener:
-        embedding = embed(train, plan, listener=listener)
+        embedding = embed(graph, plan, listener=listener)
     show.notices(embedding.report.notices)
     show.warnings(embedding.report.warnings)
-    show.show_score(score_links(embedding.vectors, train, positives, negatives), as_json=as_json)
+    return embedding
 
 
 @command.command("bound")

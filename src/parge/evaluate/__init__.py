@@ -1,18 +1,19 @@
 """Evaluation: what an embedding is worth, with and without a task.
 
 ``parge.evaluate.pip(embedding, reference)`` compares inner products, ``classify(embedding, labels)`` predicts labels,
-``hold_out(graph)`` and ``score_links(...)`` predict edges, ``bounds(...)`` says how far from the centralised embedding
-one computed in parts can be. Everything meets by vertex id.
+``hold_out(graph)``, ``by_degree(...)`` and ``score_links(...)`` predict edges, ``bounds(...)`` says how far from the
+centralised embedding one computed in parts can be. Everything meets by vertex id.
 """
 
 from parge.evaluate.bound import APosteriori, Bounds, a_posteriori, bounds, theorem_1, triangle_bound
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import Curve, curve
+from parge.evaluate.holdout import HeldOut, by_degree, given_out, hold_out
 from parge.evaluate.labels import Labels, read_labels
-from parge.evaluate.links import HeldOut, adamic_adar, hold_out, score_links
+from parge.evaluate.links import adamic_adar, score_links
 from parge.evaluate.pip import core_distances, pip
 from parge.evaluate.recovery import Recovery, exact_recovery
-from parge.evaluate.scores import PIP, Classification, LinkScore, LinkScores, Mean
+from parge.evaluate.scores import PIP, Classification, LinkScore, LinkScores, LinkTable, Mean, Recall
 from parge.evaluate.signals import Signal, signal_of
 
 __all__ = [
@@ -25,16 +26,20 @@ __all__ = [
     "Labels",
     "LinkScore",
     "LinkScores",
+    "LinkTable",
     "Mean",
+    "Recall",
     "Recovery",
     "Signal",
     "a_posteriori",
     "adamic_adar",
     "bounds",
+    "by_degree",
     "classify",
     "core_distances",
     "curve",
     "exact_recovery",
+    "given_out",
     "hold_out",
     "pip",
     "read_labels",

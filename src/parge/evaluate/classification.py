@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate import logistic
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
 from parge.ids import STRING
+from parge.linalg import logistic
 from parge.linalg.threads import one_blas_thread
 from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import MOST_SETTING, check_number, check_whole

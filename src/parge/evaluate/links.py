@@ -1,113 +1,145 @@
 """Link prediction: separate edges that were held out before the embedding from pairs that are not edges."""
 
-from typing import NamedTuple
-
 import numpy as np
-import scipy.sparse as sp
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate import logistic
-from parge.evaluate.scores import LinkScore, LinkScores
+from parge.evaluate.holdout import keys_of
+from parge.evaluate.predictors import AdamicAdar, LocalWalk, Predictor, degree_product, of_vectors
+from parge.evaluate.scores import LinkScore, LinkScores, LinkTable, Recall
 from parge.graph.graph import Graph
-from parge.graph.pairs import contains, edges_once, pair_keys
-from parge.numbers import check_number
+from parge.numbers import check_whole
 from parge.seeds import stream
-from parge.storage import all_finite, row_blocks
-from parge.typing import BoolArray, FloatArray, IntArray, Matrix
+from parge.storage import all_finite
+from parge.typing import FloatArray, IntArray, Matrix
 
-# Pairs of each kind that the logistic regression learns from: twice the coefficients of any usual dimension
-# many times over, and a matter of seconds.
-_MOST_TRAINING_PAIRS = 20_000
+# Neighbours that the local walk may look at, for all pairs together: some seconds. Of more pairs it takes a sample.
+_MOST_STEPS = 2e9
 
-_PAIRS_AT_ONCE = 16_384
-
-
-class HeldOut(NamedTuple):
-    """A graph without its held-out edges, those edges, and as many pairs that are edges of neither graph.
-
-    Pairs are vertex numbers, (n_pairs, 2), the lower one first; vertices of `train` are numbered as in the whole.
-    """
-
-    train: Graph
-    positives: IntArray
-    negatives: IntArray
-
-
-def hold_out(graph: Graph, share: float = 0.5, seed: int = 0) -> HeldOut:
-    """Remove a random share of the edges from a graph. Call it before decomposing or embedding.
-
-    Every vertex stays, also those that lose their last edge; ids, features and remaining weights stay too.
-
-    >>> ring = Graph.from_edges(range(6), [1, 2, 3, 4, 5, 0])
-    >>> train, positives, negatives = hold_out(ring, share=0.5, seed=1)
-    >>> train.n_vertices, train.n_edges, len(positives), len(negatives)
-    (6, 3, 3, 3)
-    """
-    check_number("the share of edges to hold out", share, 0, 1, above=True, below=True)
-    n_held = min(max(1, round(share * graph.n_edges)), graph.n_edges - 1)
-    if n_held < 1:
-        raise InputError(
-            f"at least two edges are needed, one to hold out and one to keep; the graph has {graph.n_edges}"
-        )
-    rng = stream(seed, "hold out")
-    edges = _edges(graph)
-    held = np.zeros(len(edges), np.bool_)
-    held[rng.choice(len(edges), n_held, replace=False)] = True
-    keys = _keys(edges, graph.n_vertices)
-    negatives = _non_edges(graph.n_vertices, keys, n_held, rng)
-    return HeldOut(_without(graph, keys[held]), edges[held], negatives)
+# Vertices whose held-out neighbours are looked for among all vertices, and how many of them at once.
+_RECALLED, _ROWS_AT_ONCE = 1000, 64
 
 
 def score_links(
-    vectors: Embedding | FloatArray, train: Graph, positives: IntArray, negatives: IntArray, *, seed: int = 0
+    vectors: Embedding | FloatArray,
+    train: Graph,
+    positives: IntArray,
+    negatives: IntArray,
+    *,
+    by_degree: IntArray | None = None,
+    hits_at: int = 100,
+    recall_at: int = 10,
+    seed: int = 0,
 ) -> LinkScores:
     """Return how well vectors of the training graph separate held-out edges from pairs that are not edges.
 
-    There are four scores: cosine, dot product, logistic regression on Hadamard products, and Adamic–Adar. The
-    regression learns from edges of the training graph and from pairs that are neither its edges nor test pairs, with
-    columns standardised. Adamic–Adar needs no vectors: it sums one over the logarithm of the degree over common
-    neighbours in the training graph.
+    Vectors score by cosine, by dot product, by a logistic regression on Hadamard products, and by the degree head
+    (`parge.space.head`). The product of degrees, Adamic–Adar and the local random walk need no vectors. Regression and
+    head learn from edges of the training graph and from pairs that are neither its edges nor test pairs.
 
     Parameters
     ----------
     vectors : Embedding, or (n_vertices, dim) array in vertex order
-        Computed on `train` only. An embedding is matched with the graph by id.
+        Computed on `train` only. An embedding is matched with the graph by id. The vector of a vertex without any edge
+        in `train` counts as the origin, unless the graph has features.
     train, positives, negatives
         As `hold_out` gave them.
+    by_degree : (n_pairs, 2), optional
+        Pairs that are not edges, drawn by degree (`parge.evaluate.by_degree`); the answer then has `degree_corrected`.
+    hits_at : int
+        ``hits`` is the share of held-out edges that score above all but ``hits_at - 1`` of the other pairs.
+    recall_at : int
+        ``recall`` is the share of a vertex's held-out neighbours among the `recall_at` best of all other vertices,
+        the mean over at most 1,000 vertices that have one.
     seed : int
-        Seed of the pairs that the logistic regression learns from.
+        Seed of the pairs that are learned from, and of samples.
     """
-    pairs, truth = _test_pairs(positives, negatives)
+    check_whole("hits_at", hits_at, 1)
+    check_whole("recall_at", recall_at, 1)
+    kinds = {"uniform": negatives} if by_degree is None else {"uniform": negatives, "by degree": by_degree}
+    for pairs in kinds.values():
+        if not len(positives) or not len(pairs):
+            raise InputError(f"both kinds of pairs are needed; got {len(positives)} edges and {len(pairs)} others")
     rows = _rows(vectors, train)
-    dots, lengths = _dots(rows, pairs), _lengths(rows)
-    size = lengths[pairs[:, 0]] * lengths[pairs[:, 1]]
-    return LinkScores(
-        cosine=_score(truth, dots / np.where(size > 0, size, 1)),
-        dot=_score(truth, dots),
-        logistic=_score(truth, _logistic(rows, train, pairs, stream(seed, "link training"))),
-        adamic_adar=_score(truth, adamic_adar(train, pairs)),
-    )
+    test = np.unique(np.concatenate([keys_of(pairs, train.n_vertices) for pairs in (positives, *kinds.values())]))
+    predictors: dict[str, Predictor] = {
+        **of_vectors(rows, train, test, stream(seed, "link training"), seed),
+        "degree_product": degree_product(train),
+        "adamic_adar": AdamicAdar(train),
+        "local_walk": LocalWalk(train),
+    }
+    found = {name: _of_kinds(predictor, positives, kinds, hits_at, seed) for name, predictor in predictors.items()}
+    recall = _recall(predictors, train, positives, recall_at, stream(seed, "recall"))
+    table = {kind: LinkTable(**{name: scores[kind] for name, scores in found.items()}) for kind in kinds}
+    return LinkScores(**vars(table["uniform"]), degree_corrected=table.get("by degree"), recall=recall, hits_at=hits_at)
 
 
 def adamic_adar(graph: Graph, pairs: IntArray) -> Matrix:
     """Return the sum of ``1 / log(degree)`` over the common neighbours of every pair."""
-    weight = 1 / np.log(np.maximum(graph.degrees, 2))
-    ones = np.ones(graph.indices.size)
-    pattern = sp.csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.n_vertices, graph.n_vertices))
-    out = np.zeros(len(pairs))
-    for rows in row_blocks(len(pairs), _PAIRS_AT_ONCE):
-        common = pattern[pairs[rows, 0]].multiply(pattern[pairs[rows, 1]])
-        out[rows] = np.asarray(common @ weight)
-    return out
+    return AdamicAdar(graph).pairs(pairs)
 
 
-def _test_pairs(positives: IntArray, negatives: IntArray) -> tuple[IntArray, BoolArray]:
-    if not len(positives) or not len(negatives):
-        raise InputError(f"both kinds of pairs are needed; got {len(positives)} edges and {len(negatives)} others")
-    truth = np.zeros(len(positives) + len(negatives), np.bool_)
-    truth[: len(positives)] = True
-    return np.concatenate([positives, negatives]), truth
+def _of_kinds(
+    predictor: Predictor, positives: IntArray, kinds: dict[str, IntArray], hits_at: int, seed: int
+) -> dict[str, LinkScore]:
+    if isinstance(predictor, LocalWalk):
+        positives, kinds = _affordable(predictor, positives, kinds, stream(seed, "local walk"))
+    edges = predictor.pairs(positives)
+    return {kind: _score(edges, predictor.pairs(pairs), hits_at) for kind, pairs in kinds.items()}
+
+
+def _affordable(
+    walk: LocalWalk, positives: IntArray, kinds: dict[str, IntArray], rng: np.random.Generator
+) -> tuple[IntArray, dict[str, IntArray]]:
+    """Return all pairs, or as large a sample of every kind as the walk may take."""
+    cost = sum(float(walk.cost(pairs).sum()) for pairs in (positives, *kinds.values()))
+    share = min(1.0, _MOST_STEPS / max(cost, 1.0))
+
+    def some(pairs: IntArray) -> IntArray:
+        count = max(1, int(share * len(pairs)))
+        return pairs if share == 1 else pairs[np.sort(rng.choice(len(pairs), count, replace=False))]
+
+    return some(positives), {kind: some(pairs) for kind, pairs in kinds.items()}
+
+
+def _score(edges: Matrix, others: Matrix, hits_at: int) -> LinkScore:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    truth, scores = np.arange(edges.size + others.size) < edges.size, np.concatenate([edges, others])
+    bar = np.partition(others, -hits_at)[-hits_at] if others.size >= hits_at else -np.inf
+    return LinkScore(
+        float(roc_auc_score(truth, scores)), float(average_precision_score(truth, scores)), float((edges > bar).mean())
+    )
+
+
+def _recall(
+    predictors: dict[str, Predictor], train: Graph, positives: IntArray, at: int, rng: np.random.Generator
+) -> Recall:
+    """Return the mean share of held-out neighbours among the best of all others that are no neighbours yet."""
+    ends = np.concatenate([positives, positives[:, ::-1]])
+    ends = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
+    vertices, first, counts = np.unique(ends[:, 0], return_index=True, return_counts=True)
+    chosen = np.sort(rng.choice(vertices.size, min(_RECALLED, vertices.size), replace=False))
+    order = rng.permutation(train.n_vertices)  # ties are broken at random
+    totals = dict.fromkeys(predictors, 0.0)
+    for start in range(0, chosen.size, _ROWS_AT_ONCE):
+        some = chosen[start : start + _ROWS_AT_ONCE]
+        held = [ends[first[i] : first[i] + counts[i], 1] for i in some]
+        for name, predictor in predictors.items():
+            scores = predictor.rows(vertices[some])
+            for row, vertex, wanted in zip(scores, vertices[some], held, strict=True):
+                row[train.indices[train.indptr[vertex] : train.indptr[vertex + 1]]] = -np.inf
+                row[vertex] = -np.inf
+                best = order[_best(row[order], at)]
+                totals[name] += np.isin(wanted, best).sum() / min(at, wanted.size)
+    means = {name: total / chosen.size for name, total in totals.items()}
+    return Recall(at=at, vertices=int(chosen.size), **means)
+
+
+def _best(scores: Matrix, count: int) -> IntArray:
+    if scores.size <= count:
+        return np.arange(scores.size)
+    return np.argpartition(-scores, count - 1)[:count]
 
 
 def _rows(vectors: Embedding | FloatArray, train: Graph) -> FloatArray:
@@ -118,101 +150,3 @@ def _rows(vectors: Embedding | FloatArray, train: Graph) -> FloatArray:
     if not all_finite(vectors):
         raise InputError("vectors must be finite; some hold NaN or infinity")
     return vectors
-
-
-def _hadamard(rows: FloatArray, pairs: IntArray) -> Matrix:
-    return np.multiply(rows[pairs[:, 0]], rows[pairs[:, 1]], dtype=np.float64)
-
-
-def _dots(rows: FloatArray, pairs: IntArray) -> Matrix:
-    out = np.empty(len(pairs))
-    for some in row_blocks(len(pairs), _PAIRS_AT_ONCE):
-        out[some] = _hadamard(rows, pairs[some]).sum(axis=1)
-    return out
-
-
-def _lengths(rows: FloatArray) -> Matrix:
-    out = np.empty(len(rows))
-    for some in row_blocks(len(rows)):
-        out[some] = np.linalg.norm(rows[some].astype(np.float64), axis=1)
-    return out
-
-
-def _logistic(rows: FloatArray, train: Graph, pairs: IntArray, rng: np.random.Generator) -> Matrix:
-    """Return the scores of test pairs by a regression that has seen none of them, whatever they are."""
-    edges = _edges(train)
-    n_pairs = min(len(edges), _MOST_TRAINING_PAIRS)
-    avoid = np.union1d(_keys(edges, train.n_vertices), _keys(pairs, train.n_vertices))
-    others = _non_edges(train.n_vertices, avoid, n_pairs, rng, at_most=True)
-    if not len(others):
-        return _dots(rows, pairs)
-    edges = edges[np.sort(rng.choice(len(edges), n_pairs, replace=False))]
-    X = np.concatenate([_hadamard(rows, edges), _hadamard(rows, others)])
-    mean, sd = X.mean(axis=0), X.std(axis=0)
-    sd[sd == 0] = 1
-    learned = (np.arange(len(X)) < len(edges))[:, None]
-    w = logistic.fit(np.hstack([(X - mean) / sd, np.ones((len(X), 1))]), learned)[:, 0]
-    # The constant part of the score moves every pair alike, so it is left out.
-    turned = w[:-1] / sd
-    out = np.empty(len(pairs))
-    for some in row_blocks(len(pairs), _PAIRS_AT_ONCE):
-        out[some] = _hadamard(rows, pairs[some]) @ turned
-    return out
-
-
-def _score(truth: BoolArray, scores: Matrix) -> LinkScore:
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    return LinkScore(float(roc_auc_score(truth, scores)), float(average_precision_score(truth, scores)))
-
-
-def _edges(graph: Graph) -> IntArray:
-    """Return every edge once, lower end first, ascending."""
-    source, target, _ = edges_once(graph)
-    return np.stack([source, target], axis=1).astype(np.int64)
-
-
-def _keys(pairs: IntArray, n_vertices: int) -> IntArray:
-    return pair_keys(pairs[:, 0], pairs[:, 1], n_vertices)
-
-
-def _pairs(keys: IntArray, n_vertices: int) -> IntArray:
-    return np.stack(np.divmod(keys, n_vertices), axis=1).astype(np.int64)
-
-
-def _without(graph: Graph, held: IntArray) -> Graph:
-    """Return the graph less the edges of those keys."""
-    source = np.repeat(np.arange(graph.n_vertices), graph.degrees)
-    arcs = np.stack([source, graph.indices.astype(np.int64)], axis=1)
-    keep = ~contains(held, _keys(arcs, graph.n_vertices)) if len(arcs) else np.zeros(0, np.bool_)
-    degrees = np.bincount(source[keep], minlength=graph.n_vertices)
-    weights = None if graph.weights is None else graph.weights[keep]
-    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    return Graph(indptr, graph.indices[keep], weights, graph.ids, graph.features)
-
-
-def _non_edges(
-    n_vertices: int, avoid: IntArray, wanted: int, rng: np.random.Generator, *, at_most: bool = False
-) -> IntArray:
-    """Draw distinct pairs that are not among the ascending keys to avoid; fewer, if allowed, where there are fewer."""
-    n_free = n_vertices * (n_vertices - 1) // 2 - avoid.size
-    if n_free < wanted and not at_most:
-        raise InputError(
-            f"{wanted:,} pairs that are not edges are needed, but a graph of {n_vertices:,} vertices and "
-            f"{avoid.size:,} edges has {n_free:,}. Hold out fewer edges."
-        )
-    wanted = min(wanted, n_free)
-    if n_free <= 4 * wanted or n_free <= 1024:
-        # Little room: look at every pair once. There are at most four times as many pairs as keys, or hardly any.
-        u, v = np.triu_indices(n_vertices, 1)
-        free = np.setdiff1d(u * n_vertices + v, avoid, assume_unique=True)
-        return _pairs(np.sort(rng.choice(free, wanted, replace=False)), n_vertices)
-    drawn = np.zeros(0, np.int64)
-    while drawn.size < wanted:
-        ends = rng.integers(n_vertices, size=(wanted + 64, 2))
-        keys = _keys(ends[ends[:, 0] != ends[:, 1]], n_vertices)
-        fresh = keys[~contains(avoid, keys)]
-        # In the order drawn, so that cutting to size prefers no pair.
-        both = np.concatenate([drawn, fresh])
-        drawn = both[np.sort(np.unique(both, return_index=True)[1])]
-    return _pairs(np.sort(drawn[:wanted]), n_vertices)

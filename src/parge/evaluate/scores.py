@@ -1,7 +1,7 @@
 """Scores: what evaluation answers with, as values that print and turn into JSON."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 # Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
@@ -99,23 +99,81 @@ class Classification:
 
 @dataclass(frozen=True)
 class LinkScore(Score):
-    """How well one score separates held-out edges from pairs that are not edges."""
+    """How well one score separates held-out edges from pairs that are not edges.
+
+    Parameters
+    ----------
+    roc_auc : float
+        The probability that an edge scores above a pair that is none; .5 by chance.
+    average_precision : float
+        The mean precision over all edges, highest score first.
+    hits : float
+        The share of edges that score above all but k - 1 of the other pairs.
+    """
 
     roc_auc: float
     average_precision: float
+    hits: float
 
     def __str__(self) -> str:
         return f"ROC-AUC {self.roc_auc:.4f}, average precision {self.average_precision:.4f}"
 
 
 @dataclass(frozen=True)
-class LinkScores(Score):
-    """Link prediction by three scores of the vectors, and by Adamic–Adar, which needs none."""
+class LinkTable(Score):
+    """Link prediction by four scores of the vectors, and by three that need no vectors."""
 
     cosine: LinkScore
     dot: LinkScore
     logistic: LinkScore
+    head: LinkScore
     adamic_adar: LinkScore
+    degree_product: LinkScore
+    local_walk: LinkScore
+
+
+@dataclass(frozen=True)
+class Recall(Score):
+    """The mean share of a vertex's held-out neighbours among the `at` best of all vertices, by each score."""
+
+    at: int
+    vertices: int
+    """Vertices that the mean is over."""
+    cosine: float
+    dot: float
+    logistic: float
+    head: float
+    adamic_adar: float
+    degree_product: float
+    local_walk: float
+
+
+@dataclass(frozen=True)
+class LinkScores(LinkTable):
+    """A `LinkTable` against pairs drawn evenly, the same against pairs drawn by degree, and recall per vertex."""
+
+    recall: Recall
+    hits_at: int
+    degree_corrected: LinkTable | None = None
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}: {score}" for name, score in vars(self).items())
+        return self.table("both")
+
+    def table(self, negatives: str) -> str:
+        """Return the scores as lines, against ``uniform`` pairs, pairs drawn by ``degree``, or ``both``."""
+        tables = {"uniform": self, "by degree": self.degree_corrected}
+        shown = {
+            kind: scores for kind, scores in tables.items() if scores and (negatives == "both" or negatives in kind)
+        }
+        above, below = (f"{kind:>18}" for kind in shown), [f"{'ROC-AUC':>10}{'AP':>8}"] * len(shown)
+        lines = [f"{'':15}{''.join(above)}{'recall':>10}", f"{'':15}{''.join(below)}{f'@{self.recall.at}':>10}"]
+        for item in fields(LinkTable):
+            cells = (getattr(scores, item.name) for scores in shown.values())
+            text = "".join(f"{cell.roc_auc:>10.4f}{cell.average_precision:>8.4f}" for cell in cells)
+            lines.append(f"{item.name.replace('_', ' '):15}{text}{getattr(self.recall, item.name):>10.4f}")
+        return "\n".join(lines)
+
+    def to_json(self, negatives: str = "both") -> dict[str, Any]:
+        """Return the table by name, and ``degree_corrected`` with the same keys if there is one."""
+        out = {name: value for name, value in asdict(self).items() if value is not None}
+        return out if negatives != "degree" else {name: out[name] for name in ("degree_corrected", "recall", "hits_at")}

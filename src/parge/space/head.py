@@ -1,0 +1,100 @@
+"""The degree head: a score of links from any vectors, ``a cos(u, v) + b (log(1 + d_u) + log(1 + d_v)) + c``.
+
+Vectors of labels say which vertices are alike, not how many edges a vertex has, and cosines hide the rest. Held-out
+edges against pairs drawn evenly are told apart by degrees as much as by likeness, so three numbers, fitted on training
+edges, are added to the vectors. The vectors themselves stay.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parge.graph.graph import Graph
+from parge.graph.pairs import linked
+from parge.linalg import logistic
+from parge.linalg.tall import unit
+from parge.seeds import stream
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix
+
+# Edges, and as many pairs that are none, that three numbers are learned from.
+_PAIRS = 20_000
+
+
+@dataclass(frozen=True)
+class LinkHead:
+    """Three numbers that turn vectors and degrees into a score of links; the higher, the likelier an edge.
+
+    Parameters
+    ----------
+    cosine : float
+        Factor of the cosine of both vectors.
+    degree : float
+        Factor of ``log(1 + degree)``, summed over both ends.
+    constant : float
+        Makes the score the log odds of an edge, among as many edges as other pairs.
+    """
+
+    cosine: float
+    degree: float
+    constant: float
+
+    def sides(self, vectors: FloatArray | Matrix, degrees: IntArray) -> tuple[Matrix, Matrix]:
+        """Return rows whose inner products are the scores, without the constant; any vector index serves them.
+
+        The score of u and v is ``left[u] @ right[v]``, and the same the other way round.
+        """
+        rows = unit(np.asarray(vectors, np.float64))
+        degree, one = self.degree * np.log1p(degrees)[:, None], np.ones((len(rows), 1))
+        return np.hstack([self.cosine * rows, degree, one]), np.hstack([rows, one, degree])
+
+
+ONLY_COSINE = LinkHead(1.0, 0.0, 0.0)
+"""Where there is nothing to learn from."""
+
+
+def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
+    """Fit the head by logistic regression on edges of the graph and on pairs that are none, drawn evenly.
+
+    An edge counts at the degrees that its ends have without it, as a pair that is not yet an edge would. Where degrees
+    then say nothing, or the contrary (trees), the head has only the cosine.
+    """
+    rng = stream(seed, "link head")
+    edges, others = _some_edges(graph, rng), _some_others(graph, rng)
+    if not len(edges) or not len(others):
+        return ONLY_COSINE
+    degrees = graph.degrees.astype(np.float64)
+    alike = np.concatenate([_cosines(vectors, edges), _cosines(vectors, others)])
+    large = np.concatenate([np.log(degrees[edges]).sum(axis=1), np.log1p(degrees[others]).sum(axis=1)])
+    truth = np.arange(alike.size) < len(edges)
+    head = _fitted(truth, alike, large)
+    if head.degree <= 0:
+        head = _fitted(truth, alike, np.zeros(large.size))
+    return head if head.cosine > 0 or head.degree > 0 else ONLY_COSINE
+
+
+def _fitted(truth: BoolArray, alike: Matrix, large: Matrix) -> LinkHead:
+    X = np.stack([alike, large], axis=1)
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    deviation[deviation == 0] = 1
+    w = logistic.fit(np.hstack([(X - mean) / deviation, np.ones((len(X), 1))]), truth[:, None])[:, 0]
+    cosine, degree = w[:2] / deviation
+    return LinkHead(max(float(cosine), 0.0), float(degree), float(w[2] - w[:2] / deviation @ mean))
+
+
+def _cosines(vectors: FloatArray, pairs: IntArray) -> Matrix:
+    left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs.T)
+    return np.asarray(np.einsum("ij,ij->i", left, right))
+
+
+def _some_edges(graph: Graph, rng: np.random.Generator) -> IntArray:
+    """Draw edges: distinct places in the rows, at most twice an edge."""
+    count = min(_PAIRS, graph.indices.size)
+    place = np.sort(rng.choice(graph.indices.size, count, replace=False, shuffle=False)) if count else np.zeros(0, int)
+    source = np.searchsorted(graph.indptr, place, side="right") - 1
+    return np.stack([source, graph.indices[place]], axis=1).astype(np.int64)
+
+
+def _some_others(graph: Graph, rng: np.random.Generator) -> IntArray:
+    pairs = rng.integers(max(1, graph.n_vertices), size=(2 * _PAIRS, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return np.asarray(pairs[~linked(graph, pairs)][:_PAIRS])
