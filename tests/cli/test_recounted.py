@@ -93,7 +93,14 @@ def test_pip(world: Path, core: int | None, capsys: pytest.CaptureFixture[str]) 
     pip = np.sqrt((off**2).sum()) * np.sqrt(N / len(L))
     expected = [pip, pip / N, np.sqrt((off**2).sum() / (size**2).sum())]
     assert [found["pip"], found["per_vertex"], found["relative"]] == pytest.approx(expected, rel=1e-6)
-    assert numbers(text) == pytest.approx(expected, rel=1e-5)
+    own = Z1 @ Z1[L].T
+    squares = (own * size).sum() / (own**2).sum()
+    scaled = np.linalg.norm(squares * own - size) / np.sqrt(N * len(L))
+    left, right = (rows @ np.linalg.pinv(rows) for rows in (Z1, Z1[L]))
+    mapped = np.linalg.norm(size - left @ size @ right) / np.sqrt(N * len(L))
+    expected += [np.sqrt(squares), scaled, mapped]
+    assert [*found.values()] == pytest.approx(expected, rel=1e-6)
+    assert numbers("\n".join(text.splitlines()[:2])) == pytest.approx(expected, rel=1e-3)
 
 
 def newton(X: Any, y: Any) -> Any:

@@ -63,13 +63,20 @@ def command() -> None:
 @click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("reference", type=PathName(path_type=Path))
 @click.option("--core", type=COUNT, metavar="N", help="Compare against N sampled core vertices.")
+@click.option(
+    "--floor",
+    type=PathName(path_type=Path),
+    metavar="EMBEDDING",
+    help="The reference with another seed: how close two runs are anyway.",
+)
 @json_option
-def pip_command(embedding: Path, reference: Path, core: int | None, as_json: bool) -> None:
+def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path | None, as_json: bool) -> None:
     """Measure the PIP distance (pairwise inner products) of EMBEDDING from REFERENCE. Rotation does not change it."""
     found, expected = Embedding.load(embedding), Embedding.load(reference)
     if passes := different_passes(found, expected):
         show.notices([f"{passes}. Distances are comparable only between embeddings with the same pass."])
-    show.show_score(pip(found, expected, core=core), as_json=as_json)
+    again = None if floor is None else Embedding.load(floor)
+    show.show_score(pip(found, expected, core=core, floor=again), as_json=as_json)
 
 
 @command.command("classify")

@@ -38,7 +38,15 @@ def different_passes(a: Embedding, b: Embedding) -> str:
     return f"refine passes differ, {names[0]!r} and {names[1]!r}" if None not in names and names[0] != names[1] else ""
 
 
-def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: int = BLOCK_ROWS) -> PIP:
+def pip(
+    a: Vectors,
+    b: Vectors,
+    *,
+    core: Any = None,
+    floor: Vectors | None = None,
+    seed: int = 0,
+    block_rows: int = BLOCK_ROWS,
+) -> PIP:
     """Return the PIP distance of an embedding from a reference.
 
     Parameters
@@ -49,6 +57,8 @@ def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: 
     core : int or ids, optional
         Compare inner products with these core vertices L only, or with this number of vertices drawn at random. `pip`
         is then ``|Z1 L1^T - Z2 L2^T|_F * sqrt(n / |L|)``, an estimate of the whole (exact for L = V).
+    floor : Embedding or array, optional
+        The reference computed again with another seed, to say how close two runs are anyway.
     seed : int
         Seed of the core.
     block_rows : int
@@ -65,10 +75,34 @@ def pip(a: Vectors, b: Vectors, *, core: Any = None, seed: int = 0, block_rows: 
     C, share = (R, 1.0) if core is None else pairs.core(core, seed)
     d = pairs.first.dim
     # |Z1 L1^T - Z2 L2^T| = |Q (R1 C1^T - R2 C2^T) Q_L^T| for [Z1 Z2] = Q R and [L1 L2] = Q_L C.
-    distance = float(np.linalg.norm(R[:, :d] @ C[:, :d].T - R[:, d:] @ C[:, d:].T))
-    size = float(np.linalg.norm(R[:, d:] @ C[:, d:].T))
-    whole = distance / share**0.5
-    return PIP(whole, whole / max(1, pairs.n_vertices), _ratio(distance, size))
+    own, reference = R[:, :d] @ C[:, :d].T, R[:, d:] @ C[:, d:].T
+    distance = float(np.linalg.norm(own - reference))
+    whole, per_vertex = distance / share**0.5, 1 / (share**0.5 * max(1, pairs.n_vertices))
+    squares, factor = _fit(own, reference)
+    mapped = reference - _onto(R[:, :d]) @ reference @ _onto(C[:, :d])
+    return PIP(
+        whole,
+        distance * per_vertex,
+        _ratio(distance, float(np.linalg.norm(reference))),
+        factor,
+        float(np.linalg.norm(squares * own - reference)) * per_vertex,
+        float(np.linalg.norm(mapped)) * per_vertex,
+        None if floor is None else pip(floor, b, core=core, seed=seed, block_rows=block_rows).per_vertex,
+    )
+
+
+def _fit(own: Matrix, reference: Matrix) -> tuple[float, float]:
+    """Return s >= 0 with the least ``|s Z1 Z1^T - Z2 Z2^T|``, and its root, the factor of Z1."""
+    size = float((own * own).sum())
+    squares = max(0.0, float((own * reference).sum()) / size) if size > 0 else 1.0
+    return squares, squares**0.5
+
+
+def _onto(rows: Matrix) -> Matrix:
+    """Return the projection on the columns; ``P B Q`` is the nearest to B of all ``R1 M C1^T``."""
+    U, values, _ = np.linalg.svd(rows, full_matrices=False)
+    kept = U[:, values > values.max(initial=0.0) * len(rows) * np.finfo(np.float64).eps]
+    return np.asarray(kept @ kept.T)
 
 
 def core_distances(

@@ -7,6 +7,9 @@ from typing import Any
 # Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
 _FEW_LABELLED, _FEW_PER_CLASS = 10, 2
 
+# Times the distance of two seeds that still counts as near.
+_NEAR = 1.4
+
 
 @dataclass(frozen=True)
 class Score:
@@ -40,18 +43,65 @@ class PIP:
         Divided by the number of vertices.
     relative : float
         Divided by ``|Z2 Z2^T|_F``; infinite where the reference is zero and the embedding is not.
+    factor : float
+        What Z1 is best multiplied by before it is compared: PIP is not invariant to scale.
+    scaled_per_vertex : float
+        PIP per vertex after that factor.
+    mapped_per_vertex : float
+        PIP per vertex after the best linear map of Z1: what its inner products do not know of the reference's.
+    floor_per_vertex : float, optional
+        PIP per vertex of another seed of the reference: no embedding can be expected to be closer.
     """
 
     pip: float
     per_vertex: float
     relative: float
+    factor: float
+    scaled_per_vertex: float
+    mapped_per_vertex: float
+    floor_per_vertex: float | None = None
 
     def __str__(self) -> str:
-        return f"PIP {self.pip:.6g}, per vertex {self.per_vertex:.6g}, relative {self.relative:.6g}"
+        floor = "" if self.floor_per_vertex is None else f"; two seeds of the reference: {self.floor_per_vertex:.6g}"
+        return (
+            f"PIP {self.pip:.6g}, per vertex {self.per_vertex:.6g}, relative {self.relative:.6g}\n"
+            f"per vertex after the best common factor ({self.factor:.4g}): {self.scaled_per_vertex:.6g}; "
+            f"after the best linear map: {self.mapped_per_vertex:.6g}{floor}\n{self.judgement}"
+        )
+
+    @property
+    def judgement(self) -> str:
+        """What the numbers mean, in one sentence."""
+        if self.per_vertex == 0:
+            return "The embeddings have the same inner products."
+        if not math.isfinite(self.relative):
+            return "The reference is zero, so there is nothing to compare with."
+        return self._unaided() if self.floor_per_vertex is None else self._against(self.floor_per_vertex)
+
+    def _unaided(self) -> str:
+        left = self.mapped_per_vertex * self.relative / self.per_vertex
+        scale, linear = (1 - part / self.per_vertex for part in (self.scaled_per_vertex, self.mapped_per_vertex))
+        return (
+            f"A common factor explains {scale:.0%} of the distance, a linear map {linear:.0%}; what remains is "
+            f"{left:.0%} of the reference's inner products. To see what is usual, use --floor."
+        )
+
+    def _against(self, floor: float) -> str:
+        near = {
+            "The": self.per_vertex,
+            "Up to one factor, the": self.scaled_per_vertex,
+            "Up to the scale of its directions, the": self.mapped_per_vertex,
+        }
+        for words, distance in near.items():
+            if distance <= _NEAR * floor:
+                return f"{words} embedding is as close to the reference as another seed of it."
+        times = self.mapped_per_vertex / max(floor, 1e-300)
+        return f"The embedding is {times:.1f} times as far from the reference as another seed of it."
 
     def to_json(self) -> dict[str, float | None]:
-        """Return ``{"pip", "per_vertex", "relative"}``; infinity becomes null, because JSON has no infinity."""
-        return {key: value if math.isfinite(value) else None for key, value in asdict(self).items()}
+        """Return the numbers by name; infinity becomes null, because JSON has no infinity."""
+        known = {key: value for key, value in asdict(self).items() if value is not None}
+        return {key: value if math.isfinite(value) else None for key, value in known.items()}
 
 
 @dataclass(frozen=True)
