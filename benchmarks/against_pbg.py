@@ -39,7 +39,9 @@ def methods(python: str) -> list[Method]:
         rows.append(Method(name(n, OWN), pbg(python, parts=n, **TUNED), **settle))
         if n > 1:
             rows.append(Method(name(n, ALONE), apart(python, n), **settle))
-        rows.append(Method(name(n, OURS), ours("deepwalk", n), ours=True, in_parts=n > 1))
+        rows.append(
+            Method(name(n, OURS), ours("deepwalk", n, refine="none" if n == 1 else None), ours=True, in_parts=n > 1)
+        )
         if n == 1:
             rows.append(Method(name(n, f"{OURS}, refined"), refined, ours=True))
     return rows
@@ -56,7 +58,7 @@ def name(n: int, variant: str) -> str:
 
 def refined(graph: parge.Graph, seed: int) -> tuple[Vectors, Cell]:
     """Embed the whole graph with the pass that its parts get."""
-    return ours("deepwalk", 1, refine=parge.DeepWalk(dim=comparison.DIM).refine_for(graph))(graph, seed)
+    return ours("deepwalk", 1)(graph, seed)
 
 
 def apart(python: str, n: int) -> Run:

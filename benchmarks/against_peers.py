@@ -72,7 +72,7 @@ def _ours() -> Iterator[Method]:
         yield Method(f"parge {name}, {PARTS} parts", ours(name, PARTS), ours=True, in_parts=True)
         if name in WHITENED:
             yield Method(f"parge {name}, centralised, whiten", ours(name, 1, refine="whiten"), ours=True)
-        yield Method(f"parge {name}, centralised", ours(name, 1), ours=True)
+        yield Method(f"parge {name}, centralised", ours(name, 1, refine="none"), ours=True)
 
 
 def cases(given: Any) -> Iterator[Case]:

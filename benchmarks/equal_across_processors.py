@@ -66,7 +66,8 @@ def embed_all(graph: str, names: list[str], out: Path) -> None:
     for name in names or _names():
         technique = techniques.get(name)(dim=DIM)
         for parts in (1, PARTS):
-            plan = parge.Plan(technique=technique, parts=parts, engine="serial", seed=1)
+            refine = "none" if parts == 1 else None
+            plan = parge.Plan(technique=technique, parts=parts, refine=refine, engine="serial", seed=1)
             found[f"{name} {'whole' if parts == 1 else 'in parts'}"] = parge.embed(made, plan).vectors
     np.savez(out, **found)
 

@@ -25,11 +25,20 @@ def spectral(csr, rng):  # type: ignore[no-untyped-def]
     return np.linalg.qr(csr @ (csr @ start))[0]
 
 
-def test_one_part_returns_the_technique_s_own_vectors() -> None:
-    found = parge.embed(GRAPH, plan(parts=1))
+def test_one_part_without_a_pass_returns_the_technique_s_own_vectors() -> None:
+    found = parge.embed(GRAPH, plan(parts=1, refine="none"))
     alone = TECHNIQUE.embed(Subgraph.whole(GRAPH), stream(5, "embed", 0))
     assert np.array_equal(found.vectors, alone)
     assert found.report.lost_edges == 0
+
+
+def test_the_whole_graph_has_the_pass_of_any_other_plan() -> None:
+    found = parge.embed(GRAPH, plan(parts=1))
+    assert found.report.refine.name == plan().resolved.refine == "whiten"
+    assert parge.embed(GRAPH, plan(parts=1, preset="paper")).report.refine.name == "none"
+    for technique in (parge.HOPE(dim=8), parge.Spectral(dim=8), parge.Whitened(dim=8)):
+        whole, parts = plan(parts=1, technique=technique).resolved, plan(technique=technique).resolved
+        assert (whole.refiner.is_identity, parts.refiner.is_identity) == (True, False)
 
 
 @pytest.mark.slow

@@ -74,8 +74,7 @@ class Plan:
         if the technique supports it and the limits have room for it; none if the spaces agree by construction; and
         consensus otherwise.
     refine : str
-        Name of the final pass over the whole graph (see `parge.refine`), or none; auto is the default of the technique,
-        and none for a single part.
+        Name of the final pass over the whole graph (see `parge.refine`), or none; auto is the default of the technique.
     preset : str
         best, or paper.
     engine : str
@@ -257,7 +256,7 @@ class ResolvedPlan:
 
     def refined_for(self, graph: Graph) -> "ResolvedPlan":
         """Return the plan with ``refine="auto"`` replaced by the technique's default for this graph."""
-        if self.request.asked("refine") != AUTO or self.n_parts == 1:
+        if self.request.asked("refine") != AUTO or not _is_passed(self.technique, self.n_parts):
             return self
         found = self.technique.refine_for(graph)
         return self if found == self.refine else _checked(replace(self, refine=found))
@@ -286,7 +285,7 @@ def _resolved(plan: Plan) -> ResolvedPlan:
         n_parts = len(sizes)
     refine = str(plan.asked("refine"))
     if refine == AUTO:
-        refine = technique.refine if n_parts > 1 else NO_PASS
+        refine = technique.refine if _is_passed(technique, n_parts) else NO_PASS
     return _checked(
         ResolvedPlan(
             request=plan,
@@ -299,6 +298,11 @@ def _resolved(plan: Plan) -> ResolvedPlan:
             refine=refine,
         )
     )
+
+
+def _is_passed(technique: Technique, n_parts: int) -> bool:
+    """Return whether vectors of that many parts gain by the technique's own pass."""
+    return n_parts > 1 or technique.refines_whole
 
 
 def _reconcilers(plan: Plan, technique: Technique, n_parts: int) -> tuple[str, ...]:

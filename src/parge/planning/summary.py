@@ -4,7 +4,7 @@ This is the output of `parge plan`, and the first part of that of `parge embed`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from parge.decompose.decomposition import Decomposition
@@ -111,6 +111,9 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     return found
 
 
+_BEST = "best"
+
+
 class Idle(NamedTuple):
     """A field of a plan, and when it does nothing."""
 
@@ -128,15 +131,20 @@ def _has_no_anchors(plan: Plan) -> bool:
     return str(plan.anchors).rstrip("%") in ("0", "0.0")
 
 
+def _has_pass(plan: Plan) -> bool:
+    return not replace(plan, preset=_BEST).resolved.refiner.is_identity
+
+
 def _maps_anchors(plan: Plan) -> bool:
     return not kind_of(str(plan.reconcile)).is_identity
 
 
 _ALONE, _NO_ANCHORS = "with one part", "without anchors"
 
-# What a preset decides of a single part is the pass, which is none there in every preset.
 IDLE: tuple[Idle, ...] = (
-    *(Idle(field, _is_alone, _ALONE) for field in ("anchors", "anchor_strategy", "partitioner", "reconcile", "preset")),
+    *(Idle(field, _is_alone, _ALONE) for field in ("anchors", "anchor_strategy", "partitioner", "reconcile")),
+    # What a preset decides of a single part is the pass.
+    Idle("preset", lambda plan: _is_alone(plan) and not _has_pass(plan), _ALONE),
     Idle("anchor_strategy", _has_no_anchors, _NO_ANCHORS),
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
     Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
@@ -145,7 +153,7 @@ IDLE: tuple[Idle, ...] = (
 )
 
 # What a field says where nobody said anything.
-_UNSAID = {"anchors": (None, AUTO), "reconcile": (None, AUTO), "preset": ("best",)}
+_UNSAID = {"anchors": (None, AUTO), "reconcile": (None, AUTO), "preset": (_BEST,)}
 
 
 def _left_to_preset(plan: Plan) -> bool:

@@ -43,7 +43,9 @@ class Technique(ABC):
     aligned: ClassVar[bool] = False
     """True where the vectors of different subgraphs lie in one space by construction."""
     refine: ClassVar[str] = "none"
-    """The pass over the whole graph that ``refine="auto"`` means after a merge (see `parge.refine`)."""
+    """The pass over the whole graph that ``refine="auto"`` means (see `parge.refine`)."""
+    refines_whole: ClassVar[bool] = True
+    """Whether the pass also improves the vectors of a graph that was embedded whole."""
 
     needs_extra: ClassVar[Extra | None] = None
     """The optional package that it cannot embed without; a plan is refused where that is missing."""

@@ -68,6 +68,7 @@ class HOPE(Technique):
 
     name: ClassVar[str] = "hope"
     refine: ClassVar[str] = "subspace"
+    refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 
     signal: Signal = "common-neighbours"
     beta: float | None = None

@@ -63,6 +63,7 @@ class Spectral(Technique):
 
     name: ClassVar[str] = "spectral"
     refine: ClassVar[str] = "subspace"
+    refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 
     regularisation: float = 0.125
 

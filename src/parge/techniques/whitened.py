@@ -53,6 +53,7 @@ class Whitened(Technique):
 
     name: ClassVar[str] = "whitened"
     refine: ClassVar[str] = "settle"
+    refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 
     rounds: int = 20
     tolerance: float = 0.0005
