@@ -8,6 +8,8 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.ids import as_ids, positions, repeated, show_ids
+from parge.linalg.tall import unit
+from parge.links import LinkHead
 from parge.result import Report
 from parge.storage import all_finite
 from parge.typing import FloatArray, IdArray, IntArray
@@ -29,6 +31,10 @@ class Embedding:
     report : Report
         How the embedding was computed: times, memory, residuals; empty where unknown. A plain dict, such as
         `Report.to_json` gives, becomes one. Saved with ``.npz`` and ``.parquet``.
+    head : LinkHead, optional
+        What turns the vectors into scores of links (`link_vectors`). Saved with ``.npz`` and ``.parquet``.
+    degrees : (n_vertices,) int64, optional
+        Edges of each vertex, which the head needs.
 
     Examples
     --------
@@ -40,6 +46,8 @@ class Embedding:
     vectors: FloatArray = field(repr=False)
     ids: IdArray = field(repr=False)
     report: Report = field(default_factory=Report, repr=False)
+    head: LinkHead | None = field(default=None, repr=False)
+    degrees: IntArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         vectors, ids = _as_vectors(self.vectors), as_ids(self.ids).view()
@@ -53,6 +61,7 @@ class Embedding:
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "report", Report.of(self.report))
+        object.__setattr__(self, "degrees", _as_degrees(self.degrees, ids.size))
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -83,6 +92,25 @@ class Embedding:
             raise InputError(f"the embedding has no vector for {show_ids(missing)}; {known}")
         return place
 
+    def link_vectors(self) -> tuple[FloatArray, FloatArray]:
+        """Return two matrices: the inner product of a row of the first and one of the second scores the link of both.
+
+        Give the second to an index of vectors by inner product, and ask it with rows of the first. The scores are those
+        of the degree head: cosine and degrees, in proportions fitted on the edges of the graph.
+        """
+        head, degrees = self.for_links()
+        left, right = head.sides(unit(self.vectors.astype(np.float64)), degrees)
+        return left.astype(np.float32), right.astype(np.float32)
+
+    def for_links(self) -> tuple[LinkHead, IntArray]:
+        """Return the degree head and the degrees; raise `InputError` where the embedding has none."""
+        if self.head is None or self.degrees is None:
+            raise InputError(
+                "the embedding has no degree head. Only .npz and .parquet files that parge embed wrote have one. Embed "
+                "again to such a file."
+            )
+        return self.head, self.degrees
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.io.embeddings.files`.
 
@@ -91,7 +119,7 @@ class Embedding:
         from parge.io.embeddings.common import Vectors
         from parge.io.embeddings.files import write
 
-        write(Vectors(self.vectors, self.ids, self.report), path)
+        write(Vectors(self.vectors, self.ids, self.report, self.head, self.degrees), path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> "Embedding":
@@ -103,6 +131,17 @@ class Embedding:
             return Embedding(*found)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
+
+
+def _as_degrees(degrees: Any, n_vertices: int) -> IntArray | None:
+    if degrees is None:
+        return None
+    found = np.asarray(degrees)
+    if found.shape != (n_vertices,) or found.dtype.kind not in "iu" or (found < 0).any():
+        raise InputError(f"degrees must be {n_vertices:,} whole numbers; got {found.dtype} of shape {found.shape}")
+    found = found.astype(np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _as_vectors(values: Any) -> FloatArray:

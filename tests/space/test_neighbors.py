@@ -5,6 +5,7 @@ import pytest
 
 from parge.embedding import Embedding
 from parge.errors import InputError
+from parge.links import LinkHead
 from parge.space.neighbors import neighbors
 
 
@@ -37,3 +38,42 @@ def test_what_cannot_be_answered_is_refused() -> None:
     with pytest.raises(InputError, match=r"neighbours .* got 0"):
         neighbors(embedding, 0, 0)
     assert neighbors(Embedding(np.ones((1, 2)), np.arange(1)), 0)[0].tolist() == []
+
+
+def headed() -> Embedding:
+    rng = np.random.default_rng(3)
+    head = LinkHead(2.0, 0.5, -1.0)
+    return Embedding(rng.standard_normal((30, 4)), np.arange(30), {}, head, rng.integers(0, 40, 30))
+
+
+def test_links_are_ranked_by_the_head() -> None:
+    embedding = headed()
+    head, degrees = embedding.for_links()
+    X = embedding.vectors / np.linalg.norm(embedding.vectors, axis=1, keepdims=True)
+    expected = head.cosine * X @ X[7] + head.degree * (np.log1p(degrees) + np.log1p(degrees[7]))
+    expected[7] = -np.inf
+    ids, scores = neighbors(embedding, 7, k=5, task="links", block_rows=4)
+    assert ids.tolist() == np.argsort(-expected)[:5].tolist()
+    assert scores == pytest.approx(np.sort(expected)[::-1][:5], abs=1e-5)
+    assert neighbors(embedding, 7, k=29)[0].tolist() != neighbors(embedding, 7, k=29, task="links")[0].tolist()
+
+
+def test_link_vectors_score_links_by_inner_product() -> None:
+    embedding = headed()
+    left, right = embedding.link_vectors()
+    ids, scores = neighbors(embedding, 7, k=29, task="links")
+    assert scores == pytest.approx((left[7] @ right.T)[ids], abs=1e-5)
+    assert left @ right.T == pytest.approx((left @ right.T).T, abs=1e-4)
+
+
+def test_without_a_head_links_are_refused() -> None:
+    plain = Embedding(np.eye(3), np.arange(3))
+    with pytest.raises(InputError, match="no degree head"):
+        neighbors(plain, 0, task="links")
+    with pytest.raises(InputError, match="no degree head"):
+        plain.link_vectors()
+    with pytest.raises(InputError, match="no task 'cats'"):
+        neighbors(plain, 0, task="cats")
+    for degrees in ([1, 2], [1, 2, -3], [1.0, 2.0, 3.0]):
+        with pytest.raises(InputError, match="3 whole numbers"):
+            Embedding(np.eye(3), np.arange(3), {}, LinkHead(1, 0, 0), np.array(degrees))

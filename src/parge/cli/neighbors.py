@@ -8,7 +8,7 @@ from rich.table import Table
 from parge.cli import show
 from parge.cli.options import COUNT, PathName, json_option
 from parge.embedding import Embedding
-from parge.space.neighbors import neighbors
+from parge.space.neighbors import TASKS, neighbors
 from parge.text import on_one_line, pasteable
 
 
@@ -34,9 +34,17 @@ class _TakesIds(click.Command):
 @click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("vertex")
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="Number of neighbors.")
+@click.option(
+    "--for",
+    "task",
+    type=click.Choice(TASKS),
+    default=TASKS[0],
+    show_default=True,
+    help="labels: vertices that are alike, by cosine; links: vertices likely to have an edge with it.",
+)
 @json_option
-def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
-    """List the vertices nearest to VERTEX by cosine similarity.
+def command(embedding: Path, vertex: str, k: int, task: str, as_json: bool) -> None:
+    """List the vertices nearest to VERTEX by cosine similarity, or those most likely linked with it.
 
     \b
     Example:
@@ -45,16 +53,17 @@ def command(embedding: Path, vertex: str, k: int, as_json: bool) -> None:
     loaded = Embedding.load(embedding)
     # A text of more digits than any id has stays a text, which no vertex is called.
     wanted = int(vertex) if loaded.ids.dtype.kind == "i" and _whole(vertex) and len(vertex) < 20 else vertex
-    ids, cosines = neighbors(loaded, wanted, k)
+    ids, scores = neighbors(loaded, wanted, k, task=task)
+    name = "cosine" if task == TASKS[0] else "score"
     if as_json:
-        found = [{"vertex": i, "cosine": c} for i, c in zip(ids.tolist(), cosines.tolist(), strict=True)]
+        found = [{"vertex": i, name: score} for i, score in zip(ids.tolist(), scores.tolist(), strict=True)]
         show.print_json({"vertex": wanted, "neighbors": found})
         return
     table = Table(header_style="bold")
     table.add_column("vertex")
-    table.add_column("cosine", justify="right")
-    for i, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
-        table.add_row(on_one_line(i), f"{cosine:.4f}")
+    table.add_column(name, justify="right")
+    for i, score in zip(ids.tolist(), scores.tolist(), strict=True):
+        table.add_row(on_one_line(i), f"{score:.4f}")
     show.out.print(table)
 
 

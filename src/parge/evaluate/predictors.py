@@ -139,7 +139,7 @@ def of_vectors(
     head = fit_head(vectors, train, seed)
 
     def side(which: int) -> Rows:
-        return lambda some: head.sides(plain(some), train.degrees[some])[which]
+        return lambda some: head.sides(directions(some), train.degrees[some])[which]
 
     return {
         "cosine": Products(directions, directions, n),

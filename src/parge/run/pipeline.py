@@ -28,6 +28,7 @@ from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run
 from parge.run.schema import SCRATCH
 from parge.run.worker import PartJob, embed_part, prepare_worker
+from parge.space.head import fit_head
 from parge.storage import release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import describe
@@ -71,7 +72,7 @@ def embed(
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
         run.note_seconds(STAGES)
-        return Embedding(vectors, graph.outside_ids, run.report(reconciliation, refinement))
+        return _embedding(run, vectors, run.report(reconciliation, refinement))
 
 
 def embed_to_file(
@@ -119,8 +120,14 @@ def finish(run: Run, out: Path, listener: Listener) -> Report:
         run.note_seconds(STAGES)
         listener(Step("write", str(out)))
         report = run.report(reconciliation, refinement)
-        Embedding(vectors, run.decomposition.graph.outside_ids, report.reproducible()).save(out)
+        _embedding(run, vectors, report.reproducible()).save(out)
     return report
+
+
+def _embedding(run: Run, vectors: FloatArray, report: Report) -> Embedding:
+    """Return the vectors with their ids, and the degree head that is fitted on edges of the graph."""
+    graph = run.decomposition.graph
+    return Embedding(vectors, graph.outside_ids, report, fit_head(vectors, graph, run.plan.seed), graph.degrees)
 
 
 def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> Any:

@@ -5,51 +5,23 @@ edges against pairs drawn evenly are told apart by degrees as much as by likenes
 edges, are added to the vectors. The vectors themselves stay.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from parge.graph.graph import Graph
 from parge.graph.pairs import linked
 from parge.linalg import logistic
 from parge.linalg.tall import unit
+from parge.linalg.threads import one_blas_thread
+from parge.links import ONLY_COSINE, LinkHead
 from parge.seeds import stream
+from parge.storage import release_pages, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Edges, and as many pairs that are none, that three numbers are learned from.
 _PAIRS = 20_000
 
-
-@dataclass(frozen=True)
-class LinkHead:
-    """Three numbers that turn vectors and degrees into a score of links; the higher, the likelier an edge.
-
-    Parameters
-    ----------
-    cosine : float
-        Factor of the cosine of both vectors.
-    degree : float
-        Factor of ``log(1 + degree)``, summed over both ends.
-    constant : float
-        Makes the score the log odds of an edge, among as many edges as other pairs.
-    """
-
-    cosine: float
-    degree: float
-    constant: float
-
-    def sides(self, vectors: FloatArray | Matrix, degrees: IntArray) -> tuple[Matrix, Matrix]:
-        """Return rows whose inner products are the scores, without the constant; any vector index serves them.
-
-        The score of u and v is ``left[u] @ right[v]``, and the same the other way round.
-        """
-        rows = unit(np.asarray(vectors, np.float64))
-        degree, one = self.degree * np.log1p(degrees)[:, None], np.ones((len(rows), 1))
-        return np.hstack([self.cosine * rows, degree, one]), np.hstack([rows, one, degree])
-
-
-ONLY_COSINE = LinkHead(1.0, 0.0, 0.0)
-"""Where there is nothing to learn from."""
+# Of them at once: two small blocks of rows are in memory.
+_AT_ONCE = 2048
 
 
 def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
@@ -66,9 +38,10 @@ def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
     alike = np.concatenate([_cosines(vectors, edges), _cosines(vectors, others)])
     large = np.concatenate([np.log(degrees[edges]).sum(axis=1), np.log1p(degrees[others]).sum(axis=1)])
     truth = np.arange(alike.size) < len(edges)
-    head = _fitted(truth, alike, large)
-    if head.degree <= 0:
-        head = _fitted(truth, alike, np.zeros(large.size))
+    with one_blas_thread():
+        head = _fitted(truth, alike, large)
+        if head.degree <= 0:
+            head = _fitted(truth, alike, np.zeros(large.size))
     return head if head.cosine > 0 or head.degree > 0 else ONLY_COSINE
 
 
@@ -82,8 +55,12 @@ def _fitted(truth: BoolArray, alike: Matrix, large: Matrix) -> LinkHead:
 
 
 def _cosines(vectors: FloatArray, pairs: IntArray) -> Matrix:
-    left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs.T)
-    return np.asarray(np.einsum("ij,ij->i", left, right))
+    out = np.empty(len(pairs))
+    for some in row_blocks(len(pairs), _AT_ONCE):
+        left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs[some].T)
+        out[some] = np.einsum("ij,ij->i", left, right)
+    release_pages(vectors)
+    return out
 
 
 def _some_edges(graph: Graph, rng: np.random.Generator) -> IntArray:

@@ -4,6 +4,7 @@ import io
 import pickle
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,14 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from tests.examples import examples
 
+import parge
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
-from parge.io.embeddings.files import _FORMATS, check_output
+from parge.graph.generate import ring_of_cliques
+from parge.io.embeddings.files import _FORMATS, check_output, embedding_outputs
 from parge.io.graphs.read import read
+from parge.io.outputs import check_outputs
+from parge.links import LinkHead
 
 SUFFIXES = sorted(_FORMATS)
 NAMED = ["ann", "bob ", "zoë", "007", "<b>&\"'", "x" * 200]
@@ -330,3 +335,37 @@ def test_a_report_of_too_many_digits_is_told_in_plain_words(tmp_path: Path) -> N
     with pytest.raises(InputError, match="thousands of digits") as caught:
         Embedding.load(path)
     assert "set_int_max_str_digits" not in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+@pytest.mark.parametrize("ids", [[3, 1, 2], ["c", "a", "b"]])
+def test_the_degree_head_comes_back(tmp_path: Path, suffix: str, ids: list[Any]) -> None:
+    path, head = tmp_path / f"v{suffix}", LinkHead(2.5, 0.125, -1.0)
+    Embedding(np.eye(3, dtype=np.float32), ids, {}, head, np.array([4, 0, 7])).save(path)
+    found = Embedding.load(path)
+    assert found.for_links()[0] == head
+    assert found.for_links()[1].tolist() == [4, 0, 7]
+    assert found.ids.tolist() == ids
+    check_outputs(embedding_outputs(path))  # a file of ours may be replaced
+    Embedding(np.eye(3), ids).save(path)
+    assert Embedding.load(path).head is None
+
+
+@pytest.mark.parametrize("head", ["{}", "[1]", '{"cosine": 1, "degree": "x", "constant": 0}', "not JSON"])
+def test_a_damaged_head_is_refused(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "v.npz"
+    np.savez(path, vectors=np.eye(2), head=np.frombuffer(head.encode(), np.uint8), degrees=np.array([1, 1]))
+    with pytest.raises(InputError, match=r"v\.npz"):
+        Embedding.load(path)
+
+
+def test_what_parge_embeds_has_a_head_that_files_keep(tmp_path: Path) -> None:
+    graph = ring_of_cliques(8, 6)
+    plan = parge.Plan(technique=parge.HOPE(dim=4), parts=2, engine="serial")
+    found = parge.embed(graph, plan)
+    assert found.degrees is not None
+    assert found.degrees.tolist() == graph.degrees.tolist()
+    found.save(tmp_path / "v.parquet")
+    again = Embedding.load(tmp_path / "v.parquet")
+    assert again.head == found.head
+    assert np.array_equal(again.link_vectors()[0], found.link_vectors()[0])

@@ -1,13 +1,17 @@
 """What the formats share: matrices written a block at a time, and reports as JSON."""
 
 import json
+from dataclasses import asdict, fields
 from typing import IO, NamedTuple
 
 import numpy as np
 
+from parge.errors import InputError
+from parge.links import LinkHead
+from parge.numbers import check_number
 from parge.result import Report
 from parge.storage import release_pages, row_blocks, rows_at_once
-from parge.typing import BoolArray, FloatArray, IdArray
+from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
 
 class Vectors(NamedTuple):
@@ -16,6 +20,8 @@ class Vectors(NamedTuple):
     vectors: FloatArray
     ids: IdArray
     report: Report = Report()
+    head: LinkHead | None = None
+    degrees: IntArray | None = None
 
     @property
     def dim(self) -> int:
@@ -40,6 +46,22 @@ def report_bytes(report: Report) -> bytes:
 def read_report(text: bytes | None) -> Report:
     """Return the report that `report_bytes` wrote, now or in an earlier version; an empty one where there is none."""
     return Report.from_json(json.loads(text)) if text else Report()
+
+
+def head_bytes(head: LinkHead) -> bytes:
+    """Return the degree head as JSON."""
+    return json.dumps(asdict(head)).encode()
+
+
+def read_head(text: bytes | None) -> LinkHead | None:
+    """Return the head that `head_bytes` wrote; raise where it is none."""
+    if not text:
+        return None
+    found = json.loads(text)
+    names = [item.name for item in fields(LinkHead)]
+    if not isinstance(found, dict) or sorted(found) != sorted(names):
+        raise InputError(f"the degree head must have the numbers {', '.join(names)}")
+    return LinkHead(**{name: check_number(f"the {name} of the degree head", found[name]) for name in names})
 
 
 def containing(ids: IdArray, characters: str) -> BoolArray:

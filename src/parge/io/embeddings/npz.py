@@ -1,4 +1,4 @@
-"""``.npz``: the arrays ``vectors`` and ``ids``, and the report, without a pickle."""
+"""``.npz``: the arrays ``vectors`` and ``ids``, the report, and degrees with their head; without a pickle."""
 
 import zipfile
 from itertools import pairwise
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.archive import declared_arrays
-from parge.io.embeddings.common import Vectors, containing, read_report, report_bytes, write_matrix
+from parge.io.embeddings.common import (
+    Vectors,
+    containing,
+    head_bytes,
+    read_head,
+    read_report,
+    report_bytes,
+    write_matrix,
+)
 from parge.io.marks import is_marked_archive, mark_archive
 from parge.io.outputs import replacing
 from parge.memory import refuse_over_budget
@@ -27,11 +35,13 @@ _WHAT = "vectors"
 
 def write_npz(table: Vectors, path: Path) -> None:
     """Write one archive of plain arrays."""
-    report = np.frombuffer(report_bytes(table.report), np.uint8)
+    others: dict[str, NDArray[Any]] = {"report": np.frombuffer(report_bytes(table.report), np.uint8)}
+    if table.head is not None and table.degrees is not None:
+        others |= {"degrees": table.degrees, "head": np.frombuffer(head_bytes(table.head), np.uint8)}
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         with archive.open("vectors.npy", "w", force_zip64=True) as member:
             write_matrix(member, table.vectors)
-        for name, array in {"report": report, **_ids_as_arrays(table.ids)}.items():
+        for name, array in {**others, **_ids_as_arrays(table.ids)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         mark_archive(archive, _WHAT)
@@ -65,8 +75,9 @@ def read_npz(path: Path) -> Vectors:
         vectors = archive["vectors"]
         refuse_over_budget(24 * len(vectors) if vectors.ndim else 0, f"{path} has {len(vectors):,} rows")
         ids = _ids_from_arrays(archive, len(vectors) if vectors.ndim else 0)
-        report = archive["report"].tobytes() if "report" in archive else b""
-    return Vectors(vectors, ids, read_report(report))
+        report, head = (archive[name].tobytes() if name in archive else b"" for name in ("report", "head"))
+        degrees = archive["degrees"] if "degrees" in archive and head else None
+    return Vectors(vectors, ids, read_report(report), read_head(head), degrees)
 
 
 def _ids_from_arrays(archive: Any, n_rows: int) -> IdArray:

@@ -1,4 +1,4 @@
-"""``.parquet``: columns ``id`` and ``vector`` (a list of fixed size), and the report in the schema."""
+"""``.parquet``: columns ``id``, ``vector`` (a list of fixed size) and ``degree``; report and head in the schema."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
-from parge.io.embeddings.common import Vectors, read_report, report_bytes
+from parge.io.embeddings.common import Vectors, head_bytes, read_head, read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
 from parge.storage import release_pages, row_blocks
-from parge.typing import IdArray
+from parge.typing import IdArray, IntArray
 
 _ROWS = 65_536
 
@@ -35,14 +35,19 @@ def write_parquet(table: Vectors, path: Path) -> None:
 
     number = pa.from_numpy_dtype(table.vectors.dtype)
     key = pa.string() if table.ids.dtype == STRING else pa.int64()
-    schema = pa.schema([("id", key), ("vector", pa.list_(number, table.dim))])
-    schema = schema.with_metadata({"parge": report_bytes(table.report)})
+    columns, known = [("id", key), ("vector", pa.list_(number, table.dim))], {"parge": report_bytes(table.report)}
+    if table.head is not None and table.degrees is not None:
+        columns, known = [*columns, ("degree", pa.int64())], {**known, "parge.head": head_bytes(table.head)}
+    schema = pa.schema(columns).with_metadata(known)
     # Bits of floats neither repeat nor compress: trying to costs time and saves nothing.
     with replacing(path) as file, parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as out:
         for rows in row_blocks(len(table.vectors), _group_rows(table.dim)):
             flat = pa.array(np.ascontiguousarray(table.vectors[rows]).ravel())
             vector = pa.FixedSizeListArray.from_arrays(flat, table.dim)
-            out.write_batch(pa.record_batch([pa.array(table.ids[rows], key), vector], schema=schema))
+            arrays = [pa.array(table.ids[rows], key), vector]
+            if len(columns) > len(arrays) and table.degrees is not None:
+                arrays.append(pa.array(table.degrees[rows], pa.int64()))
+            out.write_batch(pa.record_batch(arrays, schema=schema))
             release_pages(table.vectors)
 
 
@@ -51,7 +56,7 @@ def is_parquet(path: Path) -> bool:
     from pyarrow import parquet
 
     schema = parquet.read_schema(path)
-    return schema.names == ["id", "vector"] and b"parge" in (schema.metadata or {})
+    return schema.names in (["id", "vector"], ["id", "vector", "degree"]) and b"parge" in (schema.metadata or {})
 
 
 def read_parquet(path: Path) -> Vectors:
@@ -66,7 +71,14 @@ def read_parquet(path: Path) -> Vectors:
         )
         vectors, ids = _read_batches(table)
         metadata = table.schema.metadata or {}
-    return Vectors(vectors, ids, read_report(metadata.get(b"parge")))
+        head = read_head(metadata.get(b"parge.head"))
+        degrees = _read_degrees(table) if head is not None and "degree" in names else None
+    return Vectors(vectors, ids, read_report(metadata.get(b"parge")), head, degrees)
+
+
+def _read_degrees(table: Table) -> IntArray:
+    blocks = [batch.column("degree").to_numpy(zero_copy_only=False) for batch in table.batches(("degree",), _ROWS)]
+    return np.concatenate([np.zeros(0, np.int64), *blocks])
 
 
 def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
