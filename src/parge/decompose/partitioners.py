@@ -281,28 +281,15 @@ def _relieve(
     indptr: IntArray, indices: NeighbourArray, weights: IntArray, limits: IntArray, part: PartArray, loads: IntArray
 ) -> bool:
     """Empty the most overfull part down to its limit; return whether any vertex could move."""
-    from parge.kernels.cut import part_votes  # compiled code, loaded only where it is needed
+    from parge.kernels.cut import part_votes, relieve  # compiled code, loaded only where it is needed
 
     full = int(np.argmax(loads - limits))
     members = np.flatnonzero((part == full) & (weights > 0))
     votes = part_votes(indptr, indices, part, members, limits.size)
     open_parts = loads < limits
     gain = np.where(open_parts, votes, -1).max(axis=1) - votes[:, full]
-    moved = False
-    for i in np.argsort(-gain / weights[members], kind="stable"):
-        if loads[full] <= limits[full]:
-            break
-        v = members[i]
-        fits = loads + weights[v] <= limits
-        if not fits.any():
-            continue
-        # Most neighbours first; among equals, the part with most room.
-        best = max(np.flatnonzero(fits), key=lambda p: (votes[i, p], limits[p] - loads[p]))
-        part[v] = best
-        loads[full] -= weights[v]
-        loads[best] += weights[v]
-        moved = True
-    return moved
+    order = np.argsort(-gain / weights[members], kind="stable")
+    return relieve(full, members[order], votes[order], weights, limits, part, loads) > 0
 
 
 def _pack(weights: IntArray, limits: IntArray) -> PartArray:

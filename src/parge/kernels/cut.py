@@ -131,6 +131,38 @@ def part_votes(
 
 
 @kernel
+def relieve(
+    full: int,
+    vertices: IntArray,
+    votes: IntArray,
+    weights: IntArray,
+    limits: IntArray,
+    part: PartArray,
+    loads: IntArray,
+) -> int:
+    """Move vertices of a part that is over its limit, in the given order, until it is not; return how many moved.
+
+    Each goes to the part with room for it that has most of its neighbours (row i of `votes` is of ``vertices[i]``);
+    among equals, to the one with most room. `part` and `loads` are changed.
+    """
+    n_moved = 0
+    for i in range(vertices.size):
+        if loads[full] <= limits[full]:
+            break
+        v, best, most, room = vertices[i], -1, np.int64(-1), np.int64(0)
+        for p in range(limits.size):
+            here, left = votes[i, p], limits[p] - loads[p]
+            if left >= weights[v] and (here > most or (here == most and left > room)):
+                best, most, room = p, here, left
+        if best >= 0:
+            part[v] = best
+            loads[full] -= weights[v]
+            loads[best] += weights[v]
+            n_moved += 1
+    return n_moved
+
+
+@kernel
 def marked_neighbours(indptr: IntArray, indices: NeighbourArray, marked: BoolArray) -> IntArray:
     """Return how many neighbours of each vertex are marked."""
     out = np.zeros(indptr.size - 1, np.int64)
