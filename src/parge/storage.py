@@ -154,6 +154,20 @@ def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + max(1, block_rows), n_rows))
 
 
+def arc_blocks(indptr: NDArray[np.int64], n_arcs: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the next row of blocks of rows that hold at most so many arcs, or a single row.
+
+    >>> list(arc_blocks(np.array([0, 3, 4, 6, 11]), 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    first, n_rows = 0, indptr.size - 1
+    while first < n_rows:
+        end = int(np.searchsorted(indptr, indptr[first] + n_arcs, side="right")) - 1
+        end = min(n_rows, max(first + 1, end))
+        yield first, end
+        first = end
+
+
 def rows_at_once(n_columns: int) -> int:
     """Return how many rows of that many columns make a block: 8 MB of float64, and never more than `BLOCK_ROWS`.
 

@@ -8,7 +8,7 @@ from parge.decompose.limits import Limits, loosened
 from parge.decompose.partitioners import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
-from parge.storage import release_pages, storage_like
+from parge.storage import arc_blocks, release_pages, storage_like
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
 # Passes over the rows; each costs little more than to read them (docs/scale.md has what each saves).
@@ -58,10 +58,8 @@ class Stream:
         total = n_vertices - out.size + n_arcs / mean
         shares = np.maximum(usable / max(1, int(usable.sum())) * total, 1e-9)
         loads, work = np.zeros(usable.size, np.int64), np.zeros(usable.size)
-        n_homeless, first = 0, 0
-        while first < n_vertices:
-            end = int(np.searchsorted(self.indptr, self.indptr[first] + _BLOCK, side="right")) - 1
-            rows = first, min(n_vertices, max(first + 1, end))
+        n_homeless = 0
+        for rows in arc_blocks(self.indptr, _BLOCK):
             n_homeless += fennel.stream_rows(
                 self.indptr,
                 self.indices,
@@ -77,7 +75,6 @@ class Stream:
                 mean,
             )
             release_pages(self.indptr, self.indices)
-            first = rows[1]
         return n_homeless
 
 

@@ -108,10 +108,10 @@ class Load:
         return bool((self.room >= 0).all() and self.room.sum() >= self.weights.sum())
 
 
-def loosened(room: IntArray, n_vertices: int) -> IntArray:
+def loosened(room: IntArray, n_vertices: int, slack: float = 0.1) -> IntArray:
     """Return room for all vertices, each counted as 1, in proportion to the given room: more than it may have."""
     usable = np.maximum(room, 1)
-    return np.asarray(np.ceil(usable / usable.sum() * n_vertices * 1.1), np.int64)
+    return np.asarray(np.ceil(usable / usable.sum() * n_vertices * (1 + slack)), np.int64)
 
 
 def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int, slack: int, smallest: int) -> int:

@@ -1,0 +1,108 @@
+"""Slow, obvious twins of the kernels in `prices.py` and of `cut.relieve`: vertices one by one, sums over everything."""
+
+from bisect import bisect_right
+
+from tests.kernels.naive import GOLDEN, MASK, mix, neighbours
+
+# What each level begins with: 0 to 15, then eight steps an octave.
+SCALE = [*range(16), *((8 + step) << octave for octave in range(1, 27) for step in range(8))]
+
+
+def level(value):
+    found = bisect_right(SCALE, abs(value)) - 1
+    return found if value >= 0 else -found
+
+
+def key(v):
+    return mix((v + GOLDEN) & MASK)
+
+
+def in_part(graph, v, part, p):
+    return sum(part[u] == p for u in neighbours(graph, v))
+
+
+def wish(graph, v, part, weights, scale, prices):
+    """Return the part wished for, neighbours in the own one, the gain, and neighbours in others."""
+    k, p = len(prices), part[v]
+    kept = in_part(graph, v, part, p)
+    others = [q for i in range(k) if (q := (key(v) % k + i) % k) != p]
+    best = max(others, key=lambda q: in_part(graph, v, part, q) * scale - prices[q] * weights[v])
+    return best, kept, in_part(graph, v, part, best) - kept, sum(in_part(graph, v, part, q) for q in others)
+
+
+def awake(graph, movers):
+    return [v in movers or any(u in movers for u in neighbours(graph, v)) for v in range(graph.n_vertices)]
+
+
+def wishes(part, weights, scale, locked, wished, gain):
+    """Return (from, to, level, weight) of every wish that counts."""
+    return [
+        (part[v], q, level(gain[v] * scale // max(1, weights[v])), weights[v])
+        for v, q in enumerate(wished)
+        if q >= 0 and not locked[v]
+    ]
+
+
+def prices(made, loads, limits, n_levels):
+    """Return the least prices, one part after the other, over all levels from the lowest."""
+    found = [0] * len(loads)
+    for _ in range(20):
+        before = list(found)
+        for q in range(len(loads)):
+            for price in SCALE[:n_levels]:
+                come = sum(w for a, b, high, w in made if b == q and high > level(price - found[a]))
+                go = sum(w for a, b, high, w in made if a == q and high > level(found[b] - price))
+                found[q] = price
+                if loads[q] + come - go <= limits[q]:
+                    break
+        if found == before:
+            break
+    return found
+
+
+def claim(v, part, weights, scale, cost, wished, kept, gain):
+    """Return what a wish brings, or None where that is too little."""
+    brings = gain[v] * scale - (cost[wished[v]] - cost[part[v]]) * weights[v]
+    return brings if brings > 0 or -4 * brings < kept[v] * scale else None
+
+
+def confirmed(graph, v, part, weights, scale, cost, wished, profit):
+    """Return what a claim brings once all that go before it are granted."""
+    after = [
+        wished[u] if profit[u] is not None and (profit[u], key(u)) > (profit[v], key(v)) else part[u]
+        for u in range(graph.n_vertices)
+    ]
+    better = in_part(graph, v, after, wished[v]) - in_part(graph, v, after, part[v])
+    return better * scale - (cost[wished[v]] - cost[part[v]]) * weights[v]
+
+
+def admitted(bins, loads, limits):
+    """Return which of the bins (from, to, weight) move: all, less those that the fullest parts give up in order."""
+    given_up = set()
+    while True:
+        after = list(loads)
+        for b, (source, target, weight) in enumerate(bins):
+            if b not in given_up:
+                after[source] -= weight
+                after[target] += weight
+        over = [now - max(load, limit) for now, load, limit in zip(after, loads, limits, strict=True)]
+        worst = over.index(max(over))
+        if over[worst] <= 0:
+            return [b not in given_up for b in range(len(bins))]
+        given_up.add(next(b for b, bin_ in enumerate(bins) if bin_[1] == worst and b not in given_up))
+
+
+def relieve(full, vertices, votes, weights, limits, part, loads):
+    """Move vertices out of a part that is over its limit, each to where most neighbours are, or else most room."""
+    n_moved = 0
+    for v, row in zip(vertices, votes, strict=True):
+        fits = [p for p in range(len(limits)) if loads[p] + weights[v] <= limits[p]]
+        if loads[full] <= limits[full]:
+            break
+        if fits:
+            best = max(fits, key=lambda p: (row[p], limits[p] - loads[p]))
+            part[v] = best
+            loads[full] -= weights[v]
+            loads[best] += weights[v]
+            n_moved += 1
+    return n_moved
