@@ -1,5 +1,6 @@
 """Where large arrays are kept (memory, or files without a name), and how they are passed over: in blocks of rows."""
 
+import contextlib
 import mmap
 import os
 import tempfile
@@ -140,6 +141,9 @@ def storage_like(array: NDArray[Any]) -> Storage:
     return MEMORY if array.filename is None else Files(Path(array.filename).parent)
 
 
+# Numbers that are looked at together.
+_LOOKED_AT = 1 << 17
+
 # At 128 float64 columns a block is 8 MB: large enough for BLAS, small beside any budget.
 BLOCK_ROWS = 8192
 
@@ -193,6 +197,22 @@ def release_pages(*arrays: Any) -> None:
             base.madvise(mmap.MADV_DONTNEED)
 
 
+def read_rows(matrix: NDArray[Any], rows: slice) -> NDArray[Any]:
+    """Return a copy of some rows; where the matrix is a mapped file, they are read from the file.
+
+    For one byte that is touched in a map, a system may bring two megabytes in (Linux does, with large folios), and all
+    of them count as this process's memory.
+    """
+    if isinstance(matrix, np.memmap) and matrix.mode == "r" and isinstance(matrix.base, mmap.mmap) and matrix.size:
+        some = matrix[rows]  # nothing is read yet
+        with contextlib.suppress(OSError, TypeError), Path(matrix.filename).open("rb", buffering=0) as file:
+            file.seek(matrix.offset + rows.start * (matrix.nbytes // len(matrix)))
+            found = np.fromfile(file, matrix.dtype, some.size)
+            if found.size == some.size:
+                return found.reshape(some.shape)
+    return np.array(matrix[rows])
+
+
 def is_mapped(array: NDArray[Any]) -> bool:
     """Return whether an array, or what it is a part of, is a memory-mapped file.
 
@@ -241,7 +261,7 @@ def some_rows(matrix: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
 
 def all_finite(matrix: NDArray[Any]) -> bool:
     """Return whether no entry is NaN or infinite, looking at one block at a time."""
-    for rows in row_blocks(len(matrix), rows_at_once(matrix.shape[1] if matrix.ndim > 1 else 1)):
+    for rows in row_blocks(len(matrix), max(1, _LOOKED_AT // max(1, matrix[:1].size))):
         if not np.isfinite(matrix[rows]).all():
             return False
         release_pages(matrix)

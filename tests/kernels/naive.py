@@ -261,8 +261,15 @@ def induced_rows(graph, vertices):
 
 
 def with_loops(graph, loops):
+    """Return sorted rows with their loops: the neighbours, and the ends of their shares in units of 2^-32."""
     rows = [row(graph, v) | ({v: loop} if loop > 0 else {}) for v, loop in enumerate(loops)]
-    return [dict(sorted(one.items())) for one in rows]
+    rows = [dict(sorted(one.items())) for one in rows]
+    totals = [math.fsum(one.values()) for one in rows]
+    ends = [
+        [math.fsum(list(one.values())[: j + 1]) / total * 2**32 for j in range(len(one))]
+        for one, total in zip(rows, totals, strict=True)
+    ]
+    return [list(one) for one in rows], ends
 
 
 def edges_of(graph):
@@ -380,3 +387,18 @@ def walk_meetings(graph, u, v):
         for x in neighbours(graph, w):
             total += sum(y == v for y in neighbours(graph, x)) / (len(neighbours(graph, w)) * len(neighbours(graph, x)))
     return total
+
+
+def thinned(between, thin, name):
+    """Return the rows of a quotient with some of their weights left out, and the others larger by as much."""
+    rows = []
+    for g, others in enumerate(between):
+        kept = {}
+        for h, weight in others.items():
+            chance = min(1.0, weight * (thin[g] + thin[h])) if thin[g] and thin[h] else 1.0
+            low, high = sorted((name[g], name[h]))
+            draw, _ = halves(mix((mix((low + GOLDEN) & MASK) + high) & MASK))
+            if chance == 1.0 or draw < chance * 2**32:
+                kept[h] = weight / chance
+        rows.append(kept)
+    return rows

@@ -35,7 +35,6 @@ TWINS: dict[str, str] = {
     "csr.rows_of_arcs": "naive.rows_of_arcs",
     "csr.induced_offsets": "naive.induced_rows",
     "csr.induced_rows": "naive.induced_rows",
-    "csr.with_loops": "naive.with_loops",
     "cut.count_edges": "naive.count_edges",
     "cut.cut_degrees": "naive.part_votes",
     "cut.greedy_cover": "naive.greedy_cover",
@@ -64,8 +63,10 @@ TWINS: dict[str, str] = {
     "products.mix_neighbours": "naive.mean_neighbours",
     "products.mean_neighbours": "naive.mean_neighbours",
     "csr.merged_size": "naive.quotient",
-    "csr.quotient_size": "naive.quotient",
-    "csr.quotient_rows": "naive.quotient",
+    "csr.link_chance": "shared with csr.quotient_rows",
+    "csr.is_link": "shared with csr.quotient_rows",
+    "csr.quotient_size": "naive.thinned",
+    "csr.quotient_rows": "naive.thinned",
     "csr.quotient_matrix": "naive.quotient",
     "skipgram.update_window": "naive.update",
     "skipgram.draw_targets": "shared with skipgram.train_walks",
@@ -81,6 +82,7 @@ TWINS: dict[str, str] = {
     "splitmix.below": "naive.below",
     "splitmix.fill_uniform": "naive.uniform_rows",
     "walks.row_shares": "naive.row_shares",
+    "walks.fill_rows_with_loops": "naive.with_loops",
     "walks.strengths": "naive.strengths",
     "walks.pick": "naive.pick",
     "walks.find": "naive.find",
@@ -248,11 +250,16 @@ def test_rows_with_loops(graph: Graph, seed: int) -> None:
     rng = some(graph, seed)
     loops = (rng.random(graph.n_vertices) * (rng.random(graph.n_vertices) < 0.5)).astype(np.float32)
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
-    indptr, indices, found = csr.with_loops(graph.indptr, graph.indices, weights, loops)
-    rows = naive.with_loops(graph, loops.tolist())
-    assert np.diff(indptr).tolist() == [len(row) for row in rows]
+    rows, ends = naive.with_loops(graph, loops.tolist())
+    indptr = np.array([0, *np.cumsum([len(row) for row in rows])], np.int64)
+    indices, shares = np.full(indptr[-1], -1, np.int32), np.zeros(indptr[-1], np.uint32)
+    middle = int(rng.integers(0, graph.n_vertices + 1))
+    for first, last in ((0, middle), (middle, graph.n_vertices)):
+        offsets = graph.indptr[first : last + 1]
+        where = slice(offsets[0], offsets[-1])
+        walks.fill_rows_with_loops(offsets, graph.indices[where], weights[where], loops, first, indptr, indices, shares)
     assert indices.tolist() == [neighbour for row in rows for neighbour in row]
-    assert found.tolist() == [weight for row in rows for weight in row.values()]
+    np.testing.assert_allclose(shares, [end for row in ends for end in row], rtol=1e-9, atol=2)
 
 
 @given(graph=graphs(max_vertices=30), seed=st.integers(0, 999), n_parts=st.integers(1, 5))
@@ -379,15 +386,18 @@ def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None
     label = some(graph, seed).integers(0, n_groups, graph.n_vertices).astype(np.int32)
     between, inside = naive.quotient(graph, label.tolist(), n_groups)
     members, offsets = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(n_groups + 1))
+    rng = some(graph, seed)
+    name = rng.permutation(100)[:n_groups]
+    thin = np.where(rng.random(n_groups) < 0.3, 0.0, rng.random(n_groups) / 10)
+    all_of, between = between, naive.thinned(between, thin.tolist(), name.tolist())
     size = sum(len(row) for row in between)
-    assert csr.quotient_size(graph.indptr, graph.indices, members, offsets, label) == size
-    assert size <= csr.merged_size(graph.indptr, members, offsets, n_groups)
+    rows = graph.indptr, graph.indices, weights_of(graph), members, offsets, label, thin, name
+    assert csr.quotient_size(*rows) == size
+    assert sum(len(row) for row in all_of) <= csr.merged_size(graph.indptr, members, offsets, n_groups)
     assert csr.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
     indptr, indices = np.zeros(n_groups + 1, np.int64), np.empty(graph.indices.size, np.int32)
     weights, loops = np.empty(indices.size), np.empty(n_groups)
-    csr.quotient_rows(
-        graph.indptr, graph.indices, weights_of(graph), members, offsets, label, indptr, indices, weights, loops
-    )
+    csr.quotient_rows(*rows, indptr, indices, weights, loops)
     assert np.diff(indptr).tolist() == [len(row) for row in between]
     assert indices[:size].tolist() == [group for row in between for group in sorted(row)]
     np.testing.assert_allclose(weights[:size], [row[group] for row in between for group in sorted(row)])
@@ -396,7 +406,7 @@ def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None
     matrix = np.zeros((n_groups, n_groups))
     csr.quotient_matrix(graph.indptr, graph.indices, weights_of(graph), label.astype(np.int64), matrix)
     np.testing.assert_allclose(
-        matrix, [[inside[g] if g == h else between[g].get(h, 0) for h in range(n_groups)] for g in range(n_groups)]
+        matrix, [[inside[g] if g == h else all_of[g].get(h, 0) for h in range(n_groups)] for g in range(n_groups)]
     )
 
 

@@ -28,7 +28,7 @@ from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
 from parge.kernels import cut
-from parge.memory import format_bytes
+from parge.memory import Footprint, format_bytes
 from parge.registry import Registry
 from parge.seeds import stream
 from parge.typing import BoolArray, IntArray, PartArray
@@ -60,6 +60,7 @@ class Splitter:
     partitioner: str
     seed: int
     on_step: OnStep
+    balance: Footprint | None = None
 
     def split(self, anchors: IntArray, *, loosely: bool = False) -> PartArray:
         """Return the part of every vertex; an anchor joins the part that holds most of its neighbours.
@@ -82,7 +83,7 @@ class Splitter:
             slack = min(slack, max(IMBALANCE, int(room.sum()) / max(1, n_rest) - 1))
         ones = np.ones(graph.n_vertices, np.int64)
         room = loosened(room, graph.n_vertices, slack)
-        problem = Problem(graph.indptr, graph.indices, ones, room, work_of(graph.degrees), self.seed)
+        problem = Problem(graph.indptr, graph.indices, ones, room, work_of(graph.degrees, self.balance), self.seed)
         return partition(problem, self.partitioner)
 
     def _home(self, part: PartArray, anchors: IntArray) -> PartArray:
@@ -97,7 +98,10 @@ class Splitter:
         weights, room = load.weights[rest], load.room
         if loosely:
             weights, room = np.ones(rest.size, np.int64), loosened(room, rest.size)
-        work = weights if self.limits.budgets is not None and not loosely else work_of(self.graph.degrees[rest])
+        if self.limits.budgets is not None and not loosely:
+            work = weights
+        else:
+            work = work_of(self.graph.degrees[rest], self.balance)
         problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)
         part[rest] = partition(problem, self.partitioner)
@@ -114,7 +118,7 @@ class Splitter:
         work = weights
         if self.limits.budgets is None or loosely:
             work = np.zeros(graph.n_vertices, np.int64)
-            work[alone] = work_of(graph.degrees[alone])
+            work[alone] = work_of(graph.degrees[alone], self.balance)
         problem = Problem(graph.indptr, graph.indices, weights, room, work, self.seed)
         begin = np.where(alone, part, np.int32(-1))
         better = improve(graph.indptr, graph.indices, problem.balanced, problem.targets, begin)
@@ -269,6 +273,8 @@ class AnchorDecomposer(Decomposer):
         kaminpar, metis or random.
     seed : int
         Seed of all random choices.
+    balance : Footprint, optional
+        What is balanced within limits in vertices: the bytes of this bound; without it, vertices and edges alike.
     """
 
     n_anchors: int
@@ -276,6 +282,7 @@ class AnchorDecomposer(Decomposer):
     partitioner: str = "kaminpar"
     seed: int = 0
     at_most: bool = False
+    balance: Footprint | None = None
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Choose the anchors, split the rest, and repair what the split leaves over a limit."""
@@ -284,7 +291,7 @@ class AnchorDecomposer(Decomposer):
 
     def _decomposed(self, graph: Graph, limits: Limits, on_step: OnStep) -> Decomposition:
         check_feasible(limits, graph, self.n_anchors)
-        splitter = Splitter(graph, limits, self.partitioner, self.seed, on_step)
+        splitter = Splitter(graph, limits, self.partitioner, self.seed, on_step, self.balance)
         choose = strategies.get(self.strategy)
         if self.n_anchors == 0 or limits.n_parts == 1:
             return _decomposition(graph, limits, splitter.split(NO_ANCHORS), NO_ANCHORS)

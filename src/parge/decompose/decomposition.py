@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph, context_edges, induce, induce_with_context
+from parge.graph.subgraph import LINKS, Subgraph, context_edges, induce, induce_with_context
 from parge.memory import Footprint
 from parge.result import EdgeCounts
 from parge.storage import row_blocks
@@ -48,14 +48,17 @@ class Contexts:
         """Return the contexts, their edges counted."""
         graph, anchors = decomposition.graph, decomposition.anchors
         edges = [
-            context_edges(graph, decomposition.own(i), anchors, np.sort(nearest[i][: halos[i]]), landmark)
+            context_edges(graph, decomposition.own(i), anchors, np.sort(nearest[i][: halos[i]]), landmark, links=LINKS)
             for i in range(decomposition.n_parts)
         ]
         return Contexts(landmark, n_landmarks, halos, np.array(edges, np.int64), nearest)
 
 
 def near(decomposition: "Decomposition", i: int) -> IntArray:
-    """Return the foreign vertices with an edge into part i, anchors left out; those with most edges first."""
+    """Return the foreign vertices with an edge into part i, anchors left out; first those that bring most for a byte.
+
+    A vertex brings its edges into the part, and costs its vectors and all of its edges.
+    """
     graph = decomposition.graph
     inside = np.zeros(graph.n_vertices, np.bool_)
     inside[decomposition.own(i)] = True
@@ -64,7 +67,7 @@ def near(decomposition: "Decomposition", i: int) -> IntArray:
     count = marked_neighbours(graph.indptr, graph.indices, inside)
     count[inside | decomposition.is_anchor] = 0
     found = np.flatnonzero(count)
-    return found[np.argsort(-count[found], kind="stable")]
+    return found[np.argsort(-count[found] / (_VERTEX_IN_EDGES + graph.degrees[found]), kind="stable")]
 
 
 def halo_of(decomposition: "Decomposition", i: int) -> IntArray:
@@ -110,6 +113,9 @@ def cut_edges(decomposition: "Decomposition") -> CutEdges:
         lost += np.bincount(pair, minlength=n_parts * n_parts)
     return CutEdges(lost.reshape(n_parts, n_parts), to_halo)
 
+
+# What a vertex costs beside its edges, in edges: two vectors of 128 numbers, and 16 bytes an edge.
+_VERTEX_IN_EDGES = 64
 
 # Vertices whose edges are looked at together.
 _ROWS = 1 << 16
@@ -287,7 +293,8 @@ class Decomposition:
         if self.contexts is not None:
             around = self.contexts
             halo = halo_of(self, i)
-            return induce_with_context(self.graph, self.own(i), self.anchors, halo, around.landmark, index=i)
+            own = self.own(i)
+            return induce_with_context(self.graph, own, self.anchors, halo, around.landmark, index=i, links=LINKS)
         return induce(self.graph, self.own(i), self.anchors, index=i)
 
     @cached_property

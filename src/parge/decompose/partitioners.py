@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from parge.errors import InfeasibleError, PargeError
+from parge.memory import Footprint
 from parge.registry import Registry
 from parge.seeds import stream
 from parge.storage import Files, row_blocks, storage_like
@@ -88,10 +89,15 @@ Partitioner = Callable[[Problem], PartArray]
 partitioners: Registry[Partitioner] = Registry("partitioner")
 
 
-def work_of(degrees: IntArray) -> IntArray:
-    """Return the work a vertex brings, 1 + deg / mean deg, in sixteenths: vectors to train and edges to walk."""
+def work_of(degrees: IntArray, balance: Footprint | None = None) -> IntArray:
+    """Return the work a vertex brings, 1 + deg / mean deg, in sixteenths: vectors to train and edges to walk.
+
+    With `balance`, its bytes instead, in sixteenths of a vertex without edges; an edge counts half at each end.
+    """
     mean = max(1.0, float(degrees.mean()) if degrees.size else 1.0)
-    return np.rint(16 * (1 + degrees / mean)).astype(np.int64)
+    edge = 1 / mean if balance is None else balance.per_edge / (2 * balance.per_vertex)
+    work: IntArray = np.rint(16 * (1 + edge * degrees)).astype(np.int64)
+    return work
 
 
 def partition(problem: Problem, method: str) -> PartArray:

@@ -10,13 +10,49 @@ from parge.decompose.decomposition import Contexts, Decomposition, near
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partition, work_of
 from parge.events import OnStep, ignore_step
-from parge.graph.graph import Graph
-from parge.graph.subgraph import induce
+from parge.graph.graph import Counted, Graph
+from parge.graph.subgraph import LINKS, induce
 from parge.memory import Footprint
 from parge.typing import IntArray
 
-# Anchors and halo together, as a share of the vertices: what the paper's setting spends on anchors.
+# Anchors and halo together, as a share of the vertices: at most what the paper's setting spends on anchors.
 NEAR_SHARE = 0.10
+
+# What a worker's context may take, as a share of what its own vertices take: so much from `LARGE` edges on. Smaller
+# graphs fit any machine, and quality is worth more there: the share grows with the third power of what they are
+# smaller by, up to most of what a part saves against the whole graph.
+CONTEXT_SHARE, LARGE = 0.08, 1_000_000
+_MOST_OF_SAVED = 0.8
+
+# Of a context's bytes, those that landmarks may take; the rest is for the halo.
+_LANDMARKS_SHARE = 0.6
+
+
+def context_budget(graph: Counted, n_parts: int, footprint: Footprint) -> int:
+    """Return the bytes that the context of each of so many parts may take: landmarks, halo, and their edges.
+
+    >>> from parge.graph.generate import ring_of_cliques
+    >>> context_budget(ring_of_cliques(40, 5), 8, Footprint(0, 1000, 32))
+    148960
+    """
+    whole = footprint.per_vertex * graph.n_vertices + footprint.per_edge * graph.n_edges
+    times = max(1.0, LARGE / max(1, graph.n_edges)) ** 3
+    return int(min(CONTEXT_SHARE * times * whole / n_parts, _MOST_OF_SAVED * whole * (n_parts - 1) / n_parts))
+
+
+def landmarks_within(budget: int, footprint: Footprint) -> int:
+    """Return how many landmarks a context of that many bytes has room for, beside a halo."""
+    return int(_LANDMARKS_SHARE * budget / _landmark_bytes(footprint))
+
+
+def halo_within(budget: int, n_landmarks: int, footprint: Footprint) -> int:
+    """Return how many vertices of a halo a context has room for beside that many landmarks, if they had no edges."""
+    return max(0, int((budget - n_landmarks * _landmark_bytes(footprint)) / footprint.per_vertex))
+
+
+def _landmark_bytes(footprint: Footprint) -> float:
+    """Return the most bytes that a landmark takes in a worker, its edges to other landmarks included."""
+    return footprint.per_vertex + footprint.per_edge * LINKS / 2
 
 
 @dataclass(frozen=True)
@@ -29,13 +65,16 @@ class LandmarkDecomposer(Decomposer):
         Chooses anchors and parts.
     n_supervertices : int
         Context beside the anchors, over all parts.
-    footprint : Footprint, optional
-        What a subgraph with a context needs, for limits in bytes.
+    footprint : Footprint
+        What a subgraph with a context needs: for limits in bytes, and for the bytes of its context.
+    kept_free : int
+        What limits in vertices have for the halo alone: own vertices do not use it.
     """
 
     parts: AnchorDecomposer
     n_supervertices: int
-    footprint: Footprint | None = None
+    footprint: Footprint
+    kept_free: int = 0
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""
@@ -43,20 +82,28 @@ class LandmarkDecomposer(Decomposer):
         on_step(f"forming {self.n_supervertices:,} super-vertices")
         landmark, n_landmarks = _landmarks(plain, self.n_supervertices, self.parts.partitioner, self.parts.seed)
         on_step("choosing halos")
-        wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
-        nearest = [near(plain, i)[:wanted].copy() for i in range(plain.n_parts)]
+        nearest = [self._nearest(plain, i) for i in range(plain.n_parts)]
         halos = np.array(
             [_halo(plain, limits, landmark, n_landmarks, i, nearest[i].size) for i in range(plain.n_parts)]
         )
         while True:
             contexts = Contexts.measured(plain, landmark, n_landmarks, halos, nearest)
             found = replace(plain, capacities=limits.capacities, budgets=None, footprint=None, contexts=contexts)
-            if limits.budgets is None or self.footprint is None:
+            if limits.budgets is None:
                 return found
             over = found.projected(self.footprint) > limits.budgets
             if not (over & (halos > 0)).any():
                 return replace(found, budgets=limits.budgets, footprint=self.footprint)
             halos = np.where(over, halos // 2, halos)
+
+    def _nearest(self, plain: Decomposition, i: int) -> IntArray:
+        """Return the halo that the budget of a context has room for, best first."""
+        graph, one = plain.graph, self.footprint
+        wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
+        found = near(plain, i)[:wanted]
+        free = context_budget(graph, plain.n_parts, one) - self.n_landmarks * _landmark_bytes(one)
+        taken = np.cumsum(one.per_vertex + one.per_edge * graph.degrees[found])
+        return found[: int(np.searchsorted(taken, free, side="right"))].copy()
 
     @property
     def n_landmarks(self) -> int:
@@ -65,8 +112,8 @@ class LandmarkDecomposer(Decomposer):
 
     def room(self, limits: Limits) -> Limits:
         """Return what the limits leave when every worker holds all landmarks and the edges to and among them."""
-        if limits.budgets is None or self.footprint is None:
-            return Limits.of_vertices(limits.capacities - self.n_supervertices)
+        if limits.budgets is None:
+            return Limits.of_vertices(limits.capacities - self.n_supervertices - self.kept_free)
         one = self.footprint
         fixed = one.fixed + one.per_vertex * self.n_supervertices + one.per_edge * self.n_landmarks**2 / 2
         # Twice an edge: the linear bound counts an edge between parts half at each end, and here each end holds it.

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
+from parge.kernels.splitmix import GOLDEN, high, mix
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 # Bits sorted per pass: 4096 counters stay in the first-level cache.
@@ -160,34 +161,6 @@ def induced_rows(
 
 
 @kernel
-def with_loops(
-    indptr: IntArray, indices: NeighbourArray, weights: FloatArray, loops: FloatArray
-) -> tuple[IntArray, NeighbourArray, FloatArray]:
-    """Return sorted rows with an entry for every positive loop, still sorted."""
-    n_loops = 0
-    for v in range(loops.size):
-        n_loops += loops[v] > 0
-    out_indptr = np.zeros(indptr.size, np.int64)
-    out_indices = np.empty(indices.size + n_loops, indices.dtype)
-    out_weights = np.empty(indices.size + n_loops, np.float32)
-    end = 0
-    for v in range(loops.size):
-        is_open = loops[v] > 0
-        for j in range(indptr[v], indptr[v + 1]):
-            if is_open and indices[j] > v:
-                out_indices[end], out_weights[end] = v, loops[v]
-                end += 1
-                is_open = False
-            out_indices[end], out_weights[end] = indices[j], weights[j]
-            end += 1
-        if is_open:
-            out_indices[end], out_weights[end] = v, loops[v]
-            end += 1
-        out_indptr[v + 1] = end
-    return out_indptr, out_indices, out_weights
-
-
-@kernel
 def merged_size(indptr: IntArray, rows: IntArray, offsets: IntArray, n_labels: int) -> int:
     """Return at least as many entries as `quotient_rows` writes."""
     size = 0
@@ -200,20 +173,51 @@ def merged_size(indptr: IntArray, rows: IntArray, offsets: IntArray, n_labels: i
 
 
 @kernel
+def link_chance(weight: float, ours: float, theirs: float) -> float:
+    """Return how likely an edge of that weight is kept between two groups; 1 unless both are thinned out.
+
+    With ``ours = k / (2 d)``, d the weight of a group, a group keeps about k / 2 edges for its own sake and as many
+    for others'. Heavy edges stay; light ones stay with a chance and then count for those that went.
+    """
+    return 1.0 if ours == 0.0 or theirs == 0.0 else min(1.0, weight * (ours + theirs))
+
+
+@kernel
+def is_link(chance: float, one: int, other: int) -> bool:
+    """Return whether an edge stays; the same for both its directions, in every part and on every machine."""
+    first, second = np.uint64(min(one, other)), np.uint64(max(one, other))
+    return chance >= 1.0 or float(high(mix(mix(first + GOLDEN) + second))) < chance * 4294967296.0
+
+
+@kernel
 def quotient_size(
-    indptr: IntArray, indices: NeighbourArray, rows: IntArray, offsets: IntArray, label: NeighbourArray
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    rows: IntArray,
+    offsets: IntArray,
+    label: NeighbourArray,
+    thin: NDArray[np.float64],
+    name: IntArray,
 ) -> int:
     """Return how many entries `quotient_rows` writes."""
-    last = np.full(offsets.size - 1, -1, label.dtype)
+    total = np.zeros(offsets.size - 1, np.float64)
+    found = np.empty(offsets.size - 1, label.dtype)
     size = 0
     for g in range(offsets.size - 1):
-        last[g] = g
+        n_found = 0
         for i in range(offsets[g], offsets[g + 1]):
             for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 c = label[indices[j]]
-                if last[c] != g:
-                    last[c] = g
-                    size += 1
+                if total[c] == 0.0 and c != g:
+                    found[n_found] = c
+                    n_found += 1
+                total[c] += 1.0 if weights.size == 0 else weights[j]
+        for k in range(n_found):
+            c = found[k]
+            size += is_link(link_chance(total[c], thin[g], thin[c]), name[g], name[c])
+            total[c] = 0.0
+        total[g] = 0.0
     return size
 
 
@@ -225,6 +229,8 @@ def quotient_rows(
     rows: IntArray,
     offsets: IntArray,
     label: NeighbourArray,
+    thin: NDArray[np.float64],
+    name: IntArray,
     out_indptr: IntArray,
     out_indices: NeighbourArray,
     out_weights: FloatArray | NDArray[np.float64],
@@ -233,7 +239,8 @@ def quotient_rows(
     """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
 
     `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` stands for
-    ones.
+    ones. Edges between groups for which `thin` is not 0 are thinned out (see `link_chance`) by draws that depend on
+    the `name` of both; what stays is heavier by as much, so that every weight is right on average.
     """
     total = np.zeros(offsets.size - 1, np.float64)
     size = 0
@@ -247,9 +254,13 @@ def quotient_rows(
                     size += 1
                 total[c] += 1.0 if weights.size == 0 else weights[j]
         out_indices[first:size].sort()
-        for k in range(first, size):
+        last, size = size, first
+        for k in range(first, last):
             c = out_indices[k]
-            out_weights[k] = total[c]
+            chance = link_chance(total[c], thin[g], thin[c])
+            if is_link(chance, name[g], name[c]):
+                out_indices[size], out_weights[size] = c, total[c] / chance
+                size += 1
             total[c] = 0.0
         loops[g] = total[g]
         total[g] = 0.0

@@ -45,6 +45,39 @@ def row_shares(indptr: IntArray, weights: FloatArray) -> NDArray[np.uint32]:
 
 
 @kernel
+def fill_rows_with_loops(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    loops: FloatArray,
+    first: int,
+    out_indptr: IntArray,
+    out_indices: NeighbourArray,
+    out_shares: NDArray[np.uint32],
+) -> None:
+    """Write some sorted rows with an entry for every positive loop, still sorted, and their shares (see `row_shares`).
+
+    `indptr` is the offsets of these rows, `first` the vertex of the first of them; `indices` and `weights` begin with
+    that row. `out_indptr` is the offsets of all new rows.
+    """
+    for v in range(first, first + indptr.size - 1):
+        place, stop = indptr[v - first] - indptr[0], indptr[v - first + 1] - indptr[0]
+        total, running, is_open = np.float64(loops[v]), 0.0, loops[v] > 0
+        for j in range(place, stop):
+            total += weights[j]
+        for i in range(out_indptr[v], out_indptr[v + 1]):
+            if is_open and (place == stop or indices[place] > v):
+                out_indices[i] = v
+                running += loops[v]
+                is_open = False
+            else:
+                out_indices[i] = indices[place]
+                running += weights[place]
+                place += 1
+            out_shares[i] = np.uint32(min(running / total * 4294967296.0, 4294967295.0))
+
+
+@kernel
 def strengths(indptr: IntArray, weights: FloatArray) -> NDArray[np.float64]:
     """Return the sum of weights of every row."""
     out = np.zeros(indptr.size - 1, np.float64)

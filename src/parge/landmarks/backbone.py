@@ -11,7 +11,7 @@ With the transition matrix P of the coarse graph, window W and k negatives drawn
     In = U S^1/2,  Out = V S^1/2.
 
 To place their own vertices (`parge.landmarks.extension`), workers get R = w_1 I + w_2 P + ... + w_W P^(W-1), for which
-Q = P R, and R' = w_2 I + w_3 P + ...
+Q = P R, and R' = w_2 I + w_3 P + ... Both are stored transposed: a worker reads a few columns at a time, from a file.
 """
 
 from typing import Any
@@ -26,12 +26,13 @@ from parge.kernels import skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import alias_table, draw_items
 from parge.landmarks.base import DECOMPOSED_EXTRA
-from parge.landmarks.extension import logarithms, opened, start, step_shares
+from parge.landmarks.extension import CSR, logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, strengths, trained_vectors
+from parge.storage import read_rows, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
@@ -42,6 +43,12 @@ RATE_SHARE = 0.2
 
 # Power steps of the decomposition.
 _POWERS = 2
+
+# Rows and columns that are transposed at a time.
+_SQUARE = 256
+
+# Entries of rows that are read from a file at a time.
+_ROW_ENTRIES = 1 << 15
 
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
@@ -60,8 +67,8 @@ def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmark
         "out": _single(V * root),
         "to_in": _single(V * inverse),
         "to_out": _single(U * inverse),
-        "reach": _single(reach),
-        "beyond": _single(beyond),
+        "reached": _transposed(reach),
+        "reached_beyond": _transposed(beyond),
         "mass": _single(mass),
         "degree": _single(np.minimum(degree, np.finfo(np.float32).max)),  # heavy weights may sum to more
     }
@@ -69,6 +76,16 @@ def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmark
 
 def _single(array: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(array, np.float32)
+
+
+def _transposed(matrix: FloatArray) -> FloatArray:
+    """Transpose a square matrix in place: another one of this size would count."""
+    for rows in row_blocks(len(matrix), _SQUARE):
+        for columns in row_blocks(rows.stop, _SQUARE):
+            above = matrix[columns, rows].copy()
+            matrix[columns, rows] = matrix[rows, columns].T
+            matrix[rows, columns] = above.T
+    return matrix
 
 
 def _transitions(graph: Graph, landmark: IntArray, n_landmarks: int) -> tuple[FloatArray, NDArray[np.float64]]:
@@ -116,11 +133,29 @@ def train(
     seed = rng.integers(2**64, dtype=np.uint64)
     with one_blas_thread():
         tables = start(settings, subgraph, context, rows, seed)
-    walkable = walks.WalkCSR(rows.indptr, rows.indices, walks.row_shares(rows.indptr, rows.weights))
-    strength = rows.strength
-    del rows  # walks read shares, and the weights are as large
+    walkable, strength = _walkable(rows, context.loops), rows.strength
+    del rows
     _train_own(settings, subgraph, context, walkable, strength, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_embedded], settings.dim, settings.learning_rate)
+
+
+def _walkable(rows: CSR, loops: FloatArray) -> walks.WalkCSR:
+    """Return what walks read: the rows with a loop at every landmark that has edges inside, and shares of weights.
+
+    The rows, which may stand in a file, are let go of, and read a few at a time.
+    """
+    indptr = rows.indptr + np.concatenate([[0], np.cumsum(loops > 0)])
+    found = walks.WalkCSR(indptr, np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], np.uint32))
+    first, n = 0, indptr.size - 1
+    release_pages(rows.indices, rows.weights)
+    while first < n:
+        last = max(first + 1, int(np.searchsorted(rows.indptr, rows.indptr[first] + _ROW_ENTRIES, side="right")) - 1)
+        offsets = rows.indptr[first : last + 1]
+        some = slice(int(offsets[0]), int(offsets[-1]))
+        neighbours, weights = read_rows(rows.indices, some), read_rows(rows.weights, some)
+        walks.fill_rows_with_loops(offsets, neighbours, weights, loops, first, *found)
+        first = last
+    return found
 
 
 def _train_own(

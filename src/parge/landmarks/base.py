@@ -17,8 +17,11 @@ from parge.typing import IntArray, Shape
 MOST_LANDMARKS = 2048
 
 # Vertices are extended from as many landmarks at a time as take these bytes for all of a worker's vertices, and no
-# fewer.
-EXTENSION_BYTES, EXTENSION_LANDMARKS = 16_000_000, 64
+# fewer than make a cache line: 64 bytes a vertex, beside tables of 1,024.
+EXTENSION_BYTES, EXTENSION_LANDMARKS = 250_000, 16
+
+# Pages of files that a worker looks at while it checks them, before it holds anything else.
+_CHECKED_BYTES = 10_000_000
 
 # Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
 # are held meanwhile: bases, both factors, LAPACK's own.
@@ -80,7 +83,7 @@ class BackboneTechnique(LandmarkTechnique):
         """Vectors, matrices over the landmarks, and one number per landmark."""
         return {
             **dict.fromkeys(("in", "out", "to_in", "to_out"), ("landmarks", "rank")),
-            **dict.fromkeys(("reach", "beyond"), ("landmarks", "landmarks")),
+            **dict.fromkeys(("reached", "reached_beyond"), ("landmarks", "landmarks")),
             **dict.fromkeys(("mass", "degree"), ("landmarks",)),
         }
 
@@ -96,11 +99,14 @@ class BackboneTechnique(LandmarkTechnique):
         return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
 
     def landmark_footprint(self, n_landmarks: int) -> Footprint:
-        """Return the bound: the walker, its rows again with their loops, columns being extended, the backbone."""
-        plain = self.walker.footprint()
-        backbone = 4 * (3 * n_landmarks**2 + 4 * n_landmarks * self.dim)
-        columns = 4 * EXTENSION_LANDMARKS
-        return Footprint(plain.fixed + backbone + EXTENSION_BYTES, plain.per_vertex + 64 + columns, plain.per_edge + 8)
+        """Return the bound: the walker, its rows again with their loops, columns being extended, landmarks' vectors.
+
+        The matrices over landmarks stay in files, of which some columns are read at a time.
+        """
+        plain, columns = self.walker.footprint(), 4 * EXTENSION_LANDMARKS
+        backbone = n_landmarks * (8 * self.dim + 3 * columns)
+        fixed = plain.fixed + backbone + 4 * EXTENSION_BYTES + _CHECKED_BYTES
+        return Footprint(fixed, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
 
 class Walker(WalkSettings, Protocol):

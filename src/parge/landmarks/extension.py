@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
-from parge.kernels import csr, products, skipgram, splitmix, walks
+from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
-from parge.storage import release_pages
+from parge.storage import read_rows, release_pages
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]
+Slices = tuple[slice, slice]
+"""Which vertices are placed one by one: own vertices, and the halo."""
 
 # Entries below this count as this: skip-gram never learns how unlikely an unlikely pair is.
 FLOOR = 0.01
@@ -40,16 +42,18 @@ FLOOR = 0.01
 BORROWED_EDGES = 4.0
 BORROWING_ROUNDS = 3
 
-# Chances that are computed at a time, in half a megabyte; columns that are mixed at a time, all of a copy of a table.
-_ENTRIES = 2**16
-_COLUMNS = 32
+# Rows, and chances, that are computed at a time, so that they stay in the cache.
+_ROWS, _ENTRIES = 512, 2**15
+
+# Columns that are mixed at a time, all of a copy of a table.
+_COLUMNS = 16
 
 # The least positive float32, nearly.
 _TINY = float(np.finfo(np.float32).tiny)
 
 
 class CSR(NamedTuple):
-    """Rows of a subgraph with a context, with what lies inside of each landmark, and their sums."""
+    """Rows of a subgraph with a context, and what each sums to with the edges inside of it, if it is a landmark."""
 
     indptr: IntArray
     indices: NeighbourArray
@@ -58,30 +62,31 @@ class CSR(NamedTuple):
 
 
 def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
-    """Return the context of a subgraph, and its rows; pages of its own are let go of."""
+    """Return the context of a subgraph, and its rows as they are: those of a part folder stay in their file."""
     context, graph = subgraph.context, subgraph.graph
-    if context is None or "reach" not in subgraph.shared:
+    if context is None or "reached" not in subgraph.shared:
         raise TechniqueError(f"subgraph {subgraph.index} has no backbone")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
-    indptr, indices, together = csr.with_loops(graph.indptr, graph.indices, weights, context.loops)
-    release_pages(graph.indices, weights)
-    return context, CSR(indptr, indices, together, walks.strengths(indptr, together))
+    strength = walks.strengths(graph.indptr, weights) + context.loops
+    return context, CSR(graph.indptr, graph.indices, weights, strength)
 
 
 def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CSR, seed: Any) -> Tables:
     """Place every vertex: landmarks where the backbone has them, the others by regression on it."""
     shared, n, dim = subgraph.shared, subgraph.n_vertices, settings.dim
     o, a = subgraph.n_own, context.n_anchors
-    single = np.concatenate([np.arange(o), np.arange(o + a, o + a + context.n_halo)])
-    frozen_rows = np.concatenate([np.arange(o, o + a), np.arange(o + a + context.n_halo, n)])
+    single = (slice(0, o), slice(o + a, o + a + context.n_halo))
     # One row more than vertices: see Tables.
     tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
     width = shared["in"].shape[1]
-    tables.In[frozen_rows, :width] = shared["in"][context.landmark[frozen_rows]]
-    tables.Out[frozen_rows, :width] = shared["out"][context.landmark[frozen_rows]]
+    for frozen in (slice(o, o + a), slice(o + a + context.n_halo, n)):
+        tables.In[frozen, :width] = shared["in"][context.landmark[frozen]]
+        tables.Out[frozen, :width] = shared["out"][context.landmark[frozen]]
+    release_pages(shared["in"], shared["out"])
     _place(settings, shared, context.landmark, rows, single, tables)
     _borrow(rows, single, tables)
-    lone = single[rows.strength[single] == 0]
+    lone = np.flatnonzero(rows.strength == 0)
+    lone = lone[(lone < o) | ((lone >= single[1].start) & (lone < single[1].stop))]
     fresh = skipgram.new_table(lone.size, dim)
     splitmix.fill_uniform(seed, 1.0 / dim, dim, fresh)
     tables.In[lone], tables.Out[lone] = fresh, 0
@@ -89,27 +94,27 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CS
 
 
 def _place(
-    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: IntArray, tables: Tables
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: Slices, tables: Tables
 ) -> None:
     """Write the start of single vertices into tables of zeros, from their chances of meeting landmarks."""
     k, width = settings.negatives, shared["in"].shape[1]
     total = max(float(shared["mass"].sum()), _TINY)
     # Out_v is how often v is met from landmark c: by reversibility q_v(c) d_v / d_c, against v's own noise.
-    strength = np.maximum(rows.strength[single], np.finfo(float).tiny)
+    strength = np.maximum(rows.strength, np.finfo(float).tiny)
     against_noise = _log(strength / (k * strength**NOISE_POWER / total), -np.inf)
+    del strength
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
     itself = np.arange(landmark.size, dtype=rows.indices.dtype)
     for columns in _landmarks_at_once(landmark.size, noise.size):
         onward = _onward(settings, shared, landmark, rows, single, columns)
-        to_in, to_out = shared["to_in"][columns], shared["to_out"][columns]
-        for where in _row_slices(single.size, onward.shape[1]):
-            some = single[where]
-            met = np.empty((some.size, onward.shape[1]), np.float32)
-            products.mean_neighbours(*rows, some, itself, onward, met)
+        to_in, to_out = read_rows(shared["to_in"], columns), read_rows(shared["to_out"], columns)
+        for some in _row_slices(single, onward.shape[1]):
+            met = np.empty((some.stop - some.start, onward.shape[1]), np.float32)
+            products.mean_neighbours(*rows, itself[some], itself, onward, met)
             np.maximum(met, _TINY, out=met)
             np.log(met, out=met)
             from_landmarks = met - back[columns]
-            from_landmarks += against_noise[where, None]
+            from_landmarks += against_noise[some, None]
             met -= noise[columns]
             for table, logs, to in ((tables.Out, from_landmarks, to_out), (tables.In, met, to_in)):
                 np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
@@ -125,25 +130,22 @@ def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
 
 
 def _onward(
-    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: IntArray, columns: slice
+    settings: WalkSettings, shared: Arrays, landmark: IntArray, rows: CSR, single: Slices, columns: slice
 ) -> FloatArray:
     """Return some columns of Y: the chances of meeting landmarks from a vertex on, itself counted."""
-    onward: FloatArray = _columns(shared["reach"], columns)[landmark]
-    beyond = _columns(shared["beyond"], columns)
-    for where in _row_slices(single.size, onward.shape[1]):
-        met = np.empty((single[where].size, onward.shape[1]), np.float32)
-        products.mean_neighbours(*rows, single[where], landmark, beyond, met)
-        onward[single[where]] = met
-    here = single[(landmark[single] >= columns.start) & (landmark[single] < columns.stop)]
-    onward[here, landmark[here] - columns.start] += step_shares(settings.window)[0]
+    onward: FloatArray = _columns(shared["reached"], columns)[landmark]
+    beyond = _columns(shared["reached_beyond"], columns)
+    for some in _row_slices(single, onward.shape[1]):
+        every = np.arange(some.start, some.stop, dtype=rows.indices.dtype)
+        products.mean_neighbours(*rows, every, landmark, beyond, onward[some])
+        here = every[(landmark[some] >= columns.start) & (landmark[some] < columns.stop)]
+        onward[here, landmark[here] - columns.start] += step_shares(settings.window)[0]
     return onward
 
 
-def _columns(matrix: FloatArray, some: slice) -> FloatArray:
-    """Return a copy of some columns, and let go of the pages that they stand on, which are those of all others, too."""
-    found = matrix[:, some].copy()
-    release_pages(matrix)
-    return found
+def _columns(transposed: FloatArray, some: slice) -> FloatArray:
+    """Return a copy of some columns of a matrix that is stored transposed."""
+    return np.ascontiguousarray(read_rows(transposed, some).T)
 
 
 def _landmarks_at_once(n_vertices: int, n_landmarks: int) -> Iterator[slice]:
@@ -155,11 +157,12 @@ def _landmarks_at_once(n_vertices: int, n_landmarks: int) -> Iterator[slice]:
         yield slice(first, min(first + width, n_landmarks))
 
 
-def _row_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield rows in groups of as many as are worked on at a time."""
-    step = max(1, _ENTRIES // n_columns)
-    for first in range(0, n_rows, step):
-        yield slice(first, first + step)
+def _row_slices(single: Slices, n_columns: int) -> Iterator[slice]:
+    """Yield vertices in groups of as many as are worked on at a time."""
+    step = max(1, min(_ROWS, _ENTRIES // n_columns))
+    for some in single:
+        for first in range(some.start, some.stop, step):
+            yield slice(first, min(first + step, some.stop))
 
 
 def step_shares(window: int) -> FloatArray:
@@ -180,14 +183,15 @@ def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
     return np.log(q, out=q)
 
 
-def _borrow(rows: CSR, single: IntArray, tables: Tables) -> None:
+def _borrow(rows: CSR, single: Slices, tables: Tables) -> None:
     """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
-    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[single])).astype(np.float32)
+    some = np.concatenate([np.arange(one.start, one.stop, dtype=rows.indices.dtype) for one in single])
+    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[some])).astype(np.float32)
     for table in (tables.In, tables.Out):
         for first in range(0, table.shape[1], _COLUMNS):
             out = table[: rows.strength.size, first : first + _COLUMNS]
             for _ in range(BORROWING_ROUNDS):
-                products.mix_neighbours(*rows, single, weight, out.copy(), out)
+                products.mix_neighbours(*rows, some, weight, out.copy(), out)
 
 
 def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:

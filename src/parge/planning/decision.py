@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from parge.decompose.limits import Limits, anchor_count, check_feasible
 from parge.errors import InfeasibleError, InputError
 from parge.events import OnStep, ignore_step
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.reconcile.base import reconcilers
@@ -191,6 +191,16 @@ def least_landmarks(technique: LandmarkTechnique) -> int:
     return technique.dim + technique.dim // 2
 
 
+def landmarks_for(graph: Counted, technique: LandmarkTechnique, n_parts: int) -> int:
+    """Return how many landmarks there are for parts of a graph: as many as are best, within the bytes of a context."""
+    from parge.decompose.supervertices import context_budget, landmarks_within  # not needed to refuse a plan
+
+    footprint = technique.landmark_footprint(0)
+    most = landmarks_within(context_budget(graph, n_parts, footprint), footprint)
+    wanted = technique.landmark_count(graph)
+    return min(wanted, max(least_landmarks(technique), most))
+
+
 def prepare_landmarks(
     graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None
 ) -> tuple["Decomposer", Limits]:
@@ -200,7 +210,7 @@ def prepare_landmarks(
     anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250
     landmarks) 99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
     """
-    n_parts, n_landmarks = plan.n_parts, technique.landmark_count(graph)
+    n_parts, n_landmarks = plan.n_parts, landmarks_for(graph, technique, plan.n_parts)
     if limits is not None:  # every worker holds all landmarks: no more than the slack has room for
         slack = int(limits.typical_capacities(graph).sum()) - graph.n_vertices
         n_landmarks = min(n_landmarks, slack // n_parts)
@@ -277,18 +287,24 @@ def _around(
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
     footprint = technique.landmark_footprint(n_supervertices + n_anchors)
+    from parge.decompose.supervertices import NEAR_SHARE, LandmarkDecomposer, context_budget, halo_within
+
+    kept_free = 0
     if limits is None:
-        near = max(n_anchors, int(0.1 * graph.n_vertices))
+        budget = context_budget(graph, plan.n_parts, footprint)
+        near = max(0, int(NEAR_SHARE * graph.n_vertices) - n_anchors)
+        kept_free = min(near, halo_within(budget, n_supervertices + n_anchors, footprint))
         limits = Limits.equal(plan.n_parts, graph.n_vertices, n_anchors)
-        limits = Limits.of_vertices(limits.capacities + (near - n_anchors) + n_supervertices)
+        limits = Limits.of_vertices(limits.capacities + kept_free + n_supervertices)
     elif limits.budgets is not None:
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
     from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
-    from parge.decompose.supervertices import LandmarkDecomposer
 
     fewer = plan.anchors == AUTO
-    parts = AnchorDecomposer(n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=fewer)
-    decomposer = LandmarkDecomposer(parts, n_supervertices, footprint)
+    parts = AnchorDecomposer(
+        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=fewer, balance=footprint
+    )
+    decomposer = LandmarkDecomposer(parts, n_supervertices, footprint, kept_free)
     check_feasible(decomposer.room(limits), graph, n_anchors)
     return decomposer, limits

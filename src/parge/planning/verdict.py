@@ -14,7 +14,7 @@ from parge.estimate.local import Crew, Load, Times, project
 from parge.estimate.stages import Imagined
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint, format_bytes
-from parge.planning.decision import Decomposed
+from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import Summary, summarise
 from parge.result import Part
@@ -170,7 +170,8 @@ def _grown(decomposition: Decomposition, technique: Technique, times: float) -> 
     if around is None or not isinstance(technique, LandmarkTechnique):
         return technique.footprint_for(graph), times
     larger = Imagined(int(times * graph.n_vertices), int(times * graph.n_edges))
-    shared = technique.landmark_count(larger) / max(1, technique.landmark_count(graph))
+    n_parts = decomposition.n_parts
+    shared = landmarks_for(larger, technique, n_parts) / max(1, landmarks_for(graph, technique, n_parts))
     return technique.landmark_footprint(int(shared * around.n_landmarks)), shared
 
 

@@ -24,7 +24,8 @@ from parge.typing import IdArray
 
 FORMAT = 1
 
-_BLOCK = 1 << 22
+# Bytes of a file that are looked at together.
+_BLOCK = 1 << 20
 
 # Settings and a few numbers a subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26
@@ -297,8 +298,8 @@ def _digest(body: Any) -> str:
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
-# Neighbours looked at together: little beside what any technique holds of them.
-_NEIGHBOURS = 1 << 20
+# Neighbours looked at together, with some 30 bytes each: little beside what any technique holds.
+_NEIGHBOURS = 1 << 14
 
 # More columns of features than any memory has room for offsets into.
 _MOST_FEATURES = 1 << 40

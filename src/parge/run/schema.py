@@ -55,7 +55,7 @@ _ROWS = {
 _SHARED = {
     **{
         f"shared_{name}": Kind(("float32",), ndim=2, finite=True)
-        for name in ("in", "out", "to_in", "to_out", "reach", "beyond")
+        for name in ("in", "out", "to_in", "to_out", "reached", "reached_beyond")
     },
     **{f"shared_{name}": Kind(("float32",), finite=True) for name in ("mass", "degree")},
 }

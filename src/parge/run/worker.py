@@ -14,7 +14,7 @@ import parge
 from parge.errors import InputError
 from parge.events import Progress, silent, spaced
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph
+from parge.graph.subgraph import Subgraph, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
@@ -113,11 +113,22 @@ def prepare_worker(described: Mapping[str, Any] | None) -> None:
     technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
     if technique is not None and technique.needs_extra is None:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
-        type(technique)(dim=technique.dim).embed(Subgraph.whole(ring), np.random.default_rng(0))
-        if isinstance(technique, LandmarkTechnique):
-            import parge.landmarks.backbone
-            import parge.landmarks.extension  # noqa: F401
+        plain = type(technique)(dim=technique.dim)
+        plain.embed(Subgraph.whole(ring), np.random.default_rng(0))
+        if isinstance(plain, LandmarkTechnique):
+            plain.embed(_with_landmarks(ring, plain), np.random.default_rng(0))
     load_compiled()
+
+
+def _with_landmarks(ring: Graph, technique: LandmarkTechnique) -> Subgraph:
+    """Return half of a ring of eight as a part around landmarks."""
+    landmark = np.array([1, 1, 2, 2, 0, 3, 4, 4])
+    shared = technique.embed_landmarks(ring, landmark, 5)
+    part = induce_with_context(ring, np.arange(4), np.array([4]), np.array([5]), landmark)
+    assert part.context is not None
+    for array in (part.context.landmark, part.context.loops):  # as those of a part folder are
+        array.flags.writeable = False
+    return replace(part, shared=shared)
 
 
 def _recording(lock: Held, progress: Progress) -> Progress:
