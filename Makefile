@@ -12,7 +12,7 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
+.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-memory bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -61,6 +61,9 @@ fuzz: $(BIN)/.installed
 # 8 parts against the whole graph, wall time on two cores, as a user types it: ten minutes on a free machine.
 bench-parts: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.parts_take_no_longer $(if $(ONLY),--only $(ONLY))
+
+bench-memory: $(BIN)/.installed
+	$(BIN)/python benchmarks/memory_of_parts.py $(if $(EDGES),--edges $(EDGES))
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py
