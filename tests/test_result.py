@@ -181,9 +181,9 @@ OLD = {
 
 def test_reports_of_earlier_versions_are_read() -> None:
     report = Report.from_json(OLD)
-    assert [(part.own, part.halo, part.lumps) for part in report.parts] == [(4, 0, 0)] * 2
+    assert [(part.own, part.halo, part.supervertices) for part in report.parts] == [(4, 0, 0)] * 2
     assert (report.refine.name, report.edge_counts, report.seconds.prepare) == (None, None, None)
-    assert (report.reconcile.helped, report.reconcile.gave_way) == (None, False)
+    assert (report.reconcile.helped, report.reconcile.fell_back) == (None, False)
     assert report.reconcile.residuals[0].held_out is None
     assert Report.from_json(report.to_json()) == report
 

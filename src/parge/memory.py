@@ -332,6 +332,6 @@ def _left_in(folder: Path, limit: str, use: str, cached: str) -> int | None:
     """Return the limit of one group minus what it uses; cached pages of files can be freed, so they do not count."""
     with suppress(OSError, ValueError, KeyError):  # no such file, or "max": no limit
         most, used = int((folder / limit).read_text()), int((folder / use).read_text())
-        facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        return max(0, most - used + int(facts[cached]))
+        metadata = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return max(0, most - used + int(metadata[cached]))
     return None

@@ -21,8 +21,7 @@ class EdgeCounts(Value):
     in_halos : int
         Between two parts, at least one of which has the other end in its halo.
     lost : int
-        Cut edges covered by neither an anchor nor a halo. In subgraphs with a context they only add to the weight of
-        super-vertices; in others no worker sees them.
+        Cut edges at no anchor and in no halo: no worker sees them, or only as weight of super-vertices.
     """
 
     inside: int
@@ -38,9 +37,9 @@ class Part(Value):
     Parameters
     ----------
     vertices : int
-        All vertices that its worker holds: `own` vertices, the anchors, and with a context also `halo` and `lumps`.
-    own, halo, lumps : int
-        The vertices without the anchors, which are the same in every subgraph; `lumps` counts the super-vertices.
+        All vertices that its worker holds: own vertices, anchors, halo and super-vertices.
+    own, halo, supervertices : int
+        The vertices without the anchors, which are the same in every subgraph. The JSON key of the last is ``lumps``.
     capacity : int
         Maximum number of vertices.
     edges : int
@@ -59,10 +58,11 @@ class Part(Value):
         About how long its worker takes. Plans have it, runs and files do not.
     """
 
+    KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}
     vertices: int
     own: int
     halo: int = 0
-    lumps: int = 0
+    supervertices: int = 0
     capacity: int
     edges: int
     projected_bytes: int
@@ -157,16 +157,17 @@ class Reconciled(Value):
         How well the spaces agree, one entry per subgraph.
     helped : Helped, optional
         How much the alignment helped, if anchors were held out.
-    gave_way : bool
+    fell_back : bool
         Whether the alignment was skipped because it did not help on held-out anchors.
     """
 
+    KEYS: ClassVar[Mapping[str, str]] = {"fell_back": "gave_way"}
     NULLS: ClassVar[frozenset[str]] = frozenset({"helped"})
 
     reconciler: str | None = None
     residuals: tuple[Residual, ...] = ()
     helped: Helped | None = None
-    gave_way: bool = False
+    fell_back: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +222,7 @@ class Coordinator(Value):
         Its memory limit, and what was left of it when the partitioner was chosen.
     projected_bytes : Settings, optional
         Projected memory of each partitioner, by name.
-    lumps, backbone_bytes : int, optional
+    supervertices, backbone_bytes : int, optional
         Number of super-vertices of a backbone, and the bytes needed to prepare it.
     peak_bytes : int, optional
         Measured peak memory.
@@ -229,12 +230,13 @@ class Coordinator(Value):
         Fields of later versions.
     """
 
+    KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}
     partitioner: str | None = None
     rows: str | None = None
     limit_bytes: int | None = None
     room_bytes: int | None = None
     projected_bytes: Settings | None = None
-    lumps: int | None = None
+    supervertices: int | None = None
     backbone_bytes: int | None = None
     peak_bytes: int | None = None
     others: Settings = field(default_factory=Settings)
@@ -247,8 +249,7 @@ class Report(Value, dict[str, Any]):
     Missing values are None or empty. An embedding that parge did not compute has an empty report. Files hold only
     what is equal for equal runs (no times, no measured memory, no notices).
 
-    A report is also a read-only dict of its JSON: ``report["parts"][3]["seconds"]`` is ``report.parts[3].seconds``,
-    and `json.dumps` accepts it.
+    It is also a read-only dict of its JSON: ``report["parts"][3]["seconds"]`` is ``report.parts[3].seconds``.
 
     Parameters
     ----------

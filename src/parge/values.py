@@ -47,7 +47,7 @@ class Settings(Mapping[str, Any]):
         return self._values.get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"settings cannot be changed; {name} was to be set")
+        raise AttributeError(f"settings cannot be changed; the attempt was to set {name}")
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -105,13 +105,15 @@ class Value:
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
+    KEYS: ClassVar[Mapping[str, str]] = {}
+    """Fields whose key in JSON is another word: files and programs of others have it."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain values, under their own names and in their own order."""
+        """Return the fields as plain values, under their keys and in their own order."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         others = found.pop("others", {})
-        written = {name: plain(value) for name, value in found.items() if value is not None or name in self.NULLS}
-        return {**written, **plain(others)}
+        there = {name: value for name, value in found.items() if value is not None or name in self.NULLS}
+        return {**{self.KEYS.get(name, name): plain(value) for name, value in there.items()}, **plain(others)}
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:
@@ -125,12 +127,13 @@ class Value:
             raise _unlike(where or "all", data, "names with values")
         hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes the hash of a class for that of its values
         within = f"{where}." if where else ""
-        found = {name: _read(hint, data[name], f"{within}{name}") for name, hint in hints.items() if name in data}
+        keys = {cls.KEYS.get(name, name): name for name in hints}
+        found = {name: _read(hints[name], data[key], f"{within}{key}") for key, name in keys.items() if key in data}
         missing = [field.name for field in fields(cls) if field.name not in found and _is_needed(field)]
         if missing:
             raise InputError(f"{where or 'the whole'} does not say its {', '.join(missing)}")
         if any(field.name == "others" for field in fields(cls)):
-            found["others"] = Settings({name: value for name, value in data.items() if name not in hints})
+            found["others"] = Settings({name: value for name, value in data.items() if name not in keys})
         return found
 
 

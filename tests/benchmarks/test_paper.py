@@ -64,9 +64,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_cells_of_other_settings_are_not_mixed(results: Path) -> None:
     source = next(results.glob("links-*.json"))
-    facts = json.loads(source.read_text())
+    metadata = json.loads(source.read_text())
     with pytest.raises(SystemExit, match="move that file away"):
-        Cells(source, {"settings": {**facts["settings"], "dim": 99}})
+        Cells(source, {"settings": {**metadata["settings"], "dim": 99}})
 
 
 @pytest.mark.slow

@@ -139,17 +139,17 @@ def test_whitening_follows_its_formula() -> None:
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X *= np.linalg.norm(vectors, axis=1).mean()
     out = vectors.copy()
-    facts = Whiten(rounds=3, tolerance=0).refine(graph, out, HOPE(dim=6), Workspace())
-    assert facts["rounds"] == 3
+    metadata = Whiten(rounds=3, tolerance=0).refine(graph, out, HOPE(dim=6), Workspace())
+    assert metadata["rounds"] == 3
     np.testing.assert_allclose(out, X, atol=1e-3)
 
 
 def test_whitening_ends_when_the_subspace_stands_still() -> None:
     graph = planted(2000, 20_000, mixing=0.1, seed=2).graph
     out = some_vectors(graph, 8)
-    facts = Whiten(rounds=200, tolerance=0.01).refine(graph, out, HOPE(dim=8), Workspace())
-    assert 2 <= facts["rounds"] < 200
-    assert facts["changes"][-1] < 0.01 <= facts["changes"][-2]
+    metadata = Whiten(rounds=200, tolerance=0.01).refine(graph, out, HOPE(dim=8), Workspace())
+    assert 2 <= metadata["rounds"] < 200
+    assert metadata["changes"][-1] < 0.01 <= metadata["changes"][-2]
 
 
 @pytest.mark.parametrize("signal", ["common-neighbours", "katz", "adamic-adar"])

@@ -243,11 +243,11 @@ def test_anchors_and_dimensions(told: tuple[Page, Counted, dict[str, Any]]) -> N
 
 def test_time_and_memory_of_workers(told: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
     page, counted, _ = told
-    facts = [
+    metadata = [
         json.loads((ran[0] / "parts" / f"{i:03d}" / "result" / "manifest.json").read_text())["body"]["facts"]
         for i in range(counted.n_parts)
     ]
-    seconds, peaks = ([fact[name] for fact in facts] for name in ("seconds", "peak_bytes"))
+    seconds, peaks = ([fact[name] for fact in metadata] for name in ("seconds", "peak_bytes"))
     caption = "Time and memory of each worker"
     assert page.column(caption, "took") == [seconds_text(took) for took in seconds]
     assert page.column(caption, "measured") == [format_bytes(peak) for peak in peaks]
@@ -269,8 +269,8 @@ def test_there_is_one_total_of_seconds(told: tuple[Page, Counted, dict[str, Any]
     for stage, took in seconds.items():
         if took:
             assert page.line(rf"^{stage} (.*)$")[1] == seconds_text(took)
-    facts = json.loads((ran[0] / "plan" / "manifest.json").read_text())["body"]["facts"]
-    assert seconds["decompose"] == facts["decompose_seconds"]
+    metadata = json.loads((ran[0] / "plan" / "manifest.json").read_text())["body"]["facts"]
+    assert seconds["decompose"] == metadata["decompose_seconds"]
 
 
 def slow(csr: Any, rng: np.random.Generator) -> Any:

@@ -120,8 +120,8 @@ def test_a_large_result_is_looked_at_a_block_at_a_time(
         return look(block, *more, **options)
 
     place = tmp_path / "part"
-    facts = parts.load_result(finished["rotated"] / "parts" / "000")[1]
-    parts.save_result(place, np.ones((40_000, 64), np.float32), facts)
+    metadata = parts.load_result(finished["rotated"] / "parts" / "000")[1]
+    parts.save_result(place, np.ones((40_000, 64), np.float32), metadata)
     monkeypatch.setattr("parge.storage.np.isfinite", watched)
     parts.load_result(place)
     assert sum(sizes) >= 40_000 * 64

@@ -234,12 +234,12 @@ def test_a_folder_does_not_say_where_work_is_done(part: Path) -> None:
     where = {"engine": "ray", "address": "attacker.example:6379", "workers": 9, "jobs": 9, "coordinator_memory": 1}
 
     def ask(body: dict[str, Any]) -> None:
-        facts = body["facts"]
-        facts["settings"].update(where)
-        facts["run"] = run_id(facts["settings"], facts["decomposition"])
+        metadata = body["facts"]
+        metadata["settings"].update(where)
+        metadata["run"] = run_id(metadata["settings"], metadata["decomposition"])
 
     reseal(run / "plan", ask)
-    plan = _plan_of(RunFolder(run).plan_facts(), None, run).request
+    plan = _plan_of(RunFolder(run).plan_metadata(), None, run).request
     assert (plan.engine, plan.address, plan.jobs, plan.coordinator_memory) == ("processes", None, None, None)
 
 

@@ -39,21 +39,21 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
     from parge.run.parts import whole_result
 
     known = whole_result(folder) if missing else None
-    facts = known or _embedded(folder, memory, allow)
+    metadata = known or _embedded(folder, memory, allow)
     if as_json:
-        show.print_json(facts)
+        show.print_json(metadata)
     else:
-        what = f"subgraph {facts['index']}{' already has a result' if known else ''}"
+        what = f"subgraph {metadata['index']}{' already has a result' if known else ''}"
         show.out.print(
-            f"{what}: {facts['vertices']:,} vertices ({_held(facts)}), {facts['edges']:,} edges; "
-            f"{facts['seconds']:.1f} s, peak memory {format_bytes(facts['peak_bytes'])}"
+            f"{what}: {metadata['vertices']:,} vertices ({_held(metadata)}), {metadata['edges']:,} edges; "
+            f"{metadata['seconds']:.1f} s, peak memory {format_bytes(metadata['peak_bytes'])}"
         )
 
 
-def _held(facts: dict[str, Any]) -> str:
+def _held(metadata: dict[str, Any]) -> str:
     """Say what the vertices of a subgraph are, as `parge plan` counts them."""
     kinds = [("own", "own"), ("anchors", "anchors"), ("halo", "halo"), ("lumps", "super-vertices")]
-    return ", ".join(f"{facts[name]:,} {words}" for name, words in kinds if facts[name] or name == "own")
+    return ", ".join(f"{metadata[name]:,} {words}" for name, words in kinds if metadata[name] or name == "own")
 
 
 def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
         def tell(share: float) -> None:
             listener(Part(index, min(share, 0.999), 1))  # the result alone makes it done
 
-        facts = embed_part(job, tell) if limit is None else _within(limit, index, job, tell)
+        metadata = embed_part(job, tell) if limit is None else _within(limit, index, job, tell)
         listener(Part(index, 1.0, 1))
-    return facts
+    return metadata
 
 
 def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:
@@ -81,5 +81,5 @@ def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str,
     from parge.run.worker import embed_part
 
     task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
-    ((_, facts),) = Processes(jobs=1).run([task], lambda _task, share: tell(share))
-    return dict(facts)
+    ((_, metadata),) = Processes(jobs=1).run([task], lambda _task, share: tell(share))
+    return dict(metadata)

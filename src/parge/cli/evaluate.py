@@ -232,7 +232,7 @@ def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
             f"--parts {parts} contradicts the report of the embedding, which says {len(known)} parts. Omit it."
         )
     if known:
-        return [part.vertices - part.halo - part.lumps for part in known]
+        return [part.vertices - part.halo - part.supervertices for part in known]
     return [-(-graph.n_vertices // parts)] * parts if parts is not None else []
 
 

@@ -124,8 +124,8 @@ def summary_columns(summary: "Summary") -> list[_Column]:
         full = [f"{part.vertices / max(1, part.capacity):.0%}" for part in parts]
         found += [column("capacity", "capacity", spare=4), _Column("full", full, spare=5)]
     found.append(column("own", "own", f"{summary.vertices - summary.anchors:,}", spare=2))
-    if any(part.halo or part.lumps for part in parts):
-        found += [column("halo", "halo", spare=3), column("super-\nvertices", "lumps", spare=3)]
+    if any(part.halo or part.supervertices for part in parts):
+        found += [column("halo", "halo", spare=3), column("super-\nvertices", "supervertices", spare=3)]
     found += [
         column("edges", "edges", edges, f"{summary.edges:,}"),
         _Column("kept", [f"{part.kept_edges:.1%}" for part in parts], whole="100.0%", spare=1),

@@ -52,7 +52,7 @@ def summarise(decomposition: Decomposition, technique: Technique, notices: tuple
             vertices=int(decomposition.held[i]),
             own=int(decomposition.owned[i]),
             halo=int(decomposition.halos[i]),
-            lumps=int(decomposition.supervertices[i]),
+            supervertices=int(decomposition.supervertices[i]),
             capacity=int(decomposition.capacities[i]),
             edges=int(decomposition.edges[i]),
             projected_bytes=int(projected[i]),

@@ -170,7 +170,7 @@ class Reconciliation:
 
     def report(self) -> Reconciled:
         """Return the entry of the report: the name, the residuals, and whether the maps helped."""
-        return Reconciled(reconciler=self.name, residuals=self.residuals, helped=self.helped, gave_way=self.fell_back)
+        return Reconciled(reconciler=self.name, residuals=self.residuals, helped=self.helped, fell_back=self.fell_back)
 
 
 def reconcile(reconciler: str | Reconciler, anchors: Sequence[FloatArray]) -> Reconciliation:

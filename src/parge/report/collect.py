@@ -165,20 +165,20 @@ def _maps(run: Run, report: Report) -> tuple[Map, ...]:
     """Return the maps alone, as they were used: the residuals, which take as long again, are known already."""
     used = report.reconcile
     name = known(used.reconciler, "how its spaces were reconciled")
-    reconciler = Identity() if used.gave_way else resolve(name)
+    reconciler = Identity() if used.fell_back else resolve(name)
     with one_blas_thread():
         return reconciler.maps(run.anchor_vectors)
 
 
 def _technique(run: Run) -> dict[str, Any]:
-    described = run.folder.plan_facts().settings["technique"]
+    described = run.folder.plan_metadata().settings["technique"]
     if isinstance(described, str):
         return {"name": described, "settings": {}}
     return {"name": described["technique"], "settings": dict(described["settings"])}
 
 
 def _versions(run: Run) -> tuple[dict[str, str], ...]:
-    found = [parts.load_facts(run.folder.part(i)).get("versions", {}) for i in range(run.decomposition.n_parts)]
+    found = [parts.load_metadata(run.folder.part(i)).get("versions", {}) for i in range(run.decomposition.n_parts)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(version.items()) for version in found))
 
 

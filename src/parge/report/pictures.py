@@ -23,7 +23,7 @@ _UNRELATED = 2**0.5
 
 def sizes(findings: Findings) -> Markup:
     """Return the vertices of each subgraph (own and others) and its capacity."""
-    anchors, with_context = findings.anchors, any(part.halo or part.lumps for part in findings.parts)
+    anchors, with_context = findings.anchors, any(part.halo or part.supervertices for part in findings.parts)
     largest = max(part.vertices for part in findings.parts)
     # Capacities that follow from bytes can be many times what is used; the scale stays with the sizes.
     limit = max(1, largest, min(2 * largest, max(part.capacity for part in findings.parts)))
@@ -63,7 +63,7 @@ def _held(part: Part, n_anchors: int) -> list[tuple[int, str, str]]:
         (part.own, "own", "own vertices"),
         (n_anchors, "anchor", "anchors"),
         (part.halo, "halo", "vertices of other parts (halo)"),
-        (part.lumps, "lump", "super-vertices"),
+        (part.supervertices, "lump", "super-vertices"),
     ]
 
 

@@ -45,7 +45,7 @@ def save(
     folder: Path,
     kind: str,
     arrays: dict[str, np.ndarray[Any, Any]],
-    facts: dict[str, Any],
+    metadata: dict[str, Any],
     *,
     stored: Mapping[str, "Stored"] = MappingProxyType({}),
 ) -> None:
@@ -62,7 +62,7 @@ def save(
     with _made_whole(folder) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
         entries |= {name: _link(temporary / f"{name}.npy", source) for name, source in stored.items()}
-        body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": facts}
+        body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": metadata}
         text = json.dumps({"body": body, "sha256": _digest(body)}, indent=1)
         with (temporary / MANIFEST).open("x") as file:
             file.write(text)
@@ -200,8 +200,8 @@ def _checked(path: Path, body: Any, kind: str) -> dict[str, Any]:
         raise DamagedError(f"{path} has format {found}; this version of parge reads format {FORMAT}")
     if body.get("kind") != kind:
         raise DamagedError(f"{path} describes a {printable(repr(body.get('kind')), 60)}; expected a {kind!r}")
-    entries, facts = body.get("arrays"), body.get("facts")
-    if not isinstance(entries, dict) or not isinstance(facts, dict):
+    entries, metadata = body.get("arrays"), body.get("facts")
+    if not isinstance(entries, dict) or not isinstance(metadata, dict):
         raise DamagedError(f"{path} does not list its arrays")
     known = LAYOUT[kind]
     strange = [name for name in entries if kind_of(kind, name) is None]

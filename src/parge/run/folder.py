@@ -17,7 +17,7 @@ from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
 from parge.run.arrays import Arrays, DamagedError, Stored, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanFacts, note_faults
+from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
 from parge.storage import create_new, take_room
 from parge.text import on_one_line, printable
@@ -60,7 +60,7 @@ class RunFolder:
             schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
             return
         schema.check_run(self.path)
-        self.plan_facts()
+        self.plan_metadata()
 
     def check_open(self, *, resume: bool) -> None:
         """Refuse a folder in which a run can neither start nor resume, and, without `resume`, one that holds a run."""
@@ -83,11 +83,11 @@ class RunFolder:
         """Return notices on a run folder: files that do not belong to the run, and damaged records."""
         found = schema.strays(self.path)
         if not found:
-            return note_faults(self.path, self.plan_facts().run)
+            return note_faults(self.path, self.plan_metadata().run)
         names = ", ".join(on_one_line(name, 200) for name in found[:3])
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
         said = f"{on_one_line(self.path)} holds files that parge did not write: {names}{more}. They are not touched."
-        return (said, *note_faults(self.path, self.plan_facts().run))
+        return (said, *note_faults(self.path, self.plan_metadata().run))
 
     def discard(self) -> str | None:
         """Remove the files of the run, and the folder if it is then empty; return a notice if it is kept.
@@ -106,7 +106,7 @@ class RunFolder:
         )
 
     def _remove(self) -> None:
-        for i in range(len(self.plan_facts().sizes)):
+        for i in range(len(self.plan_metadata().sizes)):
             place = self.part(i)
             with contextlib.suppress(OSError, PargeError):
                 with hold(place, patience=0):
@@ -127,7 +127,7 @@ class RunFolder:
         (self.path / PLAN).rename(doomed)
         arrays.discard(doomed)
 
-    def save_plan(self, decomposition: Decomposition, facts: PlanFacts) -> None:
+    def save_plan(self, decomposition: Decomposition, metadata: PlanMetadata) -> None:
         """Write the decomposition and its settings; from then on the run exists."""
         content: Arrays = {
             "part": decomposition.part,
@@ -141,7 +141,7 @@ class RunFolder:
             around = decomposition.contexts
             content |= {"lump": around.landmark, "halos": around.halos, "lumped_edges": around.edges}
         self.save_graph(decomposition.graph)
-        arrays.save(self.path / PLAN, PLAN, content, facts.to_json())
+        arrays.save(self.path / PLAN, PLAN, content, metadata.to_json())
 
     def save_graph(self, graph: Graph) -> None:
         """Write the graph, so that the run can be completed from its folder alone."""
@@ -164,32 +164,32 @@ class RunFolder:
         """Return whether the graph is present and intact."""
         return _intact(self.path / GRAPH, GRAPH) is not None
 
-    def plan_facts(self) -> PlanFacts:
+    def plan_metadata(self) -> PlanMetadata:
         """Return the metadata of the run."""
         with _advising(_NO_PLAN):
-            return self._facts(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
+            return self._metadata(arrays.load(self.path / PLAN, PLAN, arrays=False)[1])
 
-    def _facts(self, facts: dict[str, Any]) -> PlanFacts:
+    def _metadata(self, metadata: dict[str, Any]) -> PlanMetadata:
         try:
-            return PlanFacts.of(facts)
+            return PlanMetadata.of(metadata)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{self.path / PLAN} is not a plan of parge: {printable(error, 200)}") from None
 
-    def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, PlanFacts]:
+    def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, PlanMetadata]:
         """Return the decomposition and the settings; the graph is read from the folder unless given."""
         with _advising(_NO_PLAN):
             content, plain = arrays.load(self.path / PLAN, PLAN)
-            facts = self._facts(plain)
+            metadata = self._metadata(plain)
         with _advising("to write the graph again, repeat the command that started the run with --resume"):
             stored = arrays.load(self.path / GRAPH, GRAPH)[0] if graph is None else {}
         try:
             if graph is None:
                 graph = graph_of(stored, ids_of(content))
-            return _decomposition(graph, content, facts), facts
+            return _decomposition(graph, content, metadata), metadata
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise DamagedError(f"{self.path} does not hold a decomposition: {printable(error, 200)}") from None
 
-    def subgraph_facts(self, i: int) -> dict[str, Any] | None:
+    def subgraph_metadata(self, i: int) -> dict[str, Any] | None:
         """Return the metadata of subgraph i, or None if it is missing or damaged."""
         return _intact(self.part(i) / SUBGRAPH, SUBGRAPH)
 
@@ -264,19 +264,19 @@ def _intact(folder: Path, kind: str) -> dict[str, Any] | None:
         return None
 
 
-def _decomposition(graph: Graph, content: Arrays, facts: PlanFacts) -> Decomposition:
+def _decomposition(graph: Graph, content: Arrays, metadata: PlanMetadata) -> Decomposition:
     anchors, capacities = content["anchors"], content["capacities"]
     if anchors.size and not 0 <= anchors.min() <= anchors.max() < graph.n_vertices:
         raise ValueError(f"anchors must lie in 0..{graph.n_vertices - 1}")
     budgets = content.get("budgets")
     if not capacities.size or (budgets is not None and budgets.size != capacities.size):
         raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
-    footprint = None if budgets is None else facts.technique.footprint()
+    footprint = None if budgets is None else metadata.technique.footprint()
     around = _contexts(graph, content, capacities.size)
     decomposition = Decomposition(
-        graph, content["part"], anchors, capacities, budgets, footprint, facts.notices, contexts=around
+        graph, content["part"], anchors, capacities, budgets, footprint, metadata.notices, contexts=around
     )
-    if digest(decomposition) != facts.decomposition:
+    if digest(decomposition) != metadata.decomposition:
         raise ValueError("its parts are not those that the run started with")
     return decomposition
 

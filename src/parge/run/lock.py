@@ -58,8 +58,8 @@ class Held:
 
     def record(self, share: float) -> None:
         """Write the progress into the lock; errors such as a full disk are ignored."""
-        facts = {"pid": os.getpid(), "host": platform.node(), "share": round(share, 4), "since": self._since}
-        text = json.dumps(facts).encode()
+        metadata = {"pid": os.getpid(), "host": platform.node(), "share": round(share, 4), "since": self._since}
+        text = json.dumps(metadata).encode()
         with contextlib.suppress(OSError):
             os.pwrite(self._descriptor, text.ljust(256), 0)
 

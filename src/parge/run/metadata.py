@@ -65,7 +65,7 @@ class RecordedTechnique(Technique):
 
 
 @dataclass(frozen=True)
-class PlanFacts:
+class PlanMetadata:
     """The settings of a run and what follows from them.
 
     Parameters
@@ -119,21 +119,21 @@ class PlanFacts:
         }
 
     @staticmethod
-    def of(facts: dict[str, Any]) -> "PlanFacts":
+    def of(metadata: dict[str, Any]) -> "PlanMetadata":
         """Return the metadata from plain values; raise KeyError, TypeError or ValueError if they are invalid."""
-        technique = _a(dict, facts["technique"])
-        sizes, edges = (tuple(_whole(number) for number in _a(list, facts[name])) for name in ("sizes", "edges"))
+        technique = _a(dict, metadata["technique"])
+        sizes, edges = (tuple(_whole(number) for number in _a(list, metadata[name])) for name in ("sizes", "edges"))
         if not sizes or len(sizes) != len(edges):
             raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
         fixed, per_vertex, per_edge = _a(list, technique["footprint"])
-        settings, decomposition = _a(dict, facts["settings"]), _a(str, facts["decomposition"])
-        if _a(str, facts["run"]) != run_id(settings, decomposition):
+        settings, decomposition = _a(dict, metadata["settings"]), _a(str, metadata["decomposition"])
+        if _a(str, metadata["run"]) != run_id(settings, decomposition):
             raise ValueError("its settings are not those that the run started with")
-        return PlanFacts(
+        return PlanMetadata(
             settings=settings,
-            run=facts["run"],
+            run=metadata["run"],
             decomposition=decomposition,
-            decompose_seconds=_number(facts["decompose_seconds"]),
+            decompose_seconds=_number(metadata["decompose_seconds"]),
             technique=RecordedTechnique(
                 _whole(technique["dim"]),
                 _a(str, technique["name"]),
@@ -142,8 +142,8 @@ class PlanFacts:
             ),
             sizes=sizes,
             edges=edges,
-            coordinator=_a(dict, facts.get("coordinator", {})),
-            notices=tuple(printable(_a(str, notice)) for notice in _a(list, facts.get("notices", []))),
+            coordinator=_a(dict, metadata.get("coordinator", {})),
+            notices=tuple(printable(_a(str, notice)) for notice in _a(list, metadata.get("notices", []))),
         )
 
 

@@ -33,7 +33,7 @@ from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
 from parge.run.metadata import (
-    PlanFacts,
+    PlanMetadata,
     RecordedTechnique,
     record_retries,
     record_seconds,
@@ -69,22 +69,22 @@ class Run:
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this run is present and intact."""
-        return self._is_ours(self.folder.subgraph_facts(i), i)
+        return self._is_ours(self.folder.subgraph_metadata(i), i)
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
         if i in self.results:
             return True
         found = self.folder.result(i)
-        if found is None or not self._is_ours(found.facts, i):
+        if found is None or not self._is_ours(found.metadata, i):
             return False
-        if found.facts["vertices"] != self.decomposition.held[i]:
+        if found.metadata["vertices"] != self.decomposition.held[i]:
             return False
         self.results[i] = found
         return True
 
-    def _is_ours(self, facts: dict[str, Any] | None, i: int) -> bool:
-        return facts is not None and facts.get("run") == self.id and facts.get("index") == i
+    def _is_ours(self, metadata: dict[str, Any] | None, i: int) -> bool:
+        return metadata is not None and metadata.get("run") == self.id and metadata.get("index") == i
 
     def advice(self, i: int) -> str:
         """Return how to embed subgraph i alone, if that is possible from a command line."""
@@ -101,7 +101,7 @@ class Run:
     @property
     def live_technique(self) -> Technique:
         """The technique itself, also if the run is completed from its folder (only for parge's own techniques)."""
-        described = self.folder.plan_facts().settings.get("technique") if self.folder.exists else None
+        described = self.folder.plan_metadata().settings.get("technique") if self.folder.exists else None
         if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
             return self.technique
         known = described.get("technique") in techniques.names()
@@ -140,7 +140,7 @@ class Run:
     def _vectors(self, i: int) -> FloatArray:
         place = self.folder.part(i)
         found = self.results.get(i) or parts.load_result(place)
-        if not self._is_ours(found.facts, i) or len(found.vectors) != self.decomposition.sizes[i]:
+        if not self._is_ours(found.metadata, i) or len(found.vectors) != self.decomposition.sizes[i]:
             raise DamagedError(f"the result in {place} does not belong to subgraph {i} of this run; embed it again")
         self.results[i] = found
         return found.vectors
@@ -171,7 +171,7 @@ class Run:
         """Return the run in numbers, as `parge embed --json` prints them."""
         summary = summarise(self.decomposition, self.technique)
         dim = self.shape[1]  # which reads every result
-        took = [self.results[i].facts for i in range(self.decomposition.n_parts)]
+        took = [self.results[i].metadata for i in range(self.decomposition.n_parts)]
         return Report(
             vertices=summary.vertices,
             edges=summary.edges,
@@ -181,12 +181,12 @@ class Run:
             edge_counts=summary.edge_counts,
             lost_edges=summary.lost_edges,
             parts=tuple(
-                replace(part, peak_bytes=facts["peak_bytes"], seconds=facts["seconds"])
-                for part, facts in zip(summary.parts, took, strict=True)
+                replace(part, peak_bytes=metadata["peak_bytes"], seconds=metadata["seconds"])
+                for part, metadata in zip(summary.parts, took, strict=True)
             ),
             warnings=(*summary.warnings, *reconciliation.warnings),
             notices=(*summary.notices, *self.notices),
-            seconds=stage_seconds(self.seconds, [facts["seconds"] for facts in took]),
+            seconds=stage_seconds(self.seconds, [metadata["seconds"] for metadata in took]),
             reconcile=reconciliation.report(),
             refine=refinement,
             retries=tuple(self.retries),
@@ -266,7 +266,7 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
-    facts = PlanFacts(
+    metadata = PlanMetadata(
         settings=settings,
         run=run_id(settings, belongs),
         decomposition=belongs,
@@ -277,19 +277,27 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
         coordinator=choice,
         notices=decomposition.notices,
     )
-    folder.save_plan(decomposition, facts)
-    return _run(folder, plan, plan.technique, decomposition, facts)
+    folder.save_plan(decomposition, metadata)
+    return _run(folder, plan, plan.technique, decomposition, metadata)
 
 
 def _run(
-    folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, facts: PlanFacts
+    folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, metadata: PlanMetadata
 ) -> Run:
     """Return the run in a folder, with its records of the work so far."""
-    known = recorded_seconds(folder.path, facts.run)
-    seconds = {"decompose": facts.decompose_seconds} | {stage: known[stage] for stage in _RESUMED if stage in known}
-    retries, notices = recorded_retries(folder.path, facts.run), folder.notices()
+    known = recorded_seconds(folder.path, metadata.run)
+    seconds = {"decompose": metadata.decompose_seconds} | {stage: known[stage] for stage in _RESUMED if stage in known}
+    retries, notices = recorded_retries(folder.path, metadata.run), folder.notices()
     return Run(
-        folder, plan, technique, decomposition, facts.run, seconds, retries, choice=facts.coordinator, notices=notices
+        folder,
+        plan,
+        technique,
+        decomposition,
+        metadata.run,
+        seconds,
+        retries,
+        choice=metadata.coordinator,
+        notices=notices,
     )
 
 
@@ -320,15 +328,15 @@ def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
 
 def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
-    kept = folder.plan_facts().settings
+    kept = folder.plan_metadata().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
     decided = _as_decided(graph, _respelled(plan, kept).resolved, kept)
     check_same(kept, _settings(graph, decided), folder.path)
-    decomposition, facts = folder.load_plan(graph)
+    decomposition, metadata = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)
-    return _run(folder, decided, decided.technique, decomposition, facts)
+    return _run(folder, decided, decided.technique, decomposition, metadata)
 
 
 @contextmanager
@@ -337,8 +345,8 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
     folder = RunFolder(path)
     folder.check_planned()
     with folder.locked():
-        decomposition, facts = folder.load_plan()
-        run = _run(folder, _plan_of(facts, reconciler, path), facts.technique, decomposition, facts)
+        decomposition, metadata = folder.load_plan()
+        run = _run(folder, _plan_of(metadata, reconciler, path), metadata.technique, decomposition, metadata)
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
             raise InputError(
@@ -370,15 +378,15 @@ def _how_to_embed(run: Run, missing: list[int]) -> str:
     )
 
 
-def _plan_of(facts: PlanFacts, reconciler: str | None, path: Path) -> ResolvedPlan:
+def _plan_of(metadata: PlanMetadata, reconciler: str | None, path: Path) -> ResolvedPlan:
     """Return the plan in a folder, with the technique as a name alone."""
     # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
-    kept = {name: facts.settings[name] for name in PLAN_FIELDS if name in facts.settings and name not in WHERE}
-    kept |= {"technique": facts.technique, "reconcile": reconciler or facts.settings.get("reconcile")}
+    kept = {name: metadata.settings[name] for name in PLAN_FIELDS if name in metadata.settings and name not in WHERE}
+    kept |= {"technique": metadata.technique, "reconcile": reconciler or metadata.settings.get("reconcile")}
     if not isinstance(kept["reconcile"], str):
         raise DamagedError(f"{path} does not say how its spaces are reconciled")
     try:
-        return ResolvedPlan.recorded(Plan(**kept), facts.technique)
+        return ResolvedPlan.recorded(Plan(**kept), metadata.technique)
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{path} holds an invalid plan: {printable(error, 200)}") from None
 

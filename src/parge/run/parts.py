@@ -23,7 +23,10 @@ from parge.typing import FloatArray
 
 
 def save_subgraph(
-    folder: Path, subgraph: Subgraph, facts: dict[str, Any], shared: Mapping[str, arrays.Stored] = MappingProxyType({})
+    folder: Path,
+    subgraph: Subgraph,
+    metadata: dict[str, Any],
+    shared: Mapping[str, arrays.Stored] = MappingProxyType({}),
 ) -> None:
     """Write the input of a worker: the induced rows, weights, features, the technique, and the shared arrays.
 
@@ -36,36 +39,38 @@ def save_subgraph(
         content |= {"lump": subgraph.context.landmark, "loops": subgraph.context.loops}
         about |= {"n_anchors": subgraph.context.n_anchors, "n_halo": subgraph.context.n_halo}
         about |= {"n_landmarks": subgraph.context.n_landmarks}
-    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**facts, **about}, stored=shared)
+    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**metadata, **about}, stored=shared)
 
 
 def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
     """Return the subgraph and its metadata."""
     try:
-        content, facts = arrays.load(folder / SUBGRAPH, SUBGRAPH)
+        content, metadata = arrays.load(folder / SUBGRAPH, SUBGRAPH)
     except arrays.DamagedError as error:
         raise arrays.DamagedError(
             f"{error}. Copy the folder again, or repeat the command that wrote it with --resume."
         ) from None
     try:
         shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
-        context = _context(content, facts)
-        subgraph = Subgraph(graph_of(content), content["vertices"], facts["n_own"], facts["index"], context, shared)
-        _check(subgraph, facts)
+        context = _context(content, metadata)
+        subgraph = Subgraph(
+            graph_of(content), content["vertices"], metadata["n_own"], metadata["index"], context, shared
+        )
+        _check(subgraph, metadata)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise arrays.DamagedError(f"{folder} does not hold a subgraph: {printable(error, 200)}") from None
-    return subgraph, facts
+    return subgraph, metadata
 
 
-def _context(content: Arrays, facts: dict[str, Any]) -> Context | None:
+def _context(content: Arrays, metadata: dict[str, Any]) -> Context | None:
     """Return the context of a subgraph; kernels use it as indices, so all of it is checked."""
     if "lump" not in content:
         return None
     # Folders of earlier versions lack the number: a backbone has one mass per landmark.
-    n_landmarks = facts["n_landmarks"] if "n_landmarks" in facts else int(content["shared_mass"].size)
-    context = Context(content["lump"], content["loops"], facts["n_anchors"], facts["n_halo"], n_landmarks)
+    n_landmarks = metadata["n_landmarks"] if "n_landmarks" in metadata else int(content["shared_mass"].size)
+    context = Context(content["lump"], content["loops"], metadata["n_anchors"], metadata["n_halo"], n_landmarks)
     n = content["indptr"].size - 1
-    counts = (facts["n_own"], context.n_anchors, context.n_halo)
+    counts = (metadata["n_own"], context.n_anchors, context.n_halo)
     if any(type(count) is not int or count < 0 for count in (*counts, n_landmarks)) or sum(counts) > n:
         raise ValueError(f"{counts} own vertices, anchors and halo among {n}, {n_landmarks} landmarks")
     if (
@@ -79,11 +84,11 @@ def _context(content: Arrays, facts: dict[str, Any]) -> Context | None:
     return context
 
 
-def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
+def _check(subgraph: Subgraph, metadata: dict[str, Any]) -> None:
     for name in ("n_own", "index", "seed"):
-        if type(facts[name]) is not int or not 0 <= facts[name] < 2**63:
-            raise ValueError(f"{name} must be a whole number; found {facts[name]!r}")
-    if not isinstance(facts["run"], str) or not isinstance(facts["technique"], dict | None):
+        if type(metadata[name]) is not int or not 0 <= metadata[name] < 2**63:
+            raise ValueError(f"{name} must be a whole number; found {metadata[name]!r}")
+    if not isinstance(metadata["run"], str) or not isinstance(metadata["technique"], dict | None):
         raise ValueError("its run and technique are not what parge writes")
     if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
         raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
@@ -93,7 +98,7 @@ def _check(subgraph: Subgraph, facts: dict[str, Any]) -> None:
         raise ValueError("a vertex has a negative number")
 
 
-def subgraph_facts(folder: Path) -> dict[str, Any]:
+def subgraph_metadata(folder: Path) -> dict[str, Any]:
     """Return the metadata of an intact subgraph; its arrays are checked but not returned."""
     return arrays.load(folder / SUBGRAPH, SUBGRAPH)[1]
 
@@ -106,9 +111,9 @@ def subgraph_index(folder: Path) -> int:
     return 0
 
 
-def save_result(folder: Path, vectors: FloatArray, facts: dict[str, Any]) -> None:
+def save_result(folder: Path, vectors: FloatArray, metadata: dict[str, Any]) -> None:
     """Write the local vectors and their metadata; the record of an earlier failure is removed."""
-    arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, facts)
+    arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, metadata)
     remove_failure(folder)
 
 
@@ -123,14 +128,14 @@ class Result(NamedTuple):
     """Local vectors (memory-mapped, all finite) and their metadata."""
 
     vectors: FloatArray
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 def load_result(folder: Path) -> Result:
     """Return the result of a part folder; it is read once and checked against its checksum."""
     try:
-        content, facts = arrays.load(folder / RESULT, RESULT)
-        return Result(content["vectors"], _checked_facts(folder, facts))
+        content, metadata = arrays.load(folder / RESULT, RESULT)
+        return Result(content["vectors"], _checked_metadata(folder, metadata))
     except arrays.DamagedError as error:
         raise arrays.DamagedError(f"{error}. Embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
@@ -139,31 +144,31 @@ def whole_result(folder: Path) -> dict[str, Any] | None:
     """Return the metadata of the local vectors if they are intact and belong to this subgraph; None otherwise."""
     schema.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
-        asked = subgraph_facts(folder)
-        facts = load_result(folder).facts if arrays.exists(folder / RESULT) else {}
-        if facts and all(facts[name] == asked.get(name) for name in ("run", "index")):
-            return facts
+        asked = subgraph_metadata(folder)
+        metadata = load_result(folder).metadata if arrays.exists(folder / RESULT) else {}
+        if metadata and all(metadata[name] == asked.get(name) for name in ("run", "index")):
+            return metadata
     return None
 
 
-def load_facts(folder: Path) -> dict[str, Any]:
+def load_metadata(folder: Path) -> dict[str, Any]:
     """Return the metadata of the local vectors, without reading the vectors."""
-    return _checked_facts(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
+    return _checked_metadata(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
 
 
-def _checked_facts(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+def _checked_metadata(folder: Path, metadata: dict[str, Any]) -> dict[str, Any]:
     whole = ("index", "vertices", "own", "anchors", "halo", "lumps", "edges", "dim", "peak_bytes")
     numbers = ("seconds", "total_seconds")
     right = (
-        all(type(facts.get(name)) is int and facts[name] >= 0 for name in whole)
-        and all(isinstance(facts.get(name), int | float) and 0 <= facts[name] < np.inf for name in numbers)
-        and isinstance(facts.get("run"), str)
-        and isinstance(facts.get("versions"), dict)
-        and all(isinstance(version, str) for version in facts["versions"].values())
+        all(type(metadata.get(name)) is int and metadata[name] >= 0 for name in whole)
+        and all(isinstance(metadata.get(name), int | float) and 0 <= metadata[name] < np.inf for name in numbers)
+        and isinstance(metadata.get("run"), str)
+        and isinstance(metadata.get("versions"), dict)
+        and all(isinstance(version, str) for version in metadata["versions"].values())
     )
     if not right:
         raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result")
-    return facts
+    return metadata
 
 
 @contextmanager

@@ -139,12 +139,12 @@ def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any 
 
 def write_subgraphs(run: Run) -> list[int]:
     """Write every part folder that is missing or damaged; return the subgraphs that have no result yet."""
-    facts = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
+    metadata = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
     missing = [i for i in waiting if not run.has_subgraph(i)]
     shared = shared_arrays(run) if missing else {}
     for i in missing:
-        parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), facts, shared)
+        parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), metadata, shared)
     return waiting
 
 

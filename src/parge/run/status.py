@@ -98,14 +98,14 @@ def status(path: Path) -> Status:
     """Return the progress of the run in a folder; a result counts as done only if its checksum is right."""
     folder = RunFolder(path)
     folder.check_planned()
-    facts = folder.plan_facts()
+    metadata = folder.plan_metadata()
     found = tuple(
-        _part(folder, facts.run, i, *size) for i, size in enumerate(zip(facts.sizes, facts.edges, strict=True))
+        _part(folder, metadata.run, i, *size) for i, size in enumerate(zip(metadata.sizes, metadata.edges, strict=True))
     )
     running = sum(part.state == "running" for part in found)
     at_work = holder(path) is not None or running > 0
     left = _seconds_left(found, max(1, running))
-    return Status(found, printable(facts.technique.title, 100), at_work, left, folder.notices())
+    return Status(found, printable(metadata.technique.title, 100), at_work, left, folder.notices())
 
 
 def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
@@ -135,12 +135,12 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
     message = ""
     if arrays.exists(place / RESULT):
         try:
-            facts = parts.load_result(place).facts
+            metadata = parts.load_result(place).metadata
         except arrays.DamagedError as error:
             message = str(error)
         else:
-            if facts["run"] == run and facts["index"] == i:
-                return found("done", seconds=facts["seconds"], peak_bytes=facts["peak_bytes"], share=1.0)
+            if metadata["run"] == run and metadata["index"] == i:
+                return found("done", seconds=metadata["seconds"], peak_bytes=metadata["peak_bytes"], share=1.0)
             message = "its result belongs to another run"
     worker = holder(place)
     if worker is not None:

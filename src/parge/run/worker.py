@@ -76,11 +76,11 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
     begun = time.perf_counter()
     with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
         parts.remove_failure(job.folder)
-        subgraph, facts = parts.load_subgraph(job.folder)
-        technique = _technique(job, facts)
+        subgraph, metadata = parts.load_subgraph(job.folder)
+        technique = _technique(job, metadata)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_begun = time.perf_counter()
-        rng = stream(facts["seed"], "embed", subgraph.index)
+        rng = stream(metadata["seed"], "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
         if over_limit():
             raise MemoryError  # no result of a worker that kept its limit only by luck
@@ -96,7 +96,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
             "seconds": time.perf_counter() - embedding_begun,
             "total_seconds": time.perf_counter() - begun,
             "peak_bytes": peak_bytes(),
-            "run": facts["run"],
+            "run": metadata["run"],
             "versions": {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
         }
         parts.save_result(job.folder, vectors, result)
@@ -142,12 +142,12 @@ def _recording(lock: Held, progress: Progress) -> Progress:
     return tell
 
 
-def _technique(job: PartJob, facts: dict[str, Any]) -> Technique:
+def _technique(job: PartJob, metadata: dict[str, Any]) -> Technique:
     if isinstance(job.technique, Technique):
         return job.technique
     if job.technique is not None:
         return restore(job.technique)  # from the process that planned the run, not from the folder
-    described = facts["technique"]
+    described = metadata["technique"]
     if described is None:
         raise InputError(
             "the technique of this run is a Python object, which cannot be stored in a file. Embed with the process "

@@ -299,11 +299,11 @@ def test_small_files_do_not_start_the_compiler(tmp_path: Path) -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["blogcatalog", "ca-AstroPh", "cora", "youtube-groups"])
 def test_shared_graphs_have_their_published_sizes(shared: Callable[[str], Path], name: str) -> None:
-    facts = json.loads(shared("datasets.json").read_text())[name]
-    graph = read(shared(f"{name}.edges.gz"), vertices=facts["vertices"])
-    assert (graph.n_vertices, graph.n_edges) == (facts["vertices"], facts["edges"])
-    assert graph.degrees.max() == facts["max_degree"]
-    assert int((graph.degrees == 0).sum()) == facts["isolated"]
+    metadata = json.loads(shared("datasets.json").read_text())[name]
+    graph = read(shared(f"{name}.edges.gz"), vertices=metadata["vertices"])
+    assert (graph.n_vertices, graph.n_edges) == (metadata["vertices"], metadata["edges"])
+    assert graph.degrees.max() == metadata["max_degree"]
+    assert int((graph.degrees == 0).sum()) == metadata["isolated"]
     assert graph.notices == ()
 
 
