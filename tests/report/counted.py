@@ -12,6 +12,7 @@ class Counted:
     """A plan and its graph as their files have them; every method counts one thing."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         plan = {file.stem: np.load(file) for file in (folder / "plan").glob("*.npy")}
         graph = {file.stem: np.load(file) for file in (folder / "graph").glob("*.npy")}
         self.part: list[int] = plan["part"].tolist()
@@ -28,10 +29,10 @@ class Counted:
         return {v for v, part in enumerate(self.part) if part == i} - self.anchors
 
     def halo(self, i: int) -> set[int]:
-        """Return the foreign vertices with most neighbours in part i, as many as its halo has."""
+        """Return the foreign vertices that bring most edges into part i for what they take, as many as its halo has."""
         own = self.own(i)
         foreign = [v for v in range(len(self.part)) if v not in own | self.anchors and self.neighbours[v] & own]
-        foreign.sort(key=lambda v: (-len(self.neighbours[v] & own), v))
+        foreign.sort(key=lambda v: (-len(self.neighbours[v] & own) / (64 + len(self.neighbours[v])), v))
         return set(foreign[: self.halo_sizes[i]])
 
     def place(self, i: int) -> list[Any]:
@@ -52,9 +53,23 @@ class Counted:
         return len(self.own(i)) + len(self.anchors) + len(self.halo(i)) + self.lumps(i)
 
     def subgraph_edges(self, i: int) -> int:
-        place = self.place(i)
+        """Return its edges; of those among landmarks, which are thinned, as many as its own file has."""
+        place, single = self.place(i), self.own(i) | self.halo(i)
         ends = {frozenset((place[u], place[v])) for u, v in self.edges}
-        return sum(len(pair) == 2 and None not in pair for pair in ends)
+        ends = {pair for pair in ends if len(pair) == 2 and None not in pair}
+        if self.lump is None:
+            return len(ends)
+        others = sum(bool(pair & single) for pair in ends)
+        return others + self._among_landmarks(i, at_most=len(ends) - others)
+
+    def _among_landmarks(self, i: int, *, at_most: int) -> int:
+        files = self.folder / "parts" / f"{i:03d}" / "subgraph"
+        indptr, indices = (np.load(files / f"{name}.npy").tolist() for name in ("indptr", "indices"))
+        first, last = len(self.own(i)), len(self.own(i)) + len(self.anchors)
+        landmark = {v for v in range(len(indptr) - 1) if first <= v < last or v >= last + len(self.halo(i))}
+        found = sum(u in landmark for v in landmark for u in indices[indptr[v] : indptr[v + 1]]) // 2
+        assert found <= at_most
+        return found
 
     def kind(self, edge: Edge) -> str:
         u, v = edge
