@@ -12,7 +12,7 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-memory bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes clean
+.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-memory bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes bench-eigen clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -93,6 +93,11 @@ bench-peers: $(BIN)/.installed $(VENV)-pbg/.installed
 bench-passes: $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.passes_at_memory_speed $(if $(LARGE),--large)
+
+# Eigenvectors against scikit-network and ARPACK: five minutes.
+bench-eigen: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks.eigenvectors $(if $(ONLY),--only $(ONLY))
 
 # Against PyTorch-BigGraph in 1, 2, 4, 8 parts, as the paper did, and as PyTorch-BigGraph is meant.
 bench-pbg: $(BIN)/.installed $(VENV)-pbg/.installed

@@ -1,4 +1,4 @@
-"""pycleora and scikit-network on one core, in a process of their own.
+"""pycleora, scikit-network and scipy's ARPACK on one core, in a process of their own.
 
 ``python peers.py TASK.npz ANSWER.npz``, as `competitors` runs it; this file imports nothing of parge, so that the
 memory of the process is the package's. The task holds every edge once. The answer holds vectors in vertex order, the
@@ -57,7 +57,22 @@ def scikit_network(source: Any, target: Any, settings: dict[str, Any]) -> Call:
     return lambda: getattr(embedding, settings["name"])(**options).fit_transform(adjacency)
 
 
-PACKAGES = {"pycleora": cleora, "scikit-network": scikit_network}
+def arpack(source: Any, target: Any, settings: dict[str, Any]) -> Call:
+    """Return the vectors of HOPE by common neighbours, ``V |λ|`` of A, from scipy's ARPACK with four digits."""
+    linalg = import_module("scipy.sparse.linalg")
+    n, k = settings["vertices"], settings["dim"]
+    half = sp.coo_matrix((np.ones(source.size), (source, target)), shape=(n, n))
+    adjacency = (half + half.T).tocsr()
+
+    def call() -> Any:
+        start = np.random.default_rng(settings["seed"]).standard_normal(n)
+        values, vectors = linalg.eigsh(adjacency, k, which="LM", tol=1e-4, v0=start)
+        return vectors * np.abs(values)
+
+    return call
+
+
+PACKAGES = {"pycleora": cleora, "scikit-network": scikit_network, "scipy": arpack}
 
 
 def unit_rows(vectors: Any) -> Any:

@@ -351,6 +351,11 @@ def sum_neighbours(graph, columns):
     return out
 
 
+def step_rows(graph, scale, columns, own, factors, out):
+    p, q, r = factors
+    return p * scale[:, None] * sum_neighbours(graph, columns) + q * own + r * out
+
+
 def sum_around(graph, columns, mean):
     centred = columns.astype(float) - mean
     return centred + sum_neighbours(graph, centred)

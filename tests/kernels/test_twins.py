@@ -59,6 +59,7 @@ TWINS: dict[str, str] = {
     "products.add_weighted_rows": "shared with products.sum_neighbours",
     "products.sum_neighbours": "naive.sum_neighbours",
     "products.sum_around": "naive.sum_around",
+    "products.step_rows": "naive.step_rows",
     "products.unit_rows": "naive.unit_rows",
     "products.mix_neighbours": "naive.mean_neighbours",
     "products.mean_neighbours": "naive.mean_neighbours",
@@ -347,6 +348,25 @@ def test_sums_around(graph: Graph, seed: int) -> None:
     pair = np.ascontiguousarray(columns[:, 2:4])
     products.sum_around(graph.indptr, graph.indices, weights_of(graph), pair, mean[2:4], first, few)
     assert np.array_equal(few, out[:, 2:4]), "columns do not depend on each other"
+
+
+@pytest.mark.parametrize("factors", [(1.0, 0.0, 0.0), (0.7, -0.2, 0.0), (1.5, 0.3, -1.0)])
+@drawn
+@shortly
+def test_steps_of_a_recurrence(factors: tuple[float, ...], graph: Graph, seed: int) -> None:
+    rng, first = some(graph, seed), seed % (graph.n_vertices + 1)
+    for dtype, tolerance in ((np.float32, 1e-4), (np.float64, 1e-10)):
+        columns, own, old = rng.standard_normal((3, graph.n_vertices, 4)).astype(dtype)
+        scale, out = rng.random(graph.n_vertices).astype(dtype), old[first:] if factors[2] else np.nan * old[first:]
+        given = graph.indptr, graph.indices, weights_of(graph)
+        expected = naive.step_rows(graph, scale, columns, own, factors, old)[first:]
+        products.step_rows(*given, scale, columns, own[first:], np.array(factors, dtype), first, out)
+        np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance * 1024)
+        plain, none = np.empty_like(out), np.empty(0, dtype)
+        products.step_rows(*given, none, columns, own[first:], np.array([1, 0, 0], dtype), first, plain)
+        np.testing.assert_allclose(
+            plain, naive.sum_neighbours(graph, columns)[first:], rtol=tolerance, atol=tolerance * 1024
+        )
 
 
 @given(st.integers(0, 9), st.integers(1, 40), st.integers(0, 999))

@@ -15,7 +15,6 @@ from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
-from parge.linalg.tall import orthonormalise
 from parge.refine.base import Refiner, Workspace, refiners
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Settle, Whiten
@@ -162,15 +161,6 @@ def test_subspace_iteration_ends_at_the_centralised_vectors(signal: Any, half: A
     refiners.get("subspace")(steps=12).refine(graph, out, technique, Workspace())  # type: ignore[call-arg]
     assert np.degrees(subspace_angles(exact[:, :3], out).max()) < 1
     np.testing.assert_allclose(out[:, :3] @ out[:, :3].T, exact[:, :3] @ exact[:, :3].T, atol=0.02 * exact.max() ** 2)
-
-
-def test_orthonormal_columns() -> None:
-    columns = stream(3, "columns").standard_normal((1000, 6))
-    columns[:, 3] = columns[:, 1]
-    before = columns.copy()
-    orthonormalise(columns)
-    np.testing.assert_allclose(columns.T @ columns, np.diag([1, 1, 1, 1, 1, 0]), atol=1e-12)
-    assert np.degrees(subspace_angles(before[:, [0, 1, 2, 4, 5]], columns[:, :5]).max()) < 1e-4
 
 
 def test_subspace_is_refused_for_other_techniques() -> None:

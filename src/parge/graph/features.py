@@ -83,12 +83,27 @@ def normal_rows(numbers: IntArray, dim: int, seed: int) -> FloatArray:
     True
     """
     out: FloatArray = np.empty((numbers.size, dim), np.float32)
-    pairs = np.arange(-(-dim // 2), dtype=np.uint64)
     for start in range(0, numbers.size, ROWS):
-        keys = mixed(numbers[start : start + ROWS].astype(np.uint64) + mixed(np.array([seed], np.uint64) + GOLDEN))
-        bits = mixed(keys[:, None] + (pairs + np.uint64(1)) * GOLDEN)
-        out[start : start + ROWS] = _box_muller(bits)[:, :dim]
+        out[start : start + ROWS] = _box_muller(_pairs(numbers[start : start + ROWS], dim, seed))[:, :dim]
     return out
+
+
+def uniform_rows(numbers: IntArray, dim: int, seed: int) -> FloatArray:
+    """Return rows drawn between -1 and 1, as `normal_rows` does in four times the time.
+
+    >>> rows = uniform_rows(np.array([5, 9]), 3, seed=1)
+    >>> bool((rows[1:] == uniform_rows(np.array([9]), 3, seed=1)).all())
+    True
+    """
+    halves = _pairs(numbers, dim, seed).view(np.int32)[:, :dim]
+    return np.multiply(halves, 2.0**-31, dtype=np.float32)
+
+
+def _pairs(numbers: IntArray, dim: int, seed: int) -> NDArray[np.uint64]:
+    """Return 64 random bits for every two columns of rows, each decided by its number and the seed alone."""
+    pairs = np.arange(-(-dim // 2), dtype=np.uint64)
+    keys = mixed(numbers.astype(np.uint64) + mixed(np.array([seed], np.uint64) + GOLDEN))
+    return mixed(keys[:, None] + (pairs + np.uint64(1)) * GOLDEN)
 
 
 def _box_muller(bits: NDArray[np.uint64]) -> NDArray[np.float64]:

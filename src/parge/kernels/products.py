@@ -143,6 +143,42 @@ def sum_around(
             row[c] -= share * mean[c]
 
 
+@kernel
+def step_rows(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    scale: NDArray[Any],
+    columns: NDArray[Any],
+    own: NDArray[Any],
+    factors: NDArray[Any],
+    first: int,
+    out: NDArray[Any],
+) -> None:
+    """Write ``p * scale * (A X) + q * own + r * out`` into `out`, for vertices from `first` on: a step of a recurrence.
+
+    X are the columns; `own` has rows as `out`; the factors are p, q, r. `weights` or `scale` of size 0 mean ones. Where
+    r is 0, what stands in `out` is not read.
+    """
+    p, q, r = factors[0], factors[1], factors[2]
+    total = np.empty(columns.shape[1], columns.dtype)
+    for i in range(out.shape[0]):
+        v = first + i
+        row, here, start, stop = out[i], own[i], indptr[v], indptr[v + 1]
+        total[:] = 0
+        if weights.size:
+            add_weighted_rows(indices, weights, columns, start, stop, total)
+        else:
+            add_rows(indices, columns, start, stop, total)
+        times = p * scale[v] if scale.size else p
+        if r == 0:
+            for c in range(row.size):
+                row[c] = times * total[c] + q * here[c]
+        else:
+            for c in range(row.size):
+                row[c] = (times * total[c] + q * here[c]) + r * row[c]
+
+
 @fast_kernel
 def unit_rows(rows: FloatArray, length: float, sums: NDArray[np.float64]) -> None:
     """Scale rows to a length, in place, and add them to `sums`; a row of zeros stays.

@@ -13,6 +13,9 @@ from parge.typing import FloatArray
 # Rows that one thread multiplies at a time.
 _ROWS = 8192
 
+# Heaviest weights from this to its inverse need no care in float32.
+_LIGHT = 1e-12
+
 
 class Adjacency:
     """The symmetric adjacency matrix A, never copied: ``A @ columns`` for float32 or float64 columns.
@@ -31,14 +34,26 @@ class Adjacency:
         """Rows and columns."""
         return self.graph.n_vertices, self.graph.n_vertices
 
+    def moderate(self) -> "tuple[Adjacency, float]":
+        """Return the matrix over a power of two, which is 1 but for extreme weights, and that power.
+
+        Sums of float32 columns over such weights would overflow, or vanish.
+        """
+        heaviest = max((float(self._weights[rows].max()) for rows in row_blocks(self._weights.size)), default=1.0)
+        if _LIGHT <= heaviest <= 1 / _LIGHT:
+            return self, 1.0
+        found, power = Adjacency(self.graph, self.threads), 2.0 ** np.floor(np.log2(heaviest))
+        found._weights = (self._weights / power).astype(np.float32)
+        return found, power
+
     def sum(self, axis: int = 1) -> NDArray[np.float64]:
         """Return the sum of each row, which is that of each column."""
         del axis
-        if self.graph.weights is None:
+        if not self._weights.size:
             return self.graph.degrees.astype(np.float64)
         from parge.kernels.walks import strengths
 
-        return strengths(self.graph.indptr, self.graph.weights)
+        return strengths(self.graph.indptr, self._weights)
 
     def sum_around(self, X: FloatArray, mean: FloatArray, first: int, out: FloatArray) -> None:
         """Write rows of ``(A + I) (X - mean)`` into `out`, for the vertices from `first` on; any thread may call it."""
@@ -46,6 +61,25 @@ class Adjacency:
 
         sum_around(self.graph.indptr, self.graph.indices, self._weights, X, mean, first, out)
         release_pages(self.graph.indices, self._weights)
+
+    def step(
+        self,
+        X: NDArray[Any],
+        own: NDArray[Any],
+        scale: NDArray[Any],
+        factors: tuple[float, float, float],
+        first: int,
+        out: NDArray[Any],
+    ) -> None:
+        """Write rows of ``p * scale * (A X) + q * own + r * out`` into `out`, for the vertices from `first` on.
+
+        The factors are p, q, r; a `scale` of size 0 means ones. Any thread may call it.
+        """
+        from parge.kernels.products import step_rows
+
+        graph, three = self.graph, np.array(factors, X.dtype)
+        step_rows(graph.indptr, graph.indices, self._weights, scale, X, own, three, first, out)
+        release_pages(graph.indices, self._weights)
 
     def __matmul__(self, columns: NDArray[Any]) -> NDArray[Any]:
         from parge.kernels.products import sum_neighbours

@@ -198,7 +198,6 @@ def orthonormalise(columns: Matrix) -> Matrix:
 
     By the eigenvectors of the Gram matrix, which needs no second tall matrix; twice, because one round loses
     half of the digits. Directions under 1e-7 of the strongest are not resolved by a Gram matrix, and dropped.
-    `parge.linalg.tall.orthonormalise` does the same block by block, for matrices in files; its sums round differently.
     """
     for _ in range(2):
         strengths, rotation = principal_axes(columns)

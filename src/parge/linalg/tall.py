@@ -48,18 +48,6 @@ def overwrite(matrix: NDArray[Any], block: Block) -> None:
         release_pages(matrix)
 
 
-def orthonormalise(matrix: NDArray[Any]) -> None:
-    """Replace the columns of a matrix by an orthonormal basis of their span; those beyond its rank become 0.
-
-    By the Gram matrix, twice, because once loses half of the digits.
-    """
-    block, dim = rows_of(matrix), matrix.shape[1]
-    for _ in range(2):
-        squares, rotation = np.linalg.eigh(gram(len(matrix), block, dim=dim))
-        turn = rotation[:, ::-1] * inverse_roots(squares, 1e-14)[::-1]
-        overwrite(matrix, lambda rows, turn=turn: block(rows) @ turn)  # type: ignore[misc]  # a default binds it now
-
-
 def inverse_roots(values: Matrix, least: float) -> Matrix:
     """Return ``1 / sqrt`` of each value, and 0 for those that are at most `least` times the largest.
 

@@ -185,7 +185,7 @@ def _gather(
 ) -> None:
     """Write all rows of ``(A + I) (X - mean)`` into `out`, some columns at a time: they alone must be in memory."""
     for some in columns:
-        few = _columns(X, some)
+        few = columns_of(X, some)
         rows = _sums_of(A, few, mean[some])
 
         def block(where: slice, some: slice = some, rows: Rows = rows, width: int = few.shape[1]) -> None:
@@ -197,7 +197,7 @@ def _gather(
         threads.each(block, blocks_of(out))
 
 
-def _columns(matrix: FloatArray, some: slice) -> FloatArray:
+def columns_of(matrix: FloatArray, some: slice) -> FloatArray:
     """Return a copy of some columns; of a mapped file, no more than a block of rows is in memory beside it."""
     found = np.empty((len(matrix), matrix[:0, some].shape[1]), np.float32)
     for where in blocks_of(matrix):

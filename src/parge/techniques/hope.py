@@ -1,28 +1,18 @@
 """HOPE: vectors whose inner products are how close two vertices lie, by common neighbours or by paths."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import hypot, isfinite
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from parge.errors import InputError
-from parge.events import Progress, silent
-from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph
-from parge.linalg.eigen import (
-    Product,
-    adjacency_matrix,
-    eigen_footprint,
-    magnitude,
-    padded_vectors,
-    top_eigenpairs,
-)
-from parge.linalg.threads import one_blas_thread
+from parge.linalg.adjacency import Adjacency
+from parge.linalg.subspace import Operator, block_width, leading_eigenpairs
 from parge.memory import Footprint
-from parge.techniques.base import Technique, check_choice, check_counts, check_range
-from parge.typing import FloatArray, Matrix
+from parge.techniques.base import check_choice, check_counts, check_range
+from parge.techniques.factorisation import Factorisation
+from parge.typing import Matrix
 
 Signal = Literal["common-neighbours", "katz", "adamic-adar"]
 Half = Literal["source", "target", "both"]
@@ -32,7 +22,7 @@ _DECAY_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class HOPE(Technique):
+class HOPE(Factorisation):
     """The best approximation of a proximity matrix M by inner products, ``M ≈ S T^T``.
 
     Ou et al., "Asymmetric transitivity preserving graph embedding" (KDD 2016): with the singular value
@@ -60,6 +50,8 @@ class HOPE(Technique):
 
     Examples
     --------
+    >>> from parge.graph.graph import Graph
+    >>> from parge.graph.subgraph import Subgraph
     >>> subgraph = Subgraph.whole(Graph.from_edges([0, 0, 1, 2], [1, 2, 2, 3]))
     >>> E = HOPE(dim=4).embed(subgraph, np.random.default_rng(0))
     >>> bool(np.allclose(E @ E.T, (subgraph.graph.to_scipy() @ subgraph.graph.to_scipy()).toarray(), atol=1e-5))
@@ -93,51 +85,38 @@ class HOPE(Technique):
         """How many eigenpairs of M are used."""
         return self.dim // 2 if self.half == "both" else self.dim
 
-    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        """Return one vector per vertex; an isolated vertex has the zero vector."""
-        graph = subgraph.graph
-        with one_blas_thread():
-            product, proximity = self.products(graph, adjacency_matrix(graph).__matmul__, rng)
-            values, vectors = top_eigenpairs(
-                product,
-                graph.n_vertices,
-                self.n_pairs,
-                rng,
-                rank=lambda eigenvalues: magnitude(proximity(eigenvalues)),
-                progress=progress,
-            )
-            return padded_vectors(vectors, self.scales(proximity(values)), self.dim)
-
     def scales(self, strength: Matrix) -> tuple[Matrix, ...]:
         """Return what eigenvectors of M are multiplied by, for each half: the roots of its singular values."""
-        source = np.sqrt(magnitude(strength))
+        source = np.sqrt(np.abs(strength))
         target = np.sign(strength) * source
         return {"source": (source,), "target": (target,), "both": (source, target)}[self.half]
 
-    def finish(self, graph: Graph, vectors: FloatArray) -> None:
-        """Leave the vectors alone: their lengths mean something."""
-
     def footprint(self) -> Footprint:
-        """Return the bound: the basis of the eigenvectors, the vectors, the graph and its matrix."""
-        return eigen_footprint(self.n_pairs, self.dim)
+        """Return the bound: that of any factorisation, and the columns between two products."""
+        between = 4 * block_width(self.n_pairs) if self.signal == "adamic-adar" else 0
+        return super().footprint().plus(0, between)
 
-    def products(
-        self, graph: Graph, multiply: Product, rng: np.random.Generator
-    ) -> tuple[Product, Callable[[Matrix], Matrix]]:
-        """Return a symmetric product made of `multiply` (by A), and the eigenvalue of M for each of its eigenvalues."""
+    def operator(self, A: Adjacency) -> Operator:
+        """Return the matrix whose eigenvectors M has: A itself, but for Adamic and Adar's."""
+        A, unit = A.moderate()
         if self.signal == "common-neighbours":
-            return multiply, np.square
+            return Operator(A, lambda values: np.square(unit * values))
         if self.signal == "adamic-adar":
-            degrees = graph.degrees
-            closeness = np.zeros((graph.n_vertices, 1))
-            closeness[degrees > 1, 0] = 1.0 / np.log(degrees[degrees > 1])
-            return (lambda columns: multiply(closeness * multiply(columns))), np.positive
-        beta = self._decay(multiply, graph.n_vertices, rng)
-        return multiply, lambda eigenvalues: beta * eigenvalues / (1.0 - beta * eigenvalues)
+            degrees = A.graph.degrees
+            closeness = np.zeros(A.graph.n_vertices)
+            closeness[degrees > 1] = 1.0 / np.log(degrees[degrees > 1])
+            return Operator(A, lambda values: unit**2 * values, lowest=0.0, scales=(closeness, None))
+        beta = self._decay(A, unit) * unit
 
-    def _decay(self, product: Product, n_vertices: int, rng: np.random.Generator) -> float:
-        values, _ = top_eigenpairs(product, n_vertices, 1, rng)
-        radius = float(magnitude(values).max(initial=0.0))
+        def centre(half: float) -> float:
+            """Return c where c + half and c - half are equally strong; under 0, where odd paths count against even."""
+            return (1.0 - hypot(1.0, 2.0 * beta * half)) / (2.0 * beta) if beta > 0 else 0.0
+
+        return Operator(A, lambda values: beta * values / (1.0 - beta * values), centre=centre)
+
+    def _decay(self, A: Adjacency, unit: float) -> float:
+        pairs = leading_eigenpairs(Operator(A, np.abs), 1, tolerance=1e-6)
+        radius = unit * float(np.abs(pairs.values).max(initial=0.0))
         if self.beta is None:
             return _DECAY_SHARE / radius if radius > 0 and isfinite(1 / radius) else 0.0
         if self.beta * radius >= 1:

@@ -154,8 +154,8 @@ class RefinerContract:
 
     def test_memory_is_that_of_the_budget(self) -> None:
         """In files, all columns are never in memory at the same time."""
-        graph, small = self.large(), communities()[0].graph
-        self.refined(small, self.vectors(small, _WIDE))  # what compiling takes is not counted
+        graph = self.large()
+        self.refined(graph, self.vectors(graph))  # what compiling takes is not counted
         width = _WIDE + _WIDE // 4  # a pass may work with a few more columns
         allowed = 4 * _BYTES * graph.n_vertices + 8 * _FEW * (graph.n_vertices + _ROWS * width + width**2)
         with in_files() as matrix, patch("parge.storage.BLOCK_ROWS", _ROWS), one_blas_thread():

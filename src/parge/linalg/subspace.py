@@ -1,0 +1,395 @@
+"""Leading eigenvectors of a graph's matrix, all at once: subspace iteration with Chebyshev filters, in float32.
+
+A step filters the columns of a block by a polynomial of the matrix that is small on the eigenvalues not wanted, then
+takes the best vectors within their span (Rayleigh and Ritz), in float64, which also makes them orthogonal again. Zhou,
+Saad, Tiago and Chelikowsky, "Self-consistent-field calculations using Chebyshev-filtered subspace iteration" (2006);
+here the degree of a filter follows from the residuals, and eigenvalues of both ends may be wanted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.events import Progress, silent
+from parge.graph.features import uniform_rows
+from parge.linalg.adjacency import Adjacency
+from parge.linalg.signs import best_first, fix_signs, signs, weighed_sums
+from parge.linalg.tall import Block, inverse_roots
+from parge.linalg.threads import Threads, one_blas_thread
+from parge.linalg.whitening import block_bytes, blocks_of, columns_of
+from parge.storage import is_mapped, release_pages
+from parge.typing import Matrix
+
+NewMatrix = Callable[[tuple[int, int], Any], NDArray[Any]]
+"""Returns a new matrix of a shape and a dtype, in memory or in a file."""
+
+Factors = tuple[float, float, float]
+
+# Columns beside the wanted ones: the last wanted ones converge only if there are others after them.
+_GUARD = 24
+
+# Up to so many vertices, or times the columns, matrices are decomposed densely, which is exact, and as fast.
+_DENSE, _DENSE_TIMES = 512, 1.5
+
+# After a filter a column may hold so much of a stronger direction, as a multiple of itself: float32 keeps the rest well
+# enough. And the most products of a filter.
+_SWAMPED, _MOST_DEGREE = 100.0, 20
+
+# Products of the first filter: plain ones while nothing is known of the eigenvalues; more, which damp what is negative,
+# where the least eigenvalue is known.
+_PLAIN, _FIRST_DEGREE = [(1.0, 0.0, 0.0)] * 2, 6
+
+# Directions of float32 columns that are less than this, in squares and as a share of the strongest, are left out:
+# products with them have two digits at most. (With 1e-8 HOPE's vectors of cora were 5 % wrong instead of .2 %.)
+_LEAST = 1e-10
+
+# The least half of a damped interval, as a share of the largest eigenvalue.
+_NARROWEST = 1e-3
+
+
+def at_zero(half: float) -> float:
+    """Return the middle of the eigenvalues not wanted where magnitude counts: 0, however far they reach."""
+    del half
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A matrix of a graph, made of products with A, and which of its eigenvalues are wanted.
+
+    ``M = R (S_m A ... S_1 A) R^-1`` is symmetric, with diagonal matrices S and R. Columns are held as ``R^-1 X``, so
+    that a product scales rows once.
+
+    Parameters
+    ----------
+    A : Adjacency
+        The graph, and how many threads there are.
+    proximity : callable
+        What eigenvalues mean; those whose proximity is largest in magnitude are wanted.
+    lowest : float, optional
+        The least eigenvalue that there can be, where the largest by value are wanted; None where both ends are.
+    centre : callable
+        Where both ends are wanted: the middle of the interval of those that are not, given half of its length.
+    scales : sequence of (n,) float64
+        S_1, ..., S_m; None means ones.
+    root : (n,) float64, optional
+        R; None means ones.
+    """
+
+    A: Adjacency
+    proximity: Callable[[Matrix], Matrix]
+    lowest: float | None = None
+    centre: Callable[[float], float] = at_zero
+    scales: Sequence[Matrix | None] = (None,)
+    root: Matrix | None = None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether magnitude counts, and no sign."""
+        return self.lowest is None and self.centre is at_zero
+
+    def rank(self, values: Matrix) -> Matrix:
+        """Return how much eigenvalues are wanted."""
+        return np.abs(self.proximity(values))
+
+    def rows(self, held: NDArray[Any], where: slice) -> Matrix:
+        """Return rows of X in float64, of a matrix that holds ``R^-1 X``."""
+        found = np.array(held[where], np.float64)
+        release_pages(held)
+        return found if self.root is None else np.multiply(found, self.root[where, None], out=found)
+
+    def recur(
+        self, now: NDArray[Any], other: NDArray[Any], factors: Sequence[Factors], threads: Threads
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the last of ``(X, Z) <- (by M X + own X + old Z, X)`` for each of the factors, and the one before it.
+
+        Begins with X = `now` and Z = `other`, and overwrites both.
+        """
+        scales = [np.empty(0, now.dtype) if scale is None else scale.astype(now.dtype) for scale in self.scales]
+        between = [np.empty_like(now) for _ in scales[1:]]
+        for last in factors:
+            gathered = now
+            for scale, product in zip(scales, between, strict=False):
+                self._step(gathered, gathered, scale, (1.0, 0.0, 0.0), product, threads)
+                gathered = product
+            self._step(gathered, now, scales[-1], last, other, threads)
+            now, other = other, now
+        return now, other
+
+    def _step(
+        self,
+        gathered: NDArray[Any],
+        own: NDArray[Any],
+        scale: NDArray[Any],
+        factors: Factors,
+        out: NDArray[Any],
+        threads: Threads,
+    ) -> None:
+        def block(where: slice) -> None:
+            self.A.step(gathered, own[where], scale, factors, where.start, out[where])
+
+        threads.each(block, blocks_of(out))
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues, the most wanted first; rows of their orthonormal eigenvectors; and how many filters there were."""
+
+    values: Matrix
+    vectors: Block
+    steps: int
+
+
+def leading_eigenpairs(
+    operator: Operator,
+    n_pairs: int,
+    start: Block | None = None,
+    *,
+    matrix: NewMatrix = np.empty,
+    columns: Sequence[slice] = (),
+    tolerance: float = 0.01,
+    steps: int = 20,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Eigenpairs:
+    """Return the eigenpairs that are wanted most, as many as asked for, or as there are; those of 0 may be missing.
+
+    Bits depend on neither threads, columns nor where matrices stand.
+
+    Parameters
+    ----------
+    start : Block, optional
+        Rows of vectors to begin with, as many columns as there are; draws fill the rest.
+    matrix : callable
+        Makes the two matrices of float32 that are held.
+    columns : sequence of slice
+        Columns that are in memory at the same time, where matrices are in files.
+    tolerance : float
+        Steps end when the sum of the wanted proximities grows by less, as a share of it.
+    steps : int
+        The most filters.
+    seed : int
+        Of draws.
+    """
+    n = operator.A.shape[0]
+    if n <= densely_up_to(n_pairs):
+        progress(1.0)
+        return _densely(operator, n_pairs)
+    shape = (n, block_width(n_pairs))
+    with one_blas_thread(), Threads(operator.A.threads) as threads:
+        space = _Space(operator, threads, columns)
+        basis, image = matrix(shape, np.float32), matrix(shape, np.float32)
+        space.overwrite(basis, _with_draws(start, shape[1], seed))
+        if steps:
+            lowest = operator.lowest or 0.0
+            first = _filter(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
+            basis, image = space.recur(basis, image, first)
+        before, interval = 0.0, (0.0, 0.0)
+        for done in range(min(1, steps), steps + 1):
+            image, basis = space.recur(basis, image, [(1.0, 0.0, 0.0)])
+            found = _ritz(operator, space.moments(basis, image), n_pairs, interval)
+            total = float(operator.rank(found.values[:n_pairs]).sum())
+            if done == steps or (done > 1 and total <= (1 + tolerance) * before):
+                break
+            space.turn(basis, found.turn, seed + done)
+            basis, image = space.recur(basis, image, _filter(*found.interval, found.degree))
+            before, interval = total, found.interval
+            progress(done / steps)
+        del image
+        turn = found.turn[:, :n_pairs]
+        turn *= signs(weighed_sums(n, lambda where: operator.rows(basis, where), dim=shape[1]) @ turn)
+    progress(1.0)
+    return Eigenpairs(found.values[:n_pairs], lambda where: operator.rows(basis, where) @ turn, done)
+
+
+def block_width(n_pairs: int) -> int:
+    """Return how many columns are filtered for so many pairs."""
+    return n_pairs + _GUARD
+
+
+def densely_up_to(n_pairs: int) -> int:
+    """Return how many vertices a graph may have to be decomposed densely."""
+    return max(_DENSE, int(_DENSE_TIMES * block_width(n_pairs)))
+
+
+def fixed_bytes(n_pairs: int) -> int:
+    """Return the memory that pairs take whatever the graph: blocks of rows, small matrices, dense graphs."""
+    width = block_width(n_pairs)
+    return max(8 * 20 * width**2 + 2 * block_bytes(width), 8 * 6 * densely_up_to(n_pairs) ** 2)
+
+
+def _densely(operator: Operator, n_pairs: int) -> Eigenpairs:
+    n = operator.A.shape[0]
+    with one_blas_thread(), Threads(1) as threads:
+        M, _ = operator.recur(np.eye(n), np.empty((n, n)), [(1.0, 0.0, 0.0)], threads)
+        if operator.root is not None:
+            M *= operator.root[:, None] / operator.root
+        values, vectors = np.linalg.eigh((M + M.T) / 2)
+    best = best_first(values, operator.rank)[:n_pairs]
+    found = fix_signs(vectors[:, best])
+    return Eigenpairs(values[best], lambda where: found[where], 0)
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Passes over tall matrices that hold columns of an operator."""
+
+    operator: Operator
+    threads: Threads
+    columns: Sequence[slice]
+
+    def recur(
+        self, basis: NDArray[Any], image: NDArray[Any], factors: Sequence[Factors]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return what `Operator.recur` does; of matrices in files, some columns at a time are in memory."""
+        if not is_mapped(basis):
+            return self.operator.recur(basis, image, factors, self.threads)
+        for some in self.columns:
+            self._recur_some(basis, image, factors, some)
+        return image, basis
+
+    def _recur_some(self, basis: NDArray[Any], image: NDArray[Any], factors: Sequence[Factors], some: slice) -> None:
+        now = columns_of(basis, some)
+        found, _ = self.operator.recur(now, np.empty_like(now), factors, self.threads)
+        for where in blocks_of(image):
+            image[where, some] = found[where]
+            release_pages(image)
+
+    def overwrite(self, held: NDArray[Any], rows: Block) -> None:
+        """Write X, given by its rows, into a matrix that holds ``R^-1 X``."""
+        root = self.operator.root
+
+        def block(where: slice) -> None:
+            held[where] = rows(where) if root is None else rows(where) / root[where, None]
+            release_pages(held)
+
+        self.threads.each(block, blocks_of(held))
+
+    def turn(self, held: NDArray[Any], turn: Matrix, seed: int) -> None:
+        """Multiply the columns by a matrix; draws fill what it leaves out."""
+        narrow, left = turn.astype(np.float32), held.shape[1] - turn.shape[1]
+        drawn = _with_draws(None, left, seed)
+        scale, root = 1.0 / np.sqrt(len(held)), self.operator.root
+
+        def block(where: slice) -> None:
+            found = held[where] @ narrow
+            if left:
+                fresh = scale * drawn(where)
+                found = np.hstack([found, fresh if root is None else fresh / root[where, None]])
+            held[where] = found
+            release_pages(held)
+
+        self.threads.each(block, blocks_of(held))
+
+    def moments(self, basis: NDArray[Any], image: NDArray[Any]) -> tuple[Matrix, Matrix, Matrix]:
+        """Return ``X^T X``, ``X^T M X`` and ``(M X)^T M X``, summed in the order of the blocks."""
+
+        def block(where: slice) -> tuple[Matrix, Matrix, Matrix]:
+            X, Y = self.operator.rows(basis, where), self.operator.rows(image, where)
+            return X.T @ X, X.T @ Y, Y.T @ Y
+
+        width = basis.shape[1]
+        G, H, K = np.zeros((3, width, width))
+        for parts in self.threads.map(block, blocks_of(basis)):
+            for total, part in zip((G, H, K), parts, strict=True):
+                np.add(total, part, out=total)
+        return G, H, K
+
+
+def _with_draws(start: Block | None, width: int, seed: int) -> Block:
+    """Return rows of a start with further columns, drawn for each vertex; or without its last ones."""
+
+    def rows(where: slice) -> Matrix:
+        known = np.empty((where.stop - where.start, 0)) if start is None else start(where)[:, :width]
+        drawn = uniform_rows(np.arange(where.start, where.stop), width - known.shape[1], seed)
+        return np.hstack([known, drawn])
+
+    return rows
+
+
+@dataclass(frozen=True)
+class _Ritz:
+    """Values of a space, the most wanted first, what turns its columns into their vectors, and the next filter."""
+
+    values: Matrix
+    turn: Matrix
+    interval: tuple[float, float]
+    degree: int
+
+
+def _ritz(
+    operator: Operator, moments: tuple[Matrix, Matrix, Matrix], n_pairs: int, before: tuple[float, float]
+) -> _Ritz:
+    """Return the Ritz vectors of columns that need not be orthonormal; directions without a digit are left out."""
+    G, H, K = moments
+    scale = inverse_roots(np.diagonal(G), 0.0)
+    squares, axes = np.linalg.eigh(G * scale[:, None] * scale)
+    kept = squares > _LEAST * squares.max(initial=0.0)
+    basis = scale[:, None] * axes[:, kept] / np.sqrt(squares[kept])
+    H, K = (basis.T @ some @ basis for some in (H, K))
+    H = (H + H.T) / 2
+    if operator.is_even:
+        values, turn = _by_squares(H, K, n_pairs)
+    else:
+        values, turn = np.linalg.eigh(H)
+        best = best_first(values, operator.rank)
+        values, turn = values[best], turn[:, best]
+    reach = _NARROWEST * float(np.abs(values).max(initial=0.0)) or 1.0
+    is_all = values.size <= n_pairs  # then the least of these is wanted, too
+    if operator.lowest is not None:
+        interval = operator.lowest, max(0.0 if is_all else float(values.min()), operator.lowest + reach, 0.0)
+    elif is_all:
+        interval = operator.centre(reach) - reach, operator.centre(reach) + reach
+    else:
+        interval = _nearest(H, K, operator, sum(before) / 2, reach)
+    lengths, along = (np.einsum("ij,ij->j", turn, some @ turn) for some in (K, H))
+    residuals = np.sqrt(np.maximum(lengths - along**2, 0.0))
+    return _Ritz(values, basis @ turn, interval, _degree(values, residuals, interval))
+
+
+def _by_squares(H: Matrix, K: Matrix, n_pairs: int) -> tuple[Matrix, Matrix]:
+    """Return the vectors of a space that M makes longest, and by how much, with the signs of its values.
+
+    Two ends that lie equally far are one space to the square of M; among the wanted vectors M tells them apart.
+    """
+    turn = np.linalg.eigh(K)[1][:, ::-1].copy()
+    values, apart = np.linalg.eigh(turn[:, :n_pairs].T @ H @ turn[:, :n_pairs])
+    turn[:, :n_pairs] = turn[:, :n_pairs] @ apart[:, best_first(values, np.abs)]
+    lengths, along = (np.einsum("ij,ij->j", turn, some @ turn) for some in (K, H))
+    return np.copysign(np.sqrt(np.maximum(lengths, 0.0)), along), turn
+
+
+def _nearest(H: Matrix, K: Matrix, operator: Operator, centre: float, least: float) -> tuple[float, float]:
+    """Return the interval about the middle that all of a space lies outside of: eigenvalues not wanted are in it.
+
+    By ``(M - c)^2``: values of M itself mix both ends near the middle, and rise and fall from step to step there.
+    """
+    for _ in range(4):
+        squares = np.linalg.eigvalsh(K - 2 * centre * H + centre**2 * np.eye(len(H)))
+        half = max(least, float(np.sqrt(max(squares[0], 0.0))))
+        middle = operator.centre(half)
+        if abs(middle - centre) <= 1e-3 * half:
+            break
+        centre = (centre + middle) / 2
+    return middle - half, middle + half
+
+
+def _degree(values: Matrix, residuals: Matrix, interval: tuple[float, float]) -> int:
+    """Return the most products before float32 columns drown in directions that grow faster.
+
+    Other columns hold as much of a direction as its own vector is wrong, or rounding; a filter multiplies that by
+    ``cosh(degree * arccosh(distance / half))``.
+    """
+    middle, half = sum(interval) / 2, (interval[1] - interval[0]) / 2
+    distance = np.abs(values - middle)
+    wrong = np.clip(residuals / np.maximum(distance, half), 2.5 * np.finfo(np.float32).eps, 1.0)
+    speed = np.arccosh(np.maximum(distance / half, 1.0 + 1e-9))
+    return int(np.clip((np.log(2 * _SWAMPED / wrong) / speed).min(initial=_MOST_DEGREE), 1, _MOST_DEGREE))
+
+
+def _filter(low: float, high: float, degree: int) -> list[Factors]:
+    """Return the factors of a Chebyshev polynomial that stays within 1 between two eigenvalues, and grows outside."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    return [(1 / half, -middle / half, 0.0), *[(2 / half, -2 * middle / half, -1.0)] * (degree - 1)]
