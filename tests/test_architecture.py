@@ -39,6 +39,7 @@ MAY: dict[str, set[str]] = {
     "cli": {
         *BASE,
         *STAGES,
+        "linalg",
         "engine",
         "evaluate",
         "estimate",

@@ -43,7 +43,7 @@ Progress = Callable[[float], None]
 
 
 def spaced(progress: Progress, seconds: float) -> Progress:
-    """Return a function that passes progress on, at most once in so many seconds."""
+    """Return a function that passes progress on, at most once in that many seconds."""
     last = 0.0
 
     def pass_on(share: float) -> None:

@@ -57,29 +57,28 @@ def _held(metadata: dict[str, Any]) -> str:
 
 
 def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
-    from threadpoolctl import threadpool_limits
-
+    from parge.linalg.threads import one_blas_thread
     from parge.run.parts import subgraph_index
     from parge.run.worker import PartJob, embed_part
 
     limit = None if memory is None else parse_bytes(memory)
     index, job = subgraph_index(folder), PartJob(folder, allow=allow)
-    with run_progress() as listener, threadpool_limits(1), recorded(folder):
+    with run_progress() as listener, one_blas_thread(), recorded(folder):
         listener(Step("embed", str(folder)))
 
-        def tell(share: float) -> None:
+        def on_progress(share: float) -> None:
             listener(Part(index, min(share, 0.999), 1))  # the result alone makes it done
 
-        metadata = embed_part(job, tell) if limit is None else _within(limit, index, job, tell)
+        metadata = embed_part(job, on_progress) if limit is None else _within(limit, index, job, on_progress)
         listener(Part(index, 1.0, 1))
     return metadata
 
 
-def _within(limit: int, index: int, job: "PartJob", tell: Progress) -> dict[str, Any]:
+def _within(limit: int, index: int, job: "PartJob", on_progress: Progress) -> dict[str, Any]:
     """Embed in a separate process: if that exceeds its limit, this process can still report it."""
     from parge.engine.processes import Processes
     from parge.run.worker import embed_part
 
     task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
-    ((_, metadata),) = Processes(jobs=1).run([task], lambda _task, share: tell(share))
+    ((_, metadata),) = Processes(jobs=1).run([task], lambda _task, share: on_progress(share))
     return dict(metadata)

@@ -57,11 +57,11 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         raise InputError(f"a {options['kind']} graph has no labels. Use --kind planted or --kind tree.")
     unread = (name for name in options if name not in {"kind", "vertices", *_READ.get(options["kind"], options)})
     say_idle(unread, f"on a graph of the kind {options['kind']}")
-    with show.steps("generate") as tell:
-        tell(f"{options['kind']} graph of {options['vertices']:,} vertices")
+    with show.steps("generate") as on_step:
+        on_step(f"{options['kind']} graph of {options['vertices']:,} vertices")
         made = _make(**options)
         graph = made.graph if isinstance(made, Planted) else made
-        tell(f"writing {out}")
+        on_step(f"writing {out}")
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
             write_labels(labels, graph.outside_ids, made.labels, marked=True)

@@ -156,7 +156,7 @@ class Market:
         return claimants[admitted[bin_of]]
 
     def _wake(self, movers: IntArray) -> None:
-        """Wake those around who moved; all, where a price has changed by an eighth since all were awake."""
+        """Wake the neighbours of vertices that moved; all, where a price has changed by an eighth since all were awake."""
         change = np.abs(self.prices - self.looked_at)
         if (8 * change > np.maximum(np.maximum(self.prices, self.looked_at), self.scale)).any():
             self.looked_at = self.prices
@@ -165,7 +165,7 @@ class Market:
             kernels.wake_neighbours(self.indptr, self.indices, movers, self.awake)
 
     def _look(self) -> None:
-        """Let those who are awake look around, and count the arcs between parts."""
+        """Let vertices that are awake look around, and count the arcs between parts."""
         for rows in self.rows:
             self.n_cut += kernels.look_rows(
                 self.indptr,

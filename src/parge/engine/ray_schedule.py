@@ -99,7 +99,7 @@ class _Sent:
 
     task: Task
     node: Node
-    tell: Any
+    on_progress: Any
     home: ExitStack = field(repr=False)
     until: float = float("inf")
 
@@ -183,13 +183,13 @@ class Schedule:
         patience = _BEGIN_SECONDS * 2 ** self.not_begun[task.key]
         with ExitStack() as home:
             job = task.argument
-            tell = home.enter_context(job.away()) if isinstance(job, Portable) else None
+            on_progress = home.enter_context(job.away()) if isinstance(job, Portable) else None
             parcel, files = Parcel.of(task)
             options = self.guarded.options(
                 num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **on_node(self.ray, node)
             )
             stream = options.remote(parcel, [self.ray.put(files)], self.threads)
-            self.away[stream] = _Sent(task, node, tell, home.pop_all(), time.monotonic() + patience)
+            self.away[stream] = _Sent(task, node, on_progress, home.pop_all(), time.monotonic() + patience)
         self.attempts[task.key] += 1
 
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
@@ -209,7 +209,7 @@ class Schedule:
                 if kind == "begun":
                     continue
                 if kind == "share":
-                    self._tell(sent, value)
+                    self._progress(sent, value)
                     continue
                 outcome = self._ended(sent, *value)
             self._drop(stream)
@@ -243,9 +243,9 @@ class Schedule:
         self.away.pop(stream).home.close()
         self.begun.discard(stream)
 
-    def _tell(self, sent: _Sent, share: float) -> None:
-        if sent.tell is not None:
-            sent.tell(share)
+    def _progress(self, sent: _Sent, share: float) -> None:
+        if sent.on_progress is not None:
+            sent.on_progress(share)
         self.watch(sent.task, share)
 
     def _ended(self, sent: _Sent, pickled: bytes, files: Files) -> _Outcome:

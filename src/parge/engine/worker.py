@@ -39,8 +39,8 @@ def _answer(payload: bytes, pipe: int) -> bytes:
     try:
         function, argument, limit = pickle.loads(payload)  # from our parent, never from a file
         limit_memory(limit)  # its own, and not that which the parent may have set for itself
-        tell = spaced(lambda share: _say(pipe, _frame("progress", share)), _PROGRESS_SECONDS)
-        result = function(argument, tell)
+        on_progress = spaced(lambda share: _say(pipe, _frame("progress", share)), _PROGRESS_SECONDS)
+        result = function(argument, on_progress)
         return _frame("over", tree_peak_bytes()) if over_limit() else _frame("done", result)
     except MemoryError as error:
         wanted = bytes_wanted(error)

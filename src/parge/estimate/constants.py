@@ -34,7 +34,7 @@ class Constant:
         return self.unit.startswith("seconds per edge")
 
     def of(self, count: float) -> float:
-        """Return what so many take.
+        """Return what that many take.
 
         >>> Constant(2.0, "seconds per vertex", "", at=100.0, growth=0.5).of(400)
         1600.0

@@ -2,7 +2,7 @@
 
 ``parge.evaluate.pip(embedding, reference)`` compares inner products, ``classify(embedding, labels)`` predicts labels,
 ``hold_out(graph)``, ``by_degree(...)`` and ``score_links(...)`` predict edges, ``bounds(...)`` says how far from the
-centralised embedding one computed in parts can be. Everything meets by vertex id.
+embedding of the whole graph one computed in parts can be. Everything meets by vertex id.
 """
 
 from parge.evaluate.bound import APosteriori, Bounds, a_posteriori, bounds, theorem_1, triangle_bound

@@ -14,7 +14,7 @@ from parge.typing import IntArray, Matrix
 
 @dataclass(frozen=True)
 class Recovery:
-    """Whether parts, rotated by their anchors, give back the centralised embedding exactly: PIP = 0.
+    """Whether parts, rotated by their anchors, give back the embedding of the whole graph exactly: PIP = 0.
 
     Parameters
     ----------

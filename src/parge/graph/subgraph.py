@@ -101,7 +101,7 @@ class Subgraph:
 
     @staticmethod
     def whole(graph: Graph) -> "Subgraph":
-        """Return the whole graph as one subgraph, as for a centralised embedding."""
+        """Return the whole graph as one subgraph."""
         return Subgraph(graph, np.arange(graph.n_vertices), graph.n_vertices)
 
 

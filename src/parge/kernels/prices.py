@@ -28,7 +28,7 @@ SLICES = 64
 # edges: neighbours that move with it may turn the loss into a gain (Gilbert et al., "Jet", 2023).
 _HOPE = 4
 
-# The profit of who makes no claim.
+# The profit of a vertex that makes no claim.
 NOTHING = np.iinfo(np.int64).min
 
 
@@ -70,8 +70,8 @@ def look_rows(
     """Find where vertices ``rows[0]..rows[1]-1`` would go at these prices; return by how much their cut arcs change.
 
     Vertex v of part p wishes for the part q with most ``scale * neighbours - price * weight``, and its gain is the
-    neighbours there less those in p, also where that is negative: for the right price it leaves. Only who is awake
-    looks at its neighbours; who has all of them in its own part wishes for the cheapest other one.
+    neighbours there less those in p, also where that is negative: for the right price it leaves. Only a vertex that is
+    awake looks at its neighbours; one that has all of them in its own part wishes for the cheapest other one.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def wishes_by_gain(
 ) -> None:
     """Add the weight of all wishes to a histogram, by the parts they lead from and to and the level of their gain.
 
-    The histogram has shape (n_parts, n_parts, 2 * LEVELS); the gain is per weight. Who is locked has no wish.
+    The histogram has shape (n_parts, n_parts, 2 * LEVELS); the gain is per weight. A locked vertex has no wish.
     """
     for v in range(rows[0], rows[1]):
         if wish[v] >= 0 and not locked[v]:

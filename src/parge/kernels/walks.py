@@ -209,7 +209,7 @@ def second_order_step(rows: WalkCSR, before: int, v: int, p: float, q: float, st
 def fill_biased_walks(
     rows: WalkCSR, starts: NeighbourArray, keys: KeyArray, p: float, q: float, walks: NeighbourArray
 ) -> None:
-    """Write one second-order walk a row of `walks`; no start may be isolated.
+    """Write one second-order walk per row of `walks`; no start may be isolated.
 
     The first step is of first order. Each walk draws from the stream of its own key.
     """

@@ -56,7 +56,7 @@ class Settle(Whiten):
     """Whitened propagation with 20 rounds. Use it when parts lost many edges, for example on trees.
 
     The same as `Whiten` with ``rounds=20``; for techniques whose parts differ from the whole by more than a rotation.
-    With vectors of ProNE in 8 parts of a tree `whiten` stopped after 2 rounds at 79 % of the centralised micro-F1;
+    With vectors of ProNE in 8 parts of a tree `whiten` stopped after 2 rounds at 79 % of the whole graph's micro-F1;
     after 5, 10, 20 rounds there were 87, 96 and 99.7 %. The result is closer to `parge.Whitened` than to the technique.
     """
 

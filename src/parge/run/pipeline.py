@@ -162,19 +162,19 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
     listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
     with run.timed("embed"):
         waiting = write_subgraphs(run)
-        tasks = _tasks(run, waiting, partial(_tell_of_retry, run, listener))
+        tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
-        for task, _ in (engine or run.plan.make_engine()).run(tasks, partial(_tell, listener, n_parts)):
+        for task, _ in (engine or run.plan.make_engine()).run(tasks, partial(_on_progress, listener, n_parts)):
             listener(Part(task.key, 1.0, n_parts))
 
 
-def _tell_of_retry(run: Run, listener: Listener, words: str) -> None:
+def _on_retry(run: Run, listener: Listener, words: str) -> None:
     run.note_retry(words)
     listener(Step("retry", words))
 
 
-def _tell(listener: Listener, n_parts: int, task: Task, share: float) -> None:
+def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> None:
     """Pass on the progress of a task; only its result makes it done, not the progress that it reports."""
     listener(Part(task.key, min(share, _NEARLY_DONE), n_parts))
 

@@ -13,7 +13,7 @@ from parge.run.schema import RESULT, SUBGRAPH
 from parge.text import printable
 
 # From this share on, what a worker has done tells how long it will take.
-_TELLING = 0.02
+_ENOUGH_PROGRESS = 0.02
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,22 @@ def status(path: Path) -> Status:
     return Status(found, printable(metadata.technique.title, 100), at_work, left, folder.notices())
 
 
-def _seconds_left(found: tuple[PartStatus, ...], workers: int) -> float | None:
-    """Return the time for the rest with the present number of workers, at the pace so far."""
+def _seconds_left(found: tuple[PartStatus, ...], jobs: int) -> float | None:
+    """Return the time for the rest with as many jobs at once as now, at the pace so far."""
     paced = [(part.seconds, part.work) for part in found if part.seconds is not None]
-    paced += [(part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _TELLING]
+    paced += [
+        (part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _ENOUGH_PROGRESS
+    ]
     if not paced:
         return None
     pace = sum(seconds for seconds, _ in paced) / max(1, sum(work for _, work in paced))
     left = [_left(part, pace) for part in found if part.state != "done"]
-    return max(sum(left) / workers, *left, 0.0)
+    return max(sum(left) / jobs, *left, 0.0)
 
 
 def _left(part: PartStatus, pace: float) -> float:
     """Return the expected time of a subgraph: from the progress of its own worker, or at the pace of the others."""
-    own = part.elapsed / part.share if part.elapsed and part.share >= _TELLING else pace * part.work
+    own = part.elapsed / part.share if part.elapsed and part.share >= _ENOUGH_PROGRESS else pace * part.work
     return own * (1 - part.share)
 
 

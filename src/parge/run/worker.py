@@ -135,11 +135,11 @@ def _recording(lock: Held, progress: Progress) -> Progress:
     """Return a function that passes progress on, and now and then writes it into the part's lock for `parge status`."""
     record = spaced(lock.record, _TELL_SECONDS)
 
-    def tell(share: float) -> None:
+    def on_progress(share: float) -> None:
         progress(share)
         record(share)
 
-    return tell
+    return on_progress
 
 
 def _technique(job: PartJob, metadata: dict[str, Any]) -> Technique:

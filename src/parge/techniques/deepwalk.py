@@ -83,7 +83,7 @@ class SkipGramWalks(Technique, BackboneTechnique):
 
         In large sparse graphs a landmark represents many vertices, and a vertex has few edges to learn from. Measured:
         8 parts of a planted graph of a million vertices, mean degree 6, half of its edges at random. It kept 79 % of
-        the centralised score after `whiten`, and more than 100 % after `settle` (`make bench-pbg`;
+        the whole graph's score after `whiten`, and more than 100 % after `settle` (`make bench-pbg`;
         `benchmarks/settling_helps.py`).
         """
         coarse = graph.n_vertices >= COARSE_LANDMARKS * self.landmark_count(graph)

@@ -140,7 +140,7 @@ def _half_done(progress: Progress, i: int, share: float) -> None:
 
 
 def _draw_edges(rows: walks.WalkCSR, ends: AliasTable, keys: splitmix.KeyArray) -> NeighbourArray:
-    """Return one edge a key, drawn in proportion to weight: an end by its degree, then a step from it."""
+    """Return one edge per key, drawn in proportion to weight: an end by its degree, then a step from it."""
     edges = np.empty((keys.size, 2), rows.indices.dtype)
     walks.fill_walks(rows, draw_items(ends, keys), keys, edges)
     return edges
