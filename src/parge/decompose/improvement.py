@@ -156,7 +156,7 @@ class Market:
         return claimants[admitted[bin_of]]
 
     def _wake(self, movers: IntArray) -> None:
-        """Wake the neighbours of vertices that moved; all, where a price has changed by an eighth since all were awake."""
+        """Wake the neighbours of those that moved; all, where a price has changed by an eighth since all were awake."""
         change = np.abs(self.prices - self.looked_at)
         if (8 * change > np.maximum(np.maximum(self.prices, self.looked_at), self.scale)).any():
             self.looked_at = self.prices

@@ -13,7 +13,7 @@ from parge.run.schema import RESULT, SUBGRAPH
 from parge.text import printable
 
 # From this share on, what a worker has done tells how long it will take.
-_ENOUGH_PROGRESS = 0.02
+_MEASURED = 0.02
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,7 @@ def status(path: Path) -> Status:
 def _seconds_left(found: tuple[PartStatus, ...], jobs: int) -> float | None:
     """Return the time for the rest with as many jobs at once as now, at the pace so far."""
     paced = [(part.seconds, part.work) for part in found if part.seconds is not None]
-    paced += [
-        (part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _ENOUGH_PROGRESS
-    ]
+    paced += [(part.elapsed / part.share, part.work) for part in found if part.elapsed and part.share >= _MEASURED]
     if not paced:
         return None
     pace = sum(seconds for seconds, _ in paced) / max(1, sum(work for _, work in paced))
@@ -123,7 +121,7 @@ def _seconds_left(found: tuple[PartStatus, ...], jobs: int) -> float | None:
 
 def _left(part: PartStatus, pace: float) -> float:
     """Return the expected time of a subgraph: from the progress of its own worker, or at the pace of the others."""
-    own = part.elapsed / part.share if part.elapsed and part.share >= _ENOUGH_PROGRESS else pace * part.work
+    own = part.elapsed / part.share if part.elapsed and part.share >= _MEASURED else pace * part.work
     return own * (1 - part.share)
 
 
