@@ -1,13 +1,15 @@
-"""Claim: a plan takes at most 4 times KaMinPar's own partitioning time, and under 4 GB, on 34.5 M edges.
+"""Claim: a plan takes at most 3 times KaMinPar's own partitioning time, and under 4 GB, on 34.5 M edges.
 
     python benchmarks/plans_at_scale.py                                   4.0 M vertices, 34.5 M edges
-    python benchmarks/plans_at_scale.py --vertices 100000 --edges 800000  quickly
+    python benchmarks/plans_at_scale.py --vertices 406000 --edges 3500000  quickly
 
 Eight uneven workers, 1:1:2:2:3:4:5:8, and 10 % of the vertices as anchors. The plan is the whole command, from
 the text file to the printed JSON. KaMinPar's time is its partitioning alone, on one thread, of the graph in its
-own format and in memory, without anchors, into parts of the same proportions.
+own format and in memory, without anchors, into parts of the same proportions. Both in seconds of a core, so that a busy
+machine does not matter; a first, unmeasured plan of a small graph compiles what there is to compile.
 """
 
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -30,7 +32,10 @@ ANCHOR_SHARE = 0.1
 # Room over its share that every part has, in both.
 SLACK = 0.03
 
-LARGEST_RATIO = 4.0
+LARGEST_RATIO = 3.0
+
+# A graph that is planned before anything is measured: just large enough for all kernels.
+FIRST = 120_000, 1_000_000
 MOST_BYTES = 4e9
 
 
@@ -48,7 +53,6 @@ def capacities(n_vertices: int) -> list[int]:
 def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
     """Partition with KaMinPar as its own manual would have it, and time its steps."""
     import tempfile
-    from pathlib import Path
     from time import perf_counter, process_time
 
     import kaminpar
@@ -84,13 +88,18 @@ def partition_alone(path: str, n_vertices: int, seed: int) -> dict[str, float]:
     }
 
 
+def plan_of(path: Path, n_vertices: int) -> list[str]:
+    """Return the command that plans a graph."""
+    limits = ",".join(map(str, capacities(n_vertices)))
+    plan = parge_command("plan", str(path), "--vertices", str(n_vertices), "--capacities", limits)
+    return [*plan, "--anchors", f"{ANCHOR_SHARE:.0%}", "--json"]
+
+
 def main() -> None:
     arguments = scale_arguments(__doc__.splitlines()[0], repeats=1)
+    measure_command(plan_of(planted_file(arguments.workdir, *FIRST), FIRST[0]))
     path = planted_file(arguments.workdir, arguments.vertices, arguments.edges)
-    limits = ",".join(map(str, capacities(arguments.vertices)))
-    plan = parge_command("plan", str(path), "--vertices", str(arguments.vertices), "--capacities", limits)
-    plan += ["--anchors", f"{ANCHOR_SHARE:.0%}", "--json"]
-
+    plan = plan_of(path, arguments.vertices)
     into_page_cache(path)
 
     runs: list[dict[str, Any]] = []
@@ -120,7 +129,7 @@ def main() -> None:
     ]
     print(markdown_table(["", "s", "s of a core", "peak memory", "lost edges"], rows))
 
-    ratio = middle("parge plan", "seconds") / middle("KaMinPar alone", "seconds")
+    ratio = middle("parge plan", "cpu_seconds") / middle("KaMinPar alone", "cpu_seconds")
     most = max(run["peak_bytes"] for run in runs if run["what"] == "parge plan")
     claims = [
         Claim("time against KaMinPar's partitioning", ratio, LARGEST_RATIO),

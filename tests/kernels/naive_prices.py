@@ -22,25 +22,11 @@ def in_part(graph, v, part, p):
 
 
 def wish(graph, v, part, weights, scale, prices):
-    """Return the part wished for, neighbours in the own one, the gain, and neighbours in others."""
-    k, p = len(prices), part[v]
-    kept = in_part(graph, v, part, p)
-    others = [q for i in range(k) if (q := (key(v) % k + i) % k) != p]
+    """Return the part wished for, the gain, and neighbours in other parts."""
+    others = [q for q in range(len(prices)) if q != part[v]]
     best = max(others, key=lambda q: in_part(graph, v, part, q) * scale - prices[q] * weights[v])
-    return best, kept, in_part(graph, v, part, best) - kept, sum(in_part(graph, v, part, q) for q in others)
-
-
-def awake(graph, movers):
-    return [v in movers or any(u in movers for u in neighbours(graph, v)) for v in range(graph.n_vertices)]
-
-
-def wishes(part, weights, scale, locked, wished, gain):
-    """Return (from, to, level, weight) of every wish that counts."""
-    return [
-        (part[v], q, level(gain[v] * scale // max(1, weights[v])), weights[v])
-        for v, q in enumerate(wished)
-        if q >= 0 and not locked[v]
-    ]
+    gain = in_part(graph, v, part, best) - in_part(graph, v, part, part[v])
+    return best, gain, sum(in_part(graph, v, part, q) for q in others)
 
 
 def prices(made, loads, limits, n_levels):
@@ -60,10 +46,11 @@ def prices(made, loads, limits, n_levels):
     return found
 
 
-def claim(v, part, weights, scale, cost, wished, kept, gain):
+def claim(graph, v, part, weights, scale, cost, wished):
     """Return what a wish brings, or None where that is too little."""
-    brings = gain[v] * scale - (cost[wished[v]] - cost[part[v]]) * weights[v]
-    return brings if brings > 0 or -4 * brings < kept[v] * scale else None
+    kept = in_part(graph, v, part, part[v])
+    brings = (in_part(graph, v, part, wished[v]) - kept) * scale - (cost[wished[v]] - cost[part[v]]) * weights[v]
+    return brings if brings > 0 or -4 * brings < kept * scale else None
 
 
 def confirmed(graph, v, part, weights, scale, cost, wished, profit):

@@ -36,26 +36,26 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
     part = rng.integers(-1, n_parts, n).astype(np.int8)
     weights, scale = rng.integers(1, 5, n), int(rng.integers(1, 30))
     cost = rng.choice(naive_prices.SCALE[:40], n_parts).astype(np.int64)
-    locked, awake = rng.random(n) < 0.2, np.ones(n, np.bool_)
-    wish, kept, gain, foreign = (np.zeros(n, np.int32) for _ in range(4))
+    locked = rng.random(n) < 0.2
+    votes, wish = np.zeros((n, n_parts), np.int32), np.zeros(n, np.int8)
+    histogram, expected = np.zeros((2, n_parts, n_parts, 2 * prices.LEVELS), np.int64)
 
     n_cut = 0
     for some in ((0, n // 2), (n // 2, n)):  # in two calls
-        n_cut += prices.look_rows(
-            graph.indptr, graph.indices, part, some, weights, scale, cost, awake, wish, kept, gain, foreign
-        )
-    found = list(zip(wish.tolist(), kept.tolist(), gain.tolist(), foreign.tolist(), strict=True))
+        prices.count_votes(graph.indptr, graph.indices, part, some, votes)
+        n_cut += prices.wish_rows(some, part, weights, scale, cost, votes, locked, wish, histogram)
     alone = np.flatnonzero(part >= 0).tolist()
     arguments = part.tolist(), weights.tolist(), scale, cost.tolist()
+    made, n_expected = [], 0
     for v in alone:
-        assert found[v] == naive_prices.wish(graph, v, *arguments)
-    assert all(found[v][0] == -1 for v in range(n) if part[v] < 0)
-    assert n_cut == sum(found[v][3] for v in alone)
-
-    histogram = np.zeros((n_parts, n_parts, 2 * prices.LEVELS), np.int64)
-    prices.wishes_by_gain(rows, part, weights, scale, locked, wish, gain, histogram)
-    made = naive_prices.wishes(part.tolist(), weights.tolist(), scale, locked.tolist(), wish.tolist(), gain.tolist())
-    expected = np.zeros_like(histogram)
+        assert votes[v].tolist() == [naive_prices.in_part(graph, v, part.tolist(), q) for q in range(n_parts)]
+        best, gain, n_foreign = naive_prices.wish(graph, v, *arguments)
+        n_expected += n_foreign
+        assert wish[v] == (-1 if locked[v] else best)
+        if not locked[v]:
+            made.append((part[v], best, naive_prices.level(gain * scale // int(weights[v])), weights[v]))
+    assert all(wish[v] == -1 for v in range(n) if part[v] < 0)
+    assert n_cut == n_expected
     for p, q, level, weight in made:
         expected[p, q, level + prices.LEVELS] += weight
     assert np.array_equal(histogram, expected)
@@ -66,13 +66,8 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
     assert cleared.tolist() == naive_prices.prices(made, loads.tolist(), limits.tolist(), prices.LEVELS)
 
     profit, bins = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    prices.claim_rows(rows, part, weights, scale, cost, locked, wish, kept, gain, profit)
-    claims = [
-        naive_prices.claim(v, *arguments, wish.tolist(), kept.tolist(), gain.tolist())
-        if part[v] >= 0 and not locked[v]
-        else None
-        for v in range(n)
-    ]
+    prices.claim_rows(rows, part, weights, scale, cost, votes, wish, profit)
+    claims = [naive_prices.claim(graph, v, *arguments, wish.tolist()) if wish[v] >= 0 else None for v in range(n)]
     assert [None if x == prices.NOTHING else x for x in profit.tolist()] == claims
 
     prices.confirm_rows(graph.indptr, graph.indices, part, rows, weights, scale, cost, wish, profit, seed, bins)
@@ -90,27 +85,18 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
 
 @drawn
 @shortly
-def test_who_sleeps_keeps_its_wish(graph: Graph, seed: int, n_parts: int) -> None:
+def test_votes_follow_those_who_move(graph: Graph, seed: int, n_parts: int) -> None:
     rng, n = np.random.default_rng([seed, graph.n_vertices]), graph.n_vertices
     part = rng.integers(-1, n_parts, n).astype(np.int8)
-    weights, cost = np.ones(n, np.int64), np.zeros(n_parts, np.int64)
-    arrays = [np.zeros(n, np.int32) for _ in range(4)]
-    look = prices.look_rows
-    n_cut = look(graph.indptr, graph.indices, part, (0, n), weights, 8, cost, np.ones(n, np.bool_), *arrays)
-
-    movers = np.flatnonzero((rng.random(n) < 0.2) & (part >= 0))
-    part[movers] = rng.integers(0, n_parts, movers.size)
-    awake = np.ones(n, np.bool_)
-    prices.wake_neighbours(graph.indptr, graph.indices, movers, awake)
-    assert awake.tolist() == naive_prices.awake(graph, set(movers.tolist()))
-
-    # Nobody else has anything new to see at the same prices: all look again, and nothing is different.
-    n_cut += look(graph.indptr, graph.indices, part, (0, n), weights, 8, cost, awake, *arrays)
-    fresh = [np.zeros(n, np.int32) for _ in range(4)]
-    assert n_cut == look(graph.indptr, graph.indices, part, (0, n), weights, 8, cost, np.ones(n, np.bool_), *fresh)
-    alone = part >= 0
-    for kept, new in zip(arrays, fresh, strict=True):
-        assert np.array_equal(kept[alone], new[alone])
+    votes, wish = np.zeros((n, n_parts), np.int32), rng.integers(0, n_parts, n).astype(np.int8)
+    prices.count_votes(graph.indptr, graph.indices, part, (0, n), votes)
+    movers = np.flatnonzero((rng.random(n) < 0.4) & (part >= 0))
+    after = part.copy()
+    after[movers] = wish[movers]
+    prices.move_vertices(graph.indptr, graph.indices, movers, wish, part, votes)
+    assert np.array_equal(part, after)
+    for v in np.flatnonzero(part >= 0):
+        assert votes[v].tolist() == [naive_prices.in_part(graph, v, part.tolist(), q) for q in range(n_parts)]
 
 
 bins_and_loads = st.integers(2, 4).flatmap(

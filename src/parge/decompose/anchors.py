@@ -41,14 +41,24 @@ NO_ANCHORS: IntArray = np.zeros(0, np.int64)
 _FEW = 0.01
 
 # From this many edges on, the first split is improved instead of splitting anew. In 8 parts with 10 % anchors that
-# takes 0.15 to 0.7 of the time of one split. Lost edges against three splits: .97, .97, .99, 1.02 x on generated graphs
-# of 1 M edges (clustered, overlapping, hubs, sparse), .91 to .95 x in uneven parts without slack; 1.08 x on cnr-2000.
-# Smaller graphs lose up to three times as many (ca-AstroPh 1.2 x, youtube-groups 2.6 x), and splitting takes seconds.
+# takes 0.1 to 0.3 of the time of one split. Lost edges against three splits: .97, .98, 1.00 and 1.02 x on generated
+# graphs of 1 M edges (clustered, overlapping, hubs, sparse), .91 to .95 x in uneven parts with 3 % slack; cnr-2000 and
+# ego-Twitter lose under .0001 of theirs. Smaller graphs lose up to three times as many (ca-AstroPh 1.2 x,
+# youtube-groups 2.6 x), and splitting them takes seconds.
 _MANY_EDGES = 1_000_000
+
+# With less room than this share the parts are split anew: with 1 % the sparse graph loses 1.13 x as many, without any
+# 1.11 x, with 2 % and 3 % 1.00 and 1.02 x.
+_LEAST_SLACK = 0.02
+
+# From this many edges on, KaMinPar's fast settings (0.4 of the time) begin, unless they cut less than this share: what
+# they cut too much, improving finds again where communities are blurred (lost edges 1.00 to 1.01 x those after its
+# default settings on four graphs that are cut by .25 or more), but not where they are sharp (1.11 x on the sparse one).
+_ROUGHLY_FROM, _MUCH = 5_000_000, 0.2
 
 # The most turns of choosing anchors and improving parts; one that saves under this share of the lost edges is the last
 # (one that loses more is not: the next one often saves them).
-_TURNS, _WORTH = 4, 0.01
+_TURNS, _WORTH = 4, 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +83,7 @@ class Splitter:
             return self._home(streamed(self.graph, self.limits, anchors, loosely=loosely), anchors)
         return self._home(self._split(anchors, loosely), anchors)
 
-    def begun(self, n_anchors: int) -> PartArray:
+    def begun(self, n_anchors: int, *, quick: bool) -> PartArray:
         """Return parts of all vertices, sized and balanced as they have to be once there are so many anchors."""
         self.on_step(f"partitioning {self.graph.n_vertices:,} vertices")
         graph, n_rest = self.graph, self.graph.n_vertices - n_anchors
@@ -83,7 +93,8 @@ class Splitter:
             slack = min(slack, max(IMBALANCE, int(room.sum()) / max(1, n_rest) - 1))
         ones = np.ones(graph.n_vertices, np.int64)
         room = loosened(room, graph.n_vertices, slack)
-        problem = Problem(graph.indptr, graph.indices, ones, room, work_of(graph.degrees, self.balance), self.seed)
+        work = work_of(graph.degrees, self.balance)
+        problem = Problem(graph.indptr, graph.indices, ones, room, work, self.seed, quick)
         return partition(problem, self.partitioner)
 
     def _home(self, part: PartArray, anchors: IntArray) -> PartArray:
@@ -125,11 +136,13 @@ class Splitter:
         better = self._home(better, anchors)
         return repair(graph.indptr, graph.indices, weights, room, better)
 
-    @property
-    def is_improving(self) -> bool:
+    def improves(self, n_anchors: int) -> bool:
         """Whether the first split is improved where anchors change what is cut, instead of splitting anew."""
-        found_by_kaminpar = self.partitioner in ("kaminpar", COMPRESSED)
-        return found_by_kaminpar and self.graph.n_edges >= _MANY_EDGES and self.limits.n_parts <= MOST_PARTS
+        n_rest = self.graph.n_vertices - n_anchors
+        slack = int((self.limits.capacities - n_anchors).sum()) - n_rest
+        has_room = self.limits.budgets is not None or slack >= _LEAST_SLACK * n_rest
+        found_by_kaminpar = self.partitioner in ("kaminpar", COMPRESSED) and self.limits.n_parts <= MOST_PARTS
+        return found_by_kaminpar and has_room and self.graph.n_edges >= _MANY_EDGES
 
     def _is_in_one_part(self, anchors: IntArray) -> BoolArray:
         alone = np.ones(self.graph.n_vertices, np.bool_)
@@ -167,7 +180,7 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
     """
     is_few = n_anchors < _FEW * splitter.graph.n_vertices
     in_bytes = splitter.limits.budgets is not None  # then how many of these anchors fit is decided later
-    if splitter.is_improving:
+    if splitter.improves(n_anchors):
         return _improving(splitter, n_anchors, 1 if is_few else _TURNS, loosely=in_bytes)
     part = splitter.split(NO_ANCHORS, loosely=True)
     anchors = _greedy(splitter, part, n_anchors)
@@ -185,7 +198,7 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
 
 def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool) -> tuple[IntArray, PartArray]:
     """Split once, then alternate between choosing anchors and improving the parts without them, while that helps."""
-    part = splitter.begun(n_anchors)
+    part = _begun(splitter, n_anchors)
     best: State | None = None
     for _ in range(turns):
         anchors = _greedy(splitter, part, n_anchors)
@@ -197,6 +210,16 @@ def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool)
             break
     assert best is not None
     return best[1], best[2]
+
+
+def _begun(splitter: Splitter, n_anchors: int) -> PartArray:
+    """Return the parts to begin with: of a large graph of which much is cut, roughly."""
+    graph = splitter.graph
+    if graph.n_edges >= _ROUGHLY_FROM and splitter.partitioner == "kaminpar":
+        part = splitter.begun(n_anchors, quick=True)
+        if splitter.n_lost(part, NO_ANCHORS) >= _MUCH * graph.n_edges:
+            return part
+    return splitter.begun(n_anchors, quick=False)
 
 
 State = tuple[int, IntArray, PartArray]
@@ -312,7 +335,7 @@ def _within_bytes(splitter: Splitter, anchors: IntArray, part: PartArray | None,
     while at_most or n_anchors == anchors.size:
         chosen = np.sort(anchors[:n_anchors])
         try:
-            if part is not None and splitter.is_improving:
+            if part is not None and splitter.improves(n_anchors):
                 found = splitter.improved(part, chosen)
             else:
                 found = splitter.split(chosen)

@@ -13,8 +13,8 @@ _LEAST = 0.001
 # Prices are whole numbers: eighths of an edge for a vertex of mean weight.
 _FINE = 8
 
-# The numbers of parts fit a byte, and the histogram of wishes, which grows with their square, takes 58 MB.
-MOST_PARTS = 127
+# Votes take four bytes a vertex and part: for more parts, more memory than splitting does.
+MOST_PARTS = 32
 
 # Neighbours read between two times that pages of files are let go.
 _BLOCK = 1 << 22
@@ -56,14 +56,17 @@ def improve(
     if indices.size == 0 or limits.size < 2:
         return part.copy()
     market = Market(indptr, indices, weights, limits, part.astype(np.int8), block)
-    best, found, idle = market.state, market.part.copy(), 0
+    best, found, idle = market.wished(), market.part.copy(), 0
     for turn in range(rounds):
-        if not market.trade(turn) or idle == PATIENCE:
+        if not market.trade(turn):
             break
-        (over, n_cut), (least_over, least_cut) = market.state, best
+        state = over, n_cut = market.wished()
+        least_over, least_cut = best
         idle = 0 if over < least_over or n_cut < (1 - _LEAST) * least_cut else idle + 1
-        if market.state < best:
-            best, found = market.state, market.part.copy()
+        if state < best:
+            best, found = state, market.part.copy()
+        if idle == PATIENCE:
+            break
     return found.astype(np.int32)
 
 
@@ -88,37 +91,43 @@ class Market:
         self.rows = list(arc_blocks(indptr, block))
         self.loads: IntArray = np.bincount(part[own], weights[own], minlength=limits.size).astype(np.int64)
         self.scale = _FINE * max(1, int(self.loads.sum()) // max(1, int(np.count_nonzero(own))))
-        self.prices = self.looked_at = np.zeros(limits.size, np.int64)
-        self.awake, self.locked = np.ones(n_vertices, np.bool_), np.zeros(n_vertices, np.bool_)
-        self.wish, self.kept, self.gain, self.cut = (np.zeros(n_vertices, np.int32) for _ in range(4))
+        self.prices: IntArray = np.zeros(limits.size, np.int64)
+        self.locked = np.zeros(n_vertices, np.bool_)
+        self.votes = np.zeros((n_vertices, limits.size), np.int32)
+        self.wish = np.zeros(n_vertices, np.int8)
         self.profit, self.bins = (np.zeros(n_vertices, np.int64) for _ in range(2))
-        self.n_cut = 0
-        self._look()
-
-    @property
-    def state(self) -> tuple[int, int]:
-        """What lies over the limits, and the arcs between parts: the less the better, in this order."""
-        return int(np.maximum(self.loads - self.limits, 0).sum()), self.n_cut
-
-    def trade(self, turn: int) -> int:
-        """Let vertices move once; return how many did."""
-        n_parts = self.loads.size
-        wishes = np.zeros((n_parts, n_parts, 2 * kernels.LEVELS), np.int64)
+        self.wishes = np.zeros((limits.size, limits.size, 2 * kernels.LEVELS), np.int64)
         for rows in self.rows:
-            kernels.wishes_by_gain(rows, self.part, self.weights, self.scale, self.locked, self.wish, self.gain, wishes)
-        self.prices = kernels.clear_prices(wishes, self.loads, self.limits)
+            kernels.count_votes(indptr, indices, part, rows, self.votes)
+            release_pages(indptr, indices)
+
+    def wished(self) -> tuple[int, int]:
+        """Find where everybody would go. Return the weight over the limits and the arcs between parts: less is better.
+
+        The first counts before the second.
+        """
+        n_cut = 0
+        self.wishes[:] = 0
         for rows in self.rows:
-            kernels.claim_rows(
+            n_cut += kernels.wish_rows(
                 rows,
                 self.part,
                 self.weights,
                 self.scale,
                 self.prices,
+                self.votes,
                 self.locked,
                 self.wish,
-                self.kept,
-                self.gain,
-                self.profit,
+                self.wishes,
+            )
+        return int(np.maximum(self.loads - self.limits, 0).sum()), n_cut
+
+    def trade(self, turn: int) -> int:
+        """Let vertices move to where they wish, as far as that pays and fits; return how many did."""
+        self.prices = kernels.clear_prices(self.wishes, self.loads, self.limits)
+        for rows in self.rows:
+            kernels.claim_rows(
+                rows, self.part, self.weights, self.scale, self.prices, self.votes, self.wish, self.profit
             )
         for rows in self.rows:
             kernels.confirm_rows(
@@ -136,49 +145,19 @@ class Market:
             )
             release_pages(self.indptr, self.indices)
         movers = self._admitted()
-        self.part[movers] = self.wish[movers]
+        kernels.move_vertices(self.indptr, self.indices, movers, self.wish, self.part, self.votes)
+        release_pages(self.indptr, self.indices)
         self.locked[:] = False
         self.locked[movers] = True
-        self._wake(movers)
-        self._look()
         return movers.size
 
     def _admitted(self) -> IntArray:
         """Return the vertices whose claims are granted, and count what they weigh where they go."""
-        n_parts = self.loads.size
         claimants = np.flatnonzero(self.bins >= 0)
         bins, bin_of = np.unique(self.bins[claimants], return_inverse=True)
         weight = np.bincount(bin_of, self.weights[claimants], minlength=bins.size).astype(np.int64)
-        source, target = kernels.ends_of_bins(bins, n_parts)
+        source, target = kernels.ends_of_bins(bins, self.loads.size)
         admitted = kernels.admit_bins(source, target, weight, self.loads, self.limits)
         np.subtract.at(self.loads, source[admitted], weight[admitted])
         np.add.at(self.loads, target[admitted], weight[admitted])
         return claimants[admitted[bin_of]]
-
-    def _wake(self, movers: IntArray) -> None:
-        """Wake the neighbours of those that moved; all, where a price has changed by an eighth since all were awake."""
-        change = np.abs(self.prices - self.looked_at)
-        if (8 * change > np.maximum(np.maximum(self.prices, self.looked_at), self.scale)).any():
-            self.looked_at = self.prices
-            self.awake[:] = True
-        else:
-            kernels.wake_neighbours(self.indptr, self.indices, movers, self.awake)
-
-    def _look(self) -> None:
-        """Let vertices that are awake look around, and count the arcs between parts."""
-        for rows in self.rows:
-            self.n_cut += kernels.look_rows(
-                self.indptr,
-                self.indices,
-                self.part,
-                rows,
-                self.weights,
-                self.scale,
-                self.prices,
-                self.awake,
-                self.wish,
-                self.kept,
-                self.gain,
-                self.cut,
-            )
-            release_pages(self.indptr, self.indices)

@@ -53,99 +53,88 @@ def value_of(level: int) -> int:
 
 
 @kernel
-def look_rows(
-    indptr: IntArray,
-    indices: NeighbourArray,
-    part: LabelArray,
+def count_votes(
+    indptr: IntArray, indices: NeighbourArray, part: LabelArray, rows: tuple[int, int], votes: PartArray
+) -> None:
+    """Fill in how many neighbours vertices ``rows[0]..rows[1]-1`` have in each part; those in all parts have no votes.
+
+    `part` has -1 for a vertex that is in all parts, so that its edges are never lost; `votes` is (n_vertices, n_parts).
+    """
+    here = np.zeros(votes.shape[1] + 1, np.int32)  # the first for neighbours in all parts
+    for v in range(rows[0], rows[1]):
+        if part[v] >= 0:
+            for i in range(here.size):
+                here[i] = 0
+            for j in range(indptr[v], indptr[v + 1]):
+                here[part[indices[j]] + 1] += 1
+            for q in range(votes.shape[1]):
+                votes[v, q] = here[q + 1]
+
+
+@kernel
+def wish_rows(
     rows: tuple[int, int],
+    part: LabelArray,
     weights: IntArray,
     scale: int,
     prices: IntArray,
-    awake: BoolArray,
-    wish: PartArray,
-    kept: PartArray,
-    gain: PartArray,
-    cut: PartArray,
+    votes: PartArray,
+    locked: BoolArray,
+    wish: LabelArray,
+    histogram: IntArray,
 ) -> int:
-    """Find where vertices ``rows[0]..rows[1]-1`` would go at these prices; return by how much their cut arcs change.
+    """Find where vertices ``rows[0]..rows[1]-1`` would go at these prices; return how many of their arcs are cut.
 
-    Vertex v of part p wishes for the part q with most ``scale * neighbours - price * weight``, and its gain is the
-    neighbours there less those in p, also where that is negative: for the right price it leaves. Only a vertex that is
-    awake looks at its neighbours; one that has all of them in its own part wishes for the cheapest other one.
+    Vertex v of part p wishes for the part q with most ``scale * votes - price * weight``, the first of equal ones. Its
+    gain is the votes for q less those for p, also where that is negative: for the right price it leaves.
 
     Parameters
     ----------
-    part : (n_vertices,) int8
-        The part of every vertex; -1 where it is in all of them, so that its edges are never lost.
     weights : (n_vertices,) int64
         What the limits count.
     scale : int
         Prices are in edges per weight, times this.
-    awake : (n_vertices,) bool
-        Vertices that have moved, or have a neighbour that has, since they looked last.
-    wish, kept, gain, cut : (n_vertices,) int32
-        Updated: the part wished for (-1 of those in all parts), neighbours in the own part, what the wish gains, and
-        neighbours in other parts.
+    locked : (n_vertices,) bool
+        Vertices that stay this time.
+    wish : (n_vertices,) int8
+        Filled in; -1 of those that stay, or are in all parts.
+    histogram : (n_parts, n_parts, 2 * LEVELS) int64
+        The weight of all wishes, by the parts they lead from and to and the level of the gain per weight; added to.
     """
-    n_parts = prices.size
-    votes = np.zeros(n_parts + 1, np.int64)  # the first for neighbours in all parts
-    change = 0
+    n_parts, n_cut = prices.size, np.int64(0)
     for v in range(rows[0], rows[1]):
+        wish[v] = -1
         p = part[v]
         if p < 0:
-            wish[v], cut[v] = -1, 0
             continue
-        if not awake[v] and cut[v] > 0:
-            continue
-        votes[:] = 0
-        if awake[v]:
-            for j in range(indptr[v], indptr[v + 1]):
-                votes[part[indices[j]] + 1] += 1
-            kept[v] = votes[p + 1]
-            before, cut[v] = cut[v], votes[1:].sum() - kept[v]
-            change += cut[v] - before
-        best, highest = np.int64(-1), np.int64(0)
-        first = np.int64(mix(np.uint64(v) + GOLDEN) % np.uint64(n_parts))
-        for i in range(n_parts):  # of equal parts the first, beginning anywhere
-            q = first + i if first + i < n_parts else first + i - n_parts
-            score = votes[q + 1] * scale - prices[q] * weights[v]
-            if q != p and (best < 0 or score > highest):
-                best, highest = q, score
-        wish[v] = best
-        gain[v] = votes[best + 1] - kept[v]
-    return change
+        best, highest, weight = 0, np.int64(NOTHING), weights[v]
+        for q in range(n_parts):
+            if q != p:
+                here = np.int64(votes[v, q])
+                n_cut += here
+                score = here * scale - prices[q] * weight
+                if score > highest:
+                    best, highest = q, score
+        if not locked[v]:
+            wish[v] = best
+            gain = np.int64(votes[v, best]) - votes[v, p]
+            histogram[p, best, level_of(gain * scale // max(1, weights[v])) + LEVELS] += weights[v]
+    return int(n_cut)
 
 
 @kernel
-def wake_neighbours(indptr: IntArray, indices: NeighbourArray, movers: IntArray, awake: BoolArray) -> None:
-    """Wake those that moved and their neighbours, and nobody else."""
-    awake[:] = False
-    for v in movers:
-        awake[v] = True
-        for j in range(indptr[v], indptr[v + 1]):
-            awake[indices[j]] = True
-
-
-@kernel
-def wishes_by_gain(
-    rows: tuple[int, int],
-    part: LabelArray,
-    weights: IntArray,
-    scale: int,
-    locked: BoolArray,
-    wish: PartArray,
-    gain: PartArray,
-    histogram: IntArray,
+def move_vertices(
+    indptr: IntArray, indices: NeighbourArray, movers: IntArray, wish: LabelArray, part: LabelArray, votes: PartArray
 ) -> None:
-    """Add the weight of all wishes to a histogram, by the parts they lead from and to and the level of their gain.
-
-    The histogram has shape (n_parts, n_parts, 2 * LEVELS); the gain is per weight. A locked vertex has no wish.
-    """
-    for v in range(rows[0], rows[1]):
-        if wish[v] >= 0 and not locked[v]:
-            histogram[part[v], wish[v], level_of(np.int64(gain[v]) * scale // max(1, weights[v])) + LEVELS] += weights[
-                v
-            ]
+    """Move vertices to where they wish, and count their votes there."""
+    for v in movers:
+        p, q = part[v], wish[v]
+        part[v] = q
+        for j in range(indptr[v], indptr[v + 1]):
+            u = indices[j]
+            if part[u] >= 0:
+                votes[u, p] -= 1
+                votes[u, q] += 1
 
 
 @kernel
@@ -195,18 +184,18 @@ def claim_rows(
     weights: IntArray,
     scale: int,
     prices: IntArray,
-    locked: BoolArray,
-    wish: PartArray,
-    kept: PartArray,
-    gain: PartArray,
+    votes: PartArray,
+    wish: LabelArray,
     profit: IntArray,
 ) -> None:
-    """Fill in what every wish brings at these prices; `NOTHING` where that is too little for a claim, or locked."""
+    """Fill in what every wish brings at these prices; `NOTHING` where that is too little for a claim."""
     for v in range(rows[0], rows[1]):
         profit[v] = NOTHING
-        if wish[v] >= 0 and not locked[v]:
-            brings = np.int64(gain[v]) * scale - (prices[wish[v]] - prices[part[v]]) * weights[v]
-            if brings > 0 or -brings * _HOPE < np.int64(kept[v]) * scale:
+        p, q = part[v], wish[v]
+        if q >= 0:
+            kept = np.int64(votes[v, p])
+            brings = (votes[v, q] - kept) * scale - (prices[q] - prices[p]) * weights[v]
+            if brings > 0 or -brings * _HOPE < kept * scale:
                 profit[v] = brings
 
 
@@ -227,7 +216,7 @@ def confirm_rows(
     weights: IntArray,
     scale: int,
     prices: IntArray,
-    wish: PartArray,
+    wish: LabelArray,
     profit: IntArray,
     turn: int,
     bins: IntArray,
@@ -271,15 +260,19 @@ def admit_bins(source: IntArray, target: IntArray, weight: IntArray, loads: IntA
     but each time with fewer claims on somebody: without any, loads are what they are now.
     """
     n_parts = loads.size
-    after, most = loads.copy(), np.maximum(loads, limits)
-    following = np.searchsorted(target, np.arange(n_parts))
-    for b in range(source.size):
+    after, following = loads.copy(), np.zeros(n_parts, np.int64)
+    for b in range(source.size - 1, -1, -1):
         after[source[b]] -= weight[b]
         after[target[b]] += weight[b]
+        following[target[b]] = b
     admitted = np.ones(source.size, np.bool_)
     while True:
-        worst = np.argmax(after - most)
-        if after[worst] <= most[worst]:
+        worst, most = 0, np.int64(0)
+        for p in range(n_parts):
+            over = after[p] - max(loads[p], limits[p])
+            if over > most:
+                worst, most = p, over
+        if most <= 0:
             return admitted
         b = following[worst]
         following[worst] += 1
