@@ -9,6 +9,7 @@ import pytest
 
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
+from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
 from parge.planning.summary import Summary
@@ -115,3 +116,9 @@ def test_the_json_only_adds_keys(graph: Graph) -> None:
     assert list(told)[: len(names)] == names
     assert set(told) - set(names) == {"whole", "projected_seconds", "verdict"}
     assert set(told["whole"]) == {"projected_bytes", "projected_seconds"}
+
+
+def test_what_is_saved_can_be_seen() -> None:
+    found = plan(planted(1200, 60_000).graph, DeepWalk(), parts=8)
+    assert format_bytes(largest(found)) == format_bytes(found.whole.projected_bytes)
+    assert "Parts save no memory here" in found.verdict

@@ -89,7 +89,7 @@ def test_a_result_from_elsewhere_is_looked_at_when_it_comes(finished: dict[str, 
         parts.accept_result(place, files)
 
 
-@pytest.mark.parametrize("name", ["shared_in", "shared_reach", "shared_mass", "loops"])
+@pytest.mark.parametrize("name", ["shared_in", "shared_reached", "shared_mass", "loops"])
 def test_a_backbone_that_is_not_finite_is_refused(name: str, finished: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished["backbone"], tmp_path / "run"))
     forge(folder / "parts" / "000" / "subgraph", name, 1, np.nan)

@@ -20,9 +20,6 @@ MOST_LANDMARKS = 2048
 # fewer than make a cache line: 64 bytes a vertex, beside tables of 1,024.
 EXTENSION_BYTES, EXTENSION_LANDMARKS = 250_000, 16
 
-# Pages of files that a worker looks at while it checks them, before it holds anything else.
-_CHECKED_BYTES = 10_000_000
-
 # Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
 # are held meanwhile: bases, both factors, LAPACK's own.
 DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
@@ -104,8 +101,7 @@ class BackboneTechnique(LandmarkTechnique):
         The matrices over landmarks stay in files, of which some columns are read at a time.
         """
         plain, columns = self.walker.footprint(), 4 * EXTENSION_LANDMARKS
-        backbone = n_landmarks * (8 * self.dim + 3 * columns)
-        fixed = plain.fixed + backbone + 4 * EXTENSION_BYTES + _CHECKED_BYTES
+        fixed = plain.fixed + n_landmarks * (4 * self.dim + 3 * columns) + 4 * EXTENSION_BYTES
         return Footprint(fixed, plain.per_vertex + 64 + columns, plain.per_edge + 8)
 
 

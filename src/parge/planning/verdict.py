@@ -113,7 +113,7 @@ def _verdict(
     alone = _holds_alone(plan.request, summary, need)
     if alone is not None:
         return f"This graph fits {alone}: embedding it whole is simpler{_slower(whole, total)}."
-    if largest >= need:
+    if largest >= need or format_bytes(largest) == format_bytes(need):  # what nobody sees is nothing saved
         sizes = f"{format_bytes(largest)} for the largest worker, {format_bytes(need)} for the whole graph"
         edges = _saves_from(decomposition, plan.technique, summary.parts)
         then = "parts like these save none at any size" if edges is None else f"they do from about {edges:,} edges on"
