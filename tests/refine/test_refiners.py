@@ -172,8 +172,9 @@ def test_what_auto_means() -> None:
     assert parge.Plan(technique="deepwalk", parts=2).resolved.refine == "whiten"
     assert parge.Plan(technique="hope", capacities=[3, 4]).resolved.refine == "subspace"
     assert parge.Plan(technique="sgc", parts=2).resolved.refine == "settle"
-    # One part has nothing to mend: the technique's own vectors come out.
-    assert parge.Plan(technique="deepwalk", parts=1).resolved.refine == "none"
+    # The whole graph has the pass, too, but for techniques whose vectors are what it comes to.
+    assert parge.Plan(technique="deepwalk", parts=1).resolved.refine == "whiten"
+    assert parge.Plan(technique="hope", parts=1).resolved.refine == "none"
     assert parge.Plan(technique="deepwalk", parts=1, refine="whiten").resolved.refine == "whiten"
     assert parge.Plan(technique="deepwalk", parts=8, preset="paper").resolved.refine == "none"
 

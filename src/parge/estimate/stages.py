@@ -28,7 +28,7 @@ _ROWS = 8.0, 8.0
 _PASSES_MANY, _PASSES_FEW, _MANY = 29, 13, 0.01
 
 # Rounds of a pass: `whiten` took 3 on graphs of 1 and 3.5 M edges; `settle` takes 20 at most.
-_ROUNDS = {"whiten": 3, "settle": 20}
+_ROUNDS = {"whiten": 3, "settle": 20, "subspace": 4}
 
 # Bytes of a vertex that a pass cannot do without: 4 columns and what they become, and the sum of its row.
 REFINE_BYTES = 4 * 8 + 12

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class Factorisation(Technique):
     The pass `subspace` makes those of the whole graph from those of its parts.
     """
 
+    tolerance: ClassVar[float] = 0.01
+    """Filters end when the sum of the proximities grows by less, as a share of it."""
+
     @abstractmethod
     def operator(self, A: Adjacency) -> Operator:
         """Return the matrix, and which of its eigenpairs are wanted."""
@@ -46,7 +50,7 @@ class Factorisation(Technique):
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex; an isolated vertex has the zero vector."""
         operator, seed = self.operator(Adjacency(subgraph.graph)), int(rng.integers(2**31))
-        pairs = leading_eigenpairs(operator, self.n_pairs, seed=seed, progress=progress)
+        pairs = leading_eigenpairs(operator, self.n_pairs, tolerance=self.tolerance, seed=seed, progress=progress)
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
         self.write(subgraph.graph, operator, pairs, vectors)
         return vectors

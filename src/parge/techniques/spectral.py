@@ -55,6 +55,8 @@ class Spectral(Factorisation):
     refine: ClassVar[str] = "subspace"
     refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 
+    tolerance: ClassVar[float] = 0.05  # less changed scores of generated graphs by .001 at most, labels and links
+
     regularisation: float = 0.125
 
     def __post_init__(self) -> None:
