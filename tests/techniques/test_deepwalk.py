@@ -130,4 +130,4 @@ def test_large_sparse_graphs_settle() -> None:
     assert parge.DeepWalk(dim=128).refine_for(planted(3_000, 9_000, seed=1).graph) == "whiten"
     assert parge.Plan(parts=2).resolved.refined_for(sparse).refine == "settle"
     assert parge.Plan(parts=2, refine="none").resolved.refined_for(sparse).refine == "none"
-    assert parge.Plan(parts=1).resolved.refined_for(sparse).refine == "none"
+    assert parge.Plan(parts=1).resolved.refined_for(sparse).refine == "settle"
