@@ -70,7 +70,7 @@ def planned(decomposed: Decomposed, notices: tuple[str, ...] = ()) -> Planned:
     >>> from parge.planning.decision import decide, decompose
     >>> graph = ring_of_cliques(40, 5)
     >>> planned(decompose(graph, decide(graph, Plan("hope", memory=["1GB", "2GB"], anchors=20)))).verdict
-    'This graph fits worker 0 alone (112 MB of 1.00 GB): embedding it whole is simpler.'
+    'This graph fits worker 0 alone (273 MB of 1.00 GB): embedding it whole is simpler.'
     """
     plan, decomposition = decomposed.plan, decomposed.decomposition
     summary = summarise(decomposition, plan.technique, notices)
