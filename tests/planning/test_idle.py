@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 # A value of every field that is nobody's default.
 VALUES: dict[str, Any] = {
-    "technique": parge.ProNE(dim=4),
+    "technique": parge.HOPE(dim=4),
     "parts": 2,
     "capacities": [100, 110],
     "memory": ["400MB", "500MB"],
@@ -61,7 +61,7 @@ VALUES: dict[str, Any] = {
 
 
 def plan_of(setting: dict[str, Any]) -> parge.Plan:
-    return parge.Plan(**{"technique": parge.HOPE(dim=4), "engine": "serial", "seed": 1, **setting})
+    return parge.Plan(**{"technique": parge.ProNE(dim=4), "engine": "serial", "seed": 1, **setting})
 
 
 @cache
