@@ -9,9 +9,10 @@ from sklearn.metrics import f1_score
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate import classify, curve, logistic
+from parge.evaluate import classify, curve
 from parge.evaluate.classification import best, f1
 from parge.evaluate.labels import Labels
+from parge.linalg import logistic
 
 
 def planted(
