@@ -1,6 +1,7 @@
 """Fixtures that several stages share."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import settings
 from tests.examples import FAST, MOST
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("PARGE_CALIBRATION", "off")  # plans measure nothing, and leave nothing in anybody's cache
 
 settings.register_profile(FAST, max_examples=MOST, deadline=None)

@@ -39,6 +39,7 @@ GRAPH = generate.planted(40, 120, communities=3, seed=1).graph
 VECTORS = parge.Embedding(np.random.default_rng(0).standard_normal((40, 3)), range(40))
 LABELS = {v: [f"class {v % 3}"] for v in range(40)}
 HELD = evaluate.hold_out(GRAPH, 0.3)
+HELD_EDGES = parge.Graph.from_edges(*GRAPH.outside_ids[HELD.positives].T)
 SPECTRUM = signal_of(GRAPH, "hope").spectrum(4)
 
 
@@ -109,7 +110,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
         "ratios repeats seed jobs",
     ),
     "hold_out": (evaluate.hold_out, {"graph": GRAPH}, "share seed"),
-    "score_links": (evaluate.score_links, {"vectors": VECTORS, **HELD._asdict()}, "seed"),
+    "score_links": (evaluate.score_links, {"vectors": VECTORS, **HELD._asdict()}, "hits_at recall_at seed"),
+    "by_degree": (evaluate.by_degree, {"train": HELD.train, "positives": HELD.positives}, "seed"),
+    "given_out": (evaluate.given_out, {"train": HELD.train, "held": HELD_EDGES}, "seed"),
     "bounds": (evaluate.bounds, {"graph": GRAPH, "embedding": VECTORS}, "alpha sizes anchors signal"),
     "theorem_1": (
         evaluate.theorem_1,

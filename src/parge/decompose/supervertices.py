@@ -29,11 +29,11 @@ _LANDMARKS_SHARE = 0.6
 
 
 def context_budget(graph: Counted, n_parts: int, footprint: Footprint) -> int:
-    """Return the bytes that the context of each of so many parts may take: landmarks, halo, and their edges.
+    """Return the bytes that the context of each part may take: landmarks, halo, and their edges.
 
     >>> from parge.graph.generate import ring_of_cliques
     >>> context_budget(ring_of_cliques(40, 5), 8, Footprint(0, 1000, 32))
-    148960
+    149856
     """
     whole = footprint.per_vertex * graph.n_vertices + footprint.per_edge * graph.n_edges
     times = max(1.0, LARGE / max(1, graph.n_edges)) ** 3

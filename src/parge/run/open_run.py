@@ -288,17 +288,8 @@ def _run(
     known = recorded_seconds(folder.path, metadata.run)
     seconds = {"decompose": metadata.decompose_seconds} | {stage: known[stage] for stage in _RESUMED if stage in known}
     retries, notices = recorded_retries(folder.path, metadata.run), folder.notices()
-    return Run(
-        folder,
-        plan,
-        technique,
-        decomposition,
-        metadata.run,
-        seconds,
-        retries,
-        choice=metadata.coordinator,
-        notices=notices,
-    )
+    choice = metadata.coordinator
+    return Run(folder, plan, technique, decomposition, metadata.run, seconds, retries, notices=notices, choice=choice)
 
 
 def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> ResolvedPlan:
