@@ -28,6 +28,8 @@ class Input(NamedTuple):
     name: str
     edges: Path
     labels: Path
+    options: tuple[str, ...] = ()
+    """How the graph is read: isolated vertices of a generated one have labels, too."""
 
 
 def inputs(folder: Path, only: list[str]) -> Iterator[Input]:
@@ -38,7 +40,8 @@ def inputs(folder: Path, only: list[str]) -> Iterator[Input]:
             yield found
     for name, (vertices, edges) in PLANTED.items():
         if not only or name in only:
-            made = Input(name, folder / f"{name}.txt", folder / f"{name}.labels.txt")
+            known = ("--vertices", str(vertices))
+            made = Input(name, folder / f"{name}.txt", folder / f"{name}.labels.txt", known)
             size = ("--vertices", str(vertices), "--edges", str(edges))
             measure_command(parge_command("generate", *size, "-o", str(made.edges), "--labels", str(made.labels)))
             yield made
@@ -48,7 +51,7 @@ def embedded(graph: Input, folder: Path, parts: int, jobs: int) -> tuple[Measure
     """Embed once; return the measurement, with the report, and the file."""
     out = folder / f"{graph.name}-{parts}.npy"
     options = ("--parts", str(parts), "--jobs", str(jobs), "--refine", "whiten", "--seed", "1", "--overwrite", "--json")
-    return measure_command(parge_command("embed", str(graph.edges), "-o", str(out), *options)), out
+    return measure_command(parge_command("embed", str(graph.edges), "-o", str(out), *graph.options, *options)), out
 
 
 def score(graph: Input, out: Path) -> float:
