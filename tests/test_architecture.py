@@ -10,13 +10,26 @@ import parge
 
 ROOT = Path(parge.__file__).parent
 BASE = {"memory", "tree", "storage", "seeds", "errors", "typing", "registry"}
-BASE |= {"events", "ids", "numbers", "text", "values", "result", "links"}
+BASE |= {
+    "events",
+    "ids",
+    "numbers",
+    "text",
+    "values",
+    "result",
+    "links",
+    "slips",
+    "markup",
+    "display",
+    "console",
+    "progress",
+}
 STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "reconcile", "refine"}
 
 # Who may import whom, by the first name under parge: every room, those in front of the stages last.
 MAY: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
-    "kernels": {"typing", "storage"},
+    "kernels": {"typing", "storage", "events"},
     "graph": {*BASE, "kernels"},
     "io": {*BASE, "graph"},
     "embedding": {*BASE, "io", "linalg"},
@@ -30,11 +43,14 @@ MAY: dict[str, set[str]] = {
     "engine": {*BASE},  # knows nothing of graphs
     "evaluate": {*BASE, "kernels", "graph", "io", "linalg", "embedding", "decompose", "space"},
     "estimate": {*BASE, "kernels", "techniques", "refine"},
-    "space": {*BASE, "graph", "embedding", "linalg", "reconcile"},
+    "space": {*BASE, "kernels", "graph", "io", "embedding", "linalg", "reconcile"},
     "planning": {*BASE, *STAGES, "engine", "estimate"} - {"io", "embedding"},
     "run": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning", "space"},
-    "sklearn": {*BASE, "graph", "planning", "run"},
+    "cluster": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning", "run"} - {"embedding"},
+    "sklearn": {*BASE, "graph", "io", "embedding", "techniques", "planning", "run", "front"},
+    "spark": {*BASE, "graph", "embedding"},
     "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},
+    "front": {*BASE, "graph", "io", "embedding", "decompose", "techniques", "planning", "run", "report"},
     "testing": {*BASE, *STAGES, "linalg", "engine", "run"},
     "cli": {
         *BASE,
@@ -46,9 +62,10 @@ MAY: dict[str, set[str]] = {
         "space",
         "planning",
         "run",
+        "cluster",
         "report",
     },
-    "__init__": {*STAGES, "result", "evaluate", "space", "planning", "run"},
+    "__init__": {*STAGES, "result", "errors", "evaluate", "space", "planning", "run", "front"},
     "__main__": {"cli"},
 }
 

@@ -8,13 +8,16 @@ import pytest
 import parge
 from parge.cli.main import run
 from parge.errors import MissingExtraError
+from parge.io.exports.files import KINDS
 from parge.techniques.registry import techniques
+
+EXPORTERS = {kind.needs.module: kind.needs.name for kind in KINDS.values() if kind.needs is not None}
 
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every optional package be missing: what is None here cannot be imported."""
-    for name in ("torch", "ray", "umap", "matplotlib"):
+    for name in ("torch", "ray", "umap", "matplotlib", *EXPORTERS):
         monkeypatch.setitem(sys.modules, name, None)
 
 
@@ -27,6 +30,7 @@ CASES = [
     (["embed", "GRAPH", "-o", "out.npy", "--engine", "ray", "--parts", "2"], "ray"),
     (["embed", "GRAPH", "-o", "out.npy", "--engine", "ray", "--memory", "auto"], "ray"),
     (["report", ".", "-o", "page.html", "--projection", "umap"], "umap"),
+    *((["export", "GRAPH", "-o", f"new{suffix}"], kind.needs.name) for suffix, kind in KINDS.items() if kind.needs),
 ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parge.ids import STRING, positions, unique_ids
+from parge.ids import STRING, positions, repeated, unique_ids
 
 
 def test_long_strings_are_found() -> None:
@@ -44,3 +44,13 @@ def test_unique_ids_equal_those_of_a_set() -> None:
         assert found.tolist() == sorted(set(values.tolist()))
         assert found[place].tolist() == values.tolist()
     assert unique_ids(np.zeros(0, np.int64))[0].size == 0
+
+
+def test_names_that_differ_after_a_nul_are_different() -> None:
+    """numpy 2.4 compares strings up to their first NUL only."""
+    names = ["x\0b", "x\0a", "\0b", "x\0b", "\0a", "x"]
+    different, place = unique_ids(np.array(names, STRING))
+    assert different.tolist() == sorted(set(names))
+    assert different[place].tolist() == names
+    assert repeated(np.array(names, STRING)).tolist() == ["x\0b"]
+    assert repeated(np.array(["\0a", "\0b"], STRING)).size == 0

@@ -12,9 +12,9 @@ from parge.errors import InputError
 from parge.estimate import Question
 from parge.evaluate.bound import bounds
 from parge.evaluate.classification import classify
-from parge.evaluate.holdout import hold_out
 from parge.evaluate.pip import pip
 from parge.graph.generate import ring_of_cliques
+from parge.graph.holdout import hold_out
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole, is_number, read_number, read_whole, shown
 from parge.space.neighbors import neighbors

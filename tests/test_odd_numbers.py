@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ HELD_EDGES = parge.Graph.from_edges(*GRAPH.outside_ids[HELD.positives].T)
 SPECTRUM = signal_of(GRAPH, "hope").spectrum(4)
 
 
+_KEYWORDS = (
+    "parts capacities memory anchors anchor_strategy partitioner reconcile refine preset engine address workers jobs "
+    "seed coordinator_memory technique"
+)
+
+
 def _read(**given: Any) -> Graph:
     return parge.read(_read.path, **given)  # type: ignore[attr-defined]
 
@@ -50,6 +57,14 @@ def _read(**given: Any) -> Graph:
 def _embedded(**given: Any) -> Any:
     plan = {"technique": parge.SGC(dim=3), "engine": "serial", **given}
     return parge.embed(GRAPH, parge.Plan(**plan))
+
+
+def _call(call: Callable[..., Any], technique: Any = None, **given: Any) -> Any:
+    return call(GRAPH, **{"technique": technique or "sgc", "engine": "serial", "parts": 2, **given})
+
+
+def _updated(**given: Any) -> Any:
+    return parge.update(_call(parge.embed).space, **{"edges": [(900, 3), (900, 5)], **given}).space.vectors
 
 
 def _from_pyg(**given: Any) -> Graph:
@@ -90,11 +105,16 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
     "embed": (
         _embedded,
         {},
-        "parts capacities memory anchors anchor_strategy partitioner reconcile refine preset engine address workers "
-        "seed coordinator_memory technique",
+        _KEYWORDS,
     ),
+    "plan": (partial(_call, parge.plan), {}, f"{_KEYWORDS} dim hops"),
+    "decompose": (partial(_call, parge.decompose), {}, f"{_KEYWORDS} dim hops"),
+    "embed by keywords": (partial(_call, parge.embed), {}, f"{_KEYWORDS} dim hops progress"),
     "adapt": (_adapted, {"dim": 3}, "dim"),
     "neighbors": (parge.neighbors, {"embedding": VECTORS, "id": 3}, "id k block_rows"),
+    "neighbors of many": (VECTORS.neighbors, {"of": [3, 4]}, "of k block_rows task"),
+    "update": (_updated, {}, "threshold edges removed"),
+    "item": (VECTORS.__getitem__, {}, "key"),
     "vector": (VECTORS.vector, {}, "id"),
     "rows": (VECTORS.rows, {}, "ids"),
     "pip": (evaluate.pip, {"a": VECTORS, "b": VECTORS}, "core seed block_rows"),
@@ -202,7 +222,8 @@ def test_every_function_with_numbers_is_called() -> None:
         numbers = [
             parameter
             for parameter, declared in inspect.signature(function).parameters.items()
-            if any(word in str(declared.annotation) for word in ("int", "float")) and "Any" not in str(declared)
+            if any(word in str(declared.annotation) for word in ("int", "float"))
+            and not any(word in str(declared.annotation) for word in ("Any", "Callable"))
         ]
         if not numbers or name in {"check_size", "embed"}:
             continue

@@ -4,16 +4,22 @@ Values flow one way, and each stage is a folder::
 
     Graph --decompose--> Decomposition --techniques--> local vectors --reconcile--> Embedding --evaluate--> Scores
 
-Everything starts with ``parge.embed(parge.read("edges.txt"), parge.Plan(parts=8))``.
+Everything starts with ``parge.embed("edges.txt", parts=8, dim=64)``.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("parge runs on Linux and macOS, not on Windows. Use it in WSL 2: wsl --install, then pip there.")
 
 __version__ = "0.1.0"
 
 # Public name -> where it lives. Loaded on first use, so that `import parge` and `parge --help` cost nothing.
 _PUBLIC = {
+    "Blend": "parge.techniques.blend",
     "ClosedForm": "parge.techniques.closedform",
     "Whitened": "parge.techniques.whitened",
     "DeepWalk": "parge.techniques.deepwalk",
@@ -31,17 +37,31 @@ _PUBLIC = {
     "Spectral": "parge.techniques.spectral",
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
+    "PargeNotice": "parge.errors",
+    "PargeWarning": "parge.errors",
     "align": "parge.space.align",
-    "embed": "parge.run.pipeline",
+    "as_graph": "parge.io.graphs.anything",
+    "drift": "parge.space.drift",
+    "embed": "parge.front.calls",
     "neighbors": "parge.space.neighbors",
+    "open_space": "parge.run.spaces",
+    "place": "parge.space.place",
+    "plan": "parge.front.calls",
     "read": "parge.io.graphs.read",
+    "save_space": "parge.run.spaces",
+    "Space": "parge.space.frozen",
+    "update": "parge.space.update",
     "write": "parge.io.graphs.write",
 }
+
+# Verbs that are also the name of a room: `parge.report(...)` is a call, `parge.report.page` a module.
+_VERBS = {"decompose": "parge.front.calls", "report": "parge.front.calls"}
 
 __all__ = [
     "HOPE",
     "LINE",
     "SGC",
+    "Blend",
     "ClosedForm",
     "DeepWalk",
     "Embedding",
@@ -49,26 +69,68 @@ __all__ = [
     "GraphSAGE",
     "NetMF",
     "Node2Vec",
+    "PargeNotice",
+    "PargeWarning",
     "Plan",
     "ProNE",
     "Report",
+    "Space",
     "Spectral",
     "Technique",
     "Whitened",
     "__version__",
     "adapt",
     "align",
+    "as_graph",
+    "decompose",
+    "drift",
     "embed",
     "evaluate",
     "neighbors",
+    "open_space",
+    "place",
+    "plan",
     "read",
+    "report",
+    "save_space",
+    "update",
     "write",
 ]
 
 
+class _Verb(ModuleType):
+    """A room that can be called, for the verb of its name."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _verb(self.__name__)(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Any:
+        from inspect import signature
+
+        return signature(_verb(self.__name__))
+
+
+def _verb(room: str) -> Any:
+    name = room.removeprefix("parge.")
+    return getattr(import_module(_VERBS[name]), name)
+
+
+class _Package(ModuleType):
+    """The package: Python sets a room as its attribute when the room is imported, and verbs become callable then."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _VERBS and isinstance(value, ModuleType):
+            value.__class__ = _Verb
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __getattr__(name: str) -> Any:
-    if name == "evaluate":
-        return import_module("parge.evaluate")
+    if name == "evaluate" or name in _VERBS:
+        return import_module(f"parge.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'parge' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
@@ -82,16 +144,29 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from parge import evaluate as evaluate
     from parge.embedding import Embedding as Embedding
+    from parge.errors import PargeNotice as PargeNotice
+    from parge.errors import PargeWarning as PargeWarning
+    from parge.front.calls import decompose as decompose
+    from parge.front.calls import embed as embed
+    from parge.front.calls import plan as plan
+    from parge.front.calls import report as report
     from parge.graph.graph import Graph as Graph
+    from parge.io.graphs.anything import as_graph as as_graph
     from parge.io.graphs.read import read as read
     from parge.io.graphs.write import write as write
     from parge.planning.plan import Plan as Plan
     from parge.result import Report as Report
-    from parge.run.pipeline import embed as embed
+    from parge.run.spaces import open_space as open_space
+    from parge.run.spaces import save_space as save_space
     from parge.space.align import align as align
+    from parge.space.drift import drift as drift
+    from parge.space.frozen import Space as Space
     from parge.space.neighbors import neighbors as neighbors
+    from parge.space.place import place as place
+    from parge.space.update import update as update
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
+    from parge.techniques.blend import Blend as Blend
     from parge.techniques.closedform import ClosedForm as ClosedForm
     from parge.techniques.deepwalk import DeepWalk as DeepWalk
     from parge.techniques.graphsage import GraphSAGE as GraphSAGE

@@ -1,23 +1,47 @@
 """Embedding: one vector per vertex, with the vertex ids and a report of how it was computed."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from parge.errors import InputError
-from parge.ids import as_ids, positions, repeated, show_ids
-from parge.linalg.tall import unit
+from parge.display import embedding_html
+from parge.errors import InputError, UnknownIdError
+from parge.ids import Places, as_ids, repeated, show_ids
+from parge.linalg.nearest import nearest
+from parge.linalg.tall import unit, unit_rows
 from parge.links import LinkHead
+from parge.numbers import check_whole
 from parge.result import Report
-from parge.storage import all_finite
-from parge.typing import FloatArray, IdArray, IntArray
+from parge.storage import BLOCK_ROWS, all_finite, release_pages
+from parge.typing import FloatArray, IdArray, IntArray, Matrix
+
+Task = Literal["labels", "links"]
+"""What nearness is for."""
+
+
+class Frozen(Protocol):
+    """A space as an embedding knows it; `parge.space.frozen.Space` is one."""
+
+    def place(self, edges: Any) -> "Embedding":
+        """Return vectors of new vertices."""
+
+    def update(self, edges: Any = None, removed: Any = None, *, threshold: float | None = None) -> "Frozen":
+        """Return the space with changed edges."""
+
+    def embedding(self) -> "Embedding":
+        """Return all vectors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """The vectors of a graph's vertices.
+    """The vectors of a graph's vertices, which read as a mapping of ids to vectors, and as a matrix.
+
+    ``embedding["ann"]`` is a vector, ``embedding[["ann", "bob"]]`` two rows; ``"ann" in embedding`` and iteration
+    go by id. `numpy.asarray`, `numpy.from_dlpack` and whatever reads an Arrow stream take it as it is.
 
     Laws, checked here: one finite vector per id; no id twice; all arrays are read-only.
 
@@ -35,6 +59,9 @@ class Embedding:
         What turns the vectors into scores of links (`link_vectors`). Saved with ``.npz`` and ``.parquet``.
     degrees : (n_vertices,) int64, optional
         Edges of each vertex, which the head needs.
+    freeze : callable, optional
+        Makes the space that `place` and `update` need of this embedding, when it is first asked for. `parge.embed`
+        gives it; files of vectors do not hold it.
 
     Examples
     --------
@@ -48,6 +75,7 @@ class Embedding:
     report: Report = field(default_factory=Report, repr=False)
     head: LinkHead | None = field(default=None, repr=False)
     degrees: IntArray | None = field(default=None, repr=False)
+    freeze: "Callable[[Embedding], Frozen] | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         vectors, ids = _as_vectors(self.vectors), as_ids(self.ids).view()
@@ -69,6 +97,81 @@ class Embedding:
     def __repr__(self) -> str:
         return f"Embedding({len(self):,} vertices, dim={self.dim})"
 
+    def _repr_html_(self) -> str:
+        return embedding_html(self)
+
+    def __contains__(self, id: Any) -> bool:  # noqa: A002
+        try:
+            return bool(self._places.of(as_ids([id]))[0] >= 0)
+        except InputError:  # neither a number nor a text
+            return False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.ids.tolist())
+
+    def keys(self) -> Iterator[Any]:
+        """Return the ids, in the order of the rows."""
+        return iter(self)
+
+    def items(self) -> Iterator[tuple[Any, FloatArray]]:
+        """Return each id with its vector."""
+        return zip(self, self.vectors, strict=True)
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        """Return the vector of an id, or the rows of several; raise `UnknownIdError`, a KeyError, for others."""
+        if isinstance(key, slice):
+            raise InputError("an embedding is read by id, not by row; for rows, use embedding.vectors[a:b]")
+        return self.vector(key) if isinstance(key, str) or np.ndim(key) == 0 else self.rows(key)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the vectors as a numpy array: read-only, and without a copy unless one is asked for or needed."""
+        return np.array(self.vectors, dtype, copy=copy)
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        """Hand the vectors to `torch.from_dlpack` and the like; a copy to those that cannot promise to only read."""
+        try:
+            return self.vectors.__dlpack__(**asked)
+        except BufferError:
+            return np.array(self.vectors).__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return that the vectors are in main memory."""
+        return self.vectors.__dlpack_device__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows as an Arrow stream, batch by batch: DuckDB, Polars, pandas and pyarrow read it."""
+        from parge.io.embeddings.arrow import reader_of
+
+        return reader_of(self._table).__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table with the columns ``id`` and ``vector``, as in Parquet; vectors are not copied."""
+        from parge.io.embeddings.arrow import reader_of
+
+        return reader_of(self._table).read_all()
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame: a row per vertex, its id as the index, a column per dimension."""
+        from parge.io.embeddings.arrow import to_pandas
+
+        return to_pandas(self.vectors, self.ids)
+
+    def to_polars(self) -> Any:
+        """Return a Polars frame with the columns ``id`` and ``vector``."""
+        from parge.io.embeddings.arrow import to_polars
+
+        return to_polars(self._table)
+
+    @property
+    def _table(self) -> Any:
+        from parge.io.embeddings.common import Vectors
+
+        return Vectors(self.vectors, self.ids, self.report, self.head, self.degrees)
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.ids)
+
     @property
     def dim(self) -> int:
         """Number of columns."""
@@ -83,14 +186,86 @@ class Embedding:
         return np.asarray(self.vectors[self.row_numbers(ids)])
 
     def row_numbers(self, ids: Any) -> IntArray:
-        """Return the row number of each id; raise `InputError` where an id has no row."""
+        """Return the row number of each id; raise `UnknownIdError` where an id has no row."""
         wanted = as_ids(ids)
-        place = positions(self.ids, wanted)
+        place = self._places.of(wanted)
         missing = wanted[place < 0]
         if missing.size:
             known = f"it has {len(self):,} ids, such as {show_ids(self.ids)}" if len(self) else "it is empty"
-            raise InputError(f"the embedding has no vector for {show_ids(missing)}; {known}")
+            raise UnknownIdError(f"the embedding has no vector for {show_ids(missing)}; {known}")
         return place
+
+    def neighbors(
+        self,
+        of: Any,
+        k: int = 10,
+        *,
+        task: Task = "labels",
+        block_rows: int = BLOCK_ROWS,
+    ) -> tuple[IdArray, FloatArray]:
+        """Return the ids and scores of the k nearest vertices, nearest first, for one or many questions at once.
+
+        The rows are read one block at a time, so the embedding may be a memory map larger than memory. A zero vector
+        has cosine 0 with every other; ties are in the order of rows. On the command line: ``parge neighbors``.
+
+        Parameters
+        ----------
+        of : id, sequence of ids, vector or matrix
+            Vertices, which are not their own neighbours; or vectors of this space, as floats.
+        k : int
+            How many.
+        task : "labels" or "links"
+            What nearness means. ``labels``: the cosine, vertices that are alike. ``links``: the score of the degree
+            head, vertices that are likely to have an edge with it, known edges included; many edges count. Only for
+            vertices.
+        block_rows : int
+            Rows held in memory at a time.
+
+        Returns
+        -------
+        ids, scores : arrays of shape (k,), or (n, k) for n questions
+            Fewer than k columns where there are fewer vertices.
+
+        Examples
+        --------
+        >>> embedding = Embedding(np.array([[1, 0], [2, 0.1], [0, 1]]), ["a", "b", "c"])
+        >>> embedding.neighbors("a", k=1)[0].tolist(), embedding.neighbors([[0.0, 2.0]], k=1)[0].tolist()
+        (['b'], [['c']])
+        """
+        check_whole("the number of neighbours", k, 1)
+        check_whole("block_rows", block_rows, 1)
+        if task not in get_args(Task):
+            raise InputError(f"there is no task {task!r}; known: {', '.join(get_args(Task))}")
+        asked = np.asarray(of)
+        if asked.dtype.kind == "f":
+            if task != "labels":
+                raise InputError("links are scored between vertices, whose degrees are known. Give ids, not vectors.")
+            itself, questions = None, unit_rows(self._as_questions(asked))
+        else:
+            itself = self.row_numbers(asked.reshape(-1) if asked.ndim < 2 else of)
+            questions = self._side(itself, task, 0)
+        places, scores = nearest(
+            lambda rows: self._side(rows, task, 1), len(self), questions, k, without=itself, block_rows=block_rows
+        )
+        single = asked.ndim == (1 if itself is None else 0)
+        return (self.ids[places[0]], scores[0]) if single else (self.ids[places], scores)
+
+    def _as_questions(self, vectors: Any) -> Any:
+        found = np.atleast_2d(vectors)
+        if found.ndim != 2 or found.shape[1] != self.dim:
+            raise InputError(f"vectors of this space have {self.dim} numbers; got shape {vectors.shape}")
+        if not np.isfinite(found).all():
+            raise InputError("vectors must be finite; some numbers are NaN or infinite")
+        return found
+
+    def _side(self, rows: slice | IntArray, task: str, which: int) -> Matrix:
+        """Return some rows of either side of the inner product that is the score."""
+        directions = unit_rows(self.vectors[rows])
+        release_pages(self.vectors)
+        if task == "labels":
+            return directions
+        head, degrees = self.for_links()
+        return head.sides(directions, degrees[rows])[which]
 
     def link_vectors(self) -> tuple[FloatArray, FloatArray]:
         """Return two matrices: the inner product of a row of the first and one of the second scores the link of both.
@@ -111,15 +286,38 @@ class Embedding:
             )
         return self.head, self.degrees
 
+    @cached_property
+    def space(self) -> "Frozen":
+        """The frozen space: this embedding with its graph. Raises `InputError` where it was read from a file."""
+        if self.freeze is None:
+            raise InputError(
+                "the embedding has no graph, so nothing can be placed in it. Embed with parge embed --space DIR, then "
+                "use parge.open_space(DIR)."
+            )
+        return self.freeze(self)
+
+    def place(self, edges: Any) -> "Embedding":
+        """Return vectors of the vertices in `edges` that the embedding does not have; see `parge.place`.
+
+        The vectors here stay as they are. Command line: ``parge place``.
+        """
+        return self.space.place(edges)
+
+    def update(self, edges: Any = None, removed: Any = None) -> "Embedding":
+        """Return the embedding with edges added and removed; only vertices whose edges changed move: `parge.update`.
+
+        Command line: ``parge update``.
+        """
+        return self.space.update(edges, removed).embedding()
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.io.embeddings.files`.
 
         An existing file is replaced, as `numpy.save` does; a symbolic link is followed.
         """
-        from parge.io.embeddings.common import Vectors
         from parge.io.embeddings.files import write
 
-        write(Vectors(self.vectors, self.ids, self.report, self.head, self.degrees), path)
+        write(self._table, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> "Embedding":

@@ -2,7 +2,9 @@
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 
 class PargeError(Exception):
@@ -40,6 +42,24 @@ def plain_reason(error: BaseException) -> str:
     return next((meaning for words, meaning in _MEANINGS if words.lower() in said), first)
 
 
+class UnknownIdError(InputError, KeyError):
+    """A vertex that is asked for and not there."""
+
+    __str__ = Exception.__str__  # a KeyError shows the repr of its words
+
+
+class UnknownNameError(InputError, TypeError):
+    """A keyword that nothing takes; the message has the one that was probably meant."""
+
+
+class PargeWarning(UserWarning):
+    """What a call from Python warns about; ``warnings.simplefilter("ignore", parge.PargeWarning)`` silences it."""
+
+
+class PargeNotice(PargeWarning):
+    """A notice: something was changed or chosen, such as self loops that were dropped. Nothing is wrong."""
+
+
 class InfeasibleError(InputError):
     """A plan whose limits cannot be kept on this graph, known before any work starts."""
 
@@ -71,10 +91,23 @@ class Extra:
     package: str
     name: str
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the package is installed; nothing is imported."""
+        return sys.modules.get(self.module) is not None or find_spec(self.module) is not None
+
     def check(self, feature: str) -> None:
         """Raise where the package is not installed; nothing is imported."""
-        if sys.modules.get(self.module) is None and find_spec(self.module) is None:
+        if not self.is_there:
             raise MissingExtraError(feature, self.package, self.name)
+
+
+def imported(package: str, feature: str) -> Any:
+    """Return a package that parge does not require and has no extra for; raise where it is not installed."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"{feature} needs {package}, which is not installed: pip install {package}") from None
 
 
 class TechniqueError(PargeError):

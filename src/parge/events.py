@@ -58,3 +58,7 @@ def spaced(progress: Progress, seconds: float) -> Progress:
 
 def silent(_share: float) -> None:
     """Ignore progress."""
+
+
+compilers: list[Callable[[], bool]] = []
+"""Each says whether code is being compiled now, by this process or by one that it waits for (`parge.kernels.jit`)."""

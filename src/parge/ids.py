@@ -1,6 +1,7 @@
 """Outside ids of vertices: as given, found by value, and shown in messages."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,37 +63,75 @@ def ascending(ids: IdArray) -> bool:
     return bool((ids[1:] > ids[:-1]).all())
 
 
+# Strings looked at in one go, as Python's own.
+_AT_ONCE = 1 << 18
+
+
 def positions(ids: IdArray, wanted: IdArray) -> IntArray:
-    """Return where each wanted id stands in `ids`, or -1; numbers meet strings by how they are written.
+    """Return the position of each wanted id in `ids`, or -1; numbers meet strings by how they are written.
 
     >>> positions(np.array([30, 10, 20]), np.array([10, 20, 40])).tolist()
     [1, 2, -1]
     """
-    if ids.dtype.kind != wanted.dtype.kind:
-        ids, wanted = ids.astype(STRING), wanted.astype(STRING)
-    if ids.size == 0 or wanted.size == 0:
-        return np.full(wanted.size, -1, np.int64)
-    if ids.dtype == STRING:
+    return Places(ids).of(wanted)
+
+
+class Places:
+    """Where each id stands, prepared once for many questions.
+
+    >>> Places(np.array([30, 10, 20])).of(np.array(["10", "x"], STRING)).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, ids: IdArray) -> None:
+        self.ids = ids
+
+    def of(self, wanted: IdArray) -> IntArray:
+        """Return where each wanted id stands, or -1; numbers meet strings by how they are written."""
+        if self.ids.size == 0 or wanted.size == 0:
+            return np.full(wanted.size, -1, np.int64)
+        if STRING in (self.ids.dtype, wanted.dtype):
+            names = wanted.astype(STRING).tolist()
+            return np.fromiter((self._by_name.get(name, -1) for name in names), np.int64, wanted.size)
+        ordered, order = self._ordered
+        place = np.minimum(np.searchsorted(ordered, wanted), ordered.size - 1)
+        found = ordered[place] == wanted
+        return np.where(found, place if order is None else order[place], -1).astype(np.int64)
+
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
         # numpy's searchsorted misreads strings of over 15 bytes before its version 2.5 (its issue 31533).
-        place_of = {value: place for place, value in enumerate(ids.tolist())}
-        return np.fromiter((place_of.get(value, -1) for value in wanted.tolist()), np.int64, wanted.size)
-    order = None if ascending(ids) else np.argsort(ids, kind="stable")
-    ordered = ids if order is None else ids[order]
-    place = np.minimum(np.searchsorted(ordered, wanted), ids.size - 1)
-    found = ordered[place] == wanted
-    return np.where(found, place if order is None else order[place], -1).astype(np.int64)
+        return {name: place for place, name in enumerate(self.ids.astype(STRING).tolist())}
+
+    @cached_property
+    def _ordered(self) -> tuple[IdArray, IntArray | None]:
+        order = None if ascending(self.ids) else np.argsort(self.ids, kind="stable")
+        return self.ids if order is None else self.ids[order], order
 
 
 def repeated(ids: IdArray) -> IdArray:
-    """Return the ids that stand more than once, each once."""
+    """Return the ids that are given more than once, each once."""
     if ascending(ids):
         return ids[:0]
-    ordered = np.sort(ids, kind="stable")
-    return unique_ids(ordered[1:][ordered[1:] == ordered[:-1]])[0]
+    different, place = unique_ids(ids)
+    return different[np.bincount(place, minlength=different.size) > 1]
+
+
+def _has_nul(ids: IdArray) -> bool:
+    """Return whether a string holds the character NUL: numpy compares strings up to it only (seen with 2.4)."""
+    blocks = (slice(first, first + _AT_ONCE) for first in range(0, ids.size, _AT_ONCE))
+    return ids.dtype == STRING and any("\0" in "".join(ids[block].tolist()) for block in blocks)
+
+
+def _unique_names(names: list[str]) -> tuple[IdArray, IntArray]:
+    """Return what `unique_ids` does, as Python compares strings: by code points, the same order."""
+    different = sorted(set(names))
+    place_of = {name: place for place, name in enumerate(different)}
+    return np.array(different, STRING), np.fromiter((place_of[name] for name in names), np.int64, len(names))
 
 
 def unique_ids(ids: IdArray) -> tuple[IdArray, IntArray]:
-    """Return the different ids, ascending, and where each of the given ones stands among them.
+    """Return the different ids, ascending, and the position of each given id among them.
 
     numpy's own `unique` sorts strings by a method that ends the process on some orders, such as names that ascend and
     then ascend again (seen with version 2.4); a stable sort does not.
@@ -100,6 +139,8 @@ def unique_ids(ids: IdArray) -> tuple[IdArray, IntArray]:
     >>> [found.tolist() for found in unique_ids(np.array(["b", "a", "b"], STRING))]
     [['a', 'b'], [1, 0, 1]]
     """
+    if _has_nul(ids):
+        return _unique_names(ids.tolist())
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     first = np.ones(ids.size, np.bool_)
@@ -124,7 +165,7 @@ TEXT_COPIES = 4
 
 
 def text_bytes(column: Any) -> int:
-    """Return the bytes of the strings that an Arrow column stands for: repeated ones take little room in a file."""
+    """Return the bytes of the strings that an Arrow column means: repeated ones take little space in a file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -136,6 +177,19 @@ def text_bytes(column: Any) -> int:
         return 0
     lengths = pc.binary_length(column.dictionary.cast(pa.large_string()))
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+ID_NAMES = {"id", "ids", "vertex", "node", "name", "vertex_id", "node_id", "vertexid", "nodeid", "vertices", "nodes"}
+"""Names of columns of vertices in use."""
+
+
+def id_column(names: Sequence[str]) -> str | None:
+    """Return the first column whose name is one of vertices, or None.
+
+    >>> id_column(["age", "Node"])
+    'Node'
+    """
+    return next((name for name in names if name.lower() in ID_NAMES), None)
 
 
 def is_text(kind: Any) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parge.errors import InputError
 from parge.numbers import MOST, shown
-from parge.tree import looked_at, status_bytes
+from parge.tree import LINUX, looked_at, status_bytes
 
 # What Python, numpy, scipy and the compiled kernels hold before a vertex is looked at (measured: 190-240 MB).
 BASE_BYTES = 260_000_000
@@ -82,6 +82,9 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
+LIMITS_HOLD = LINUX
+"""Whether the system itself refuses a process memory over its limit; elsewhere it is measured."""
+
 _limit: int | None = None
 
 
@@ -89,7 +92,8 @@ def limit_memory(limit: int | None) -> None:
     """Limit the private memory of this process to `limit` bytes; None removes the limit.
 
     The limit is on private memory (RLIMIT_DATA), not on address space: compilers and BLAS reserve addresses that they
-    never use. An allocation over the limit raises MemoryError.
+    never use. An allocation over the limit raises MemoryError. macOS takes such a limit and does not enforce it, or
+    refuses it: there the guard of a worker measures, and ends what is over (`LIMITS_HOLD`).
     """
     global _limit  # noqa: PLW0603  a process has one limit, as it has one memory
     import resource
@@ -98,7 +102,11 @@ def limit_memory(limit: int | None) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     asked = hard if limit is None else limit
     cap = asked if hard == resource.RLIM_INFINITY else min(asked, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
+    except (OSError, ValueError):
+        if LIMITS_HOLD:
+            raise
 
 
 def return_freed_memory() -> None:

@@ -24,17 +24,20 @@ class Registry(Generic[T]):
         self.group = group or f"parge.{kind}s"
         self._known: dict[str, T] = {}
         self._homes: dict[str, str] = {}
+        self._shipped: list[str] = []
 
     def register(self, name: str, component: T) -> T:
         """Add a component; a name is given once only."""
         self._refuse_twice(name)
         self._known[name] = component
+        self._shipped.append(name)
         return component
 
     def register_at(self, name: str, home: str) -> None:
         """Add a component by where it lives, ``module:attribute``; it is imported when it is first asked for."""
         self._refuse_twice(name)
         self._homes[name] = home
+        self._shipped.append(name)
 
     def _refuse_twice(self, name: str) -> None:
         if name in self._known or name in self._homes:
@@ -42,7 +45,7 @@ class Registry(Generic[T]):
 
     def shipped(self) -> list[str]:
         """Return the names of parge's own components, in the order of their registration; plug-ins are not scanned."""
-        return list(self._homes)
+        return list(self._shipped)
 
     def names(self) -> list[str]:
         """Return all names, plug-ins included."""
@@ -63,7 +66,8 @@ class Registry(Generic[T]):
             return self._known[name]
         for point in self._plugins():
             if point.name == name:
-                return self.register(name, point.load())
+                self._known[name] = point.load()
+                return self._known[name]
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> InputError:

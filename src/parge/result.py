@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NoReturn, Self
 
+from parge.display import report_html
 from parge.errors import InputError
 from parge.values import Settings, Value, known, plain
 
@@ -186,6 +187,8 @@ class Refined(Value):
         Steps of the subspace iteration.
     products : int, optional
         Products with the adjacency matrix of a propagation.
+    factor : float, optional
+        What all vectors were multiplied by, where the pass did nothing else.
     others : Settings
         What the pass of a plug-in reports.
     """
@@ -195,6 +198,7 @@ class Refined(Value):
     changes: tuple[float, ...] | None = None
     steps: int | None = None
     products: int | None = None
+    factor: float | None = None
     others: Settings = field(default_factory=Settings)
 
     @classmethod
@@ -222,24 +226,65 @@ class Coordinator(Value):
         Its memory limit, and what was left of it when the partitioner was chosen.
     projected_bytes : Settings, optional
         Projected memory of each partitioner, by name.
-    supervertices, backbone_bytes : int, optional
-        Number of super-vertices of a backbone, and the bytes needed to prepare it.
+    landmarks, backbone_bytes : int, optional
+        Number of landmarks of a backbone, and the bytes needed to prepare it.
     peak_bytes : int, optional
         Measured peak memory.
     others : Settings
         Fields of later versions.
     """
 
-    KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}
+    KEYS: ClassVar[Mapping[str, str]] = {"landmarks": "lumps"}
     partitioner: str | None = None
     rows: str | None = None
     limit_bytes: int | None = None
     room_bytes: int | None = None
     projected_bytes: Settings | None = None
-    supervertices: int | None = None
+    landmarks: int | None = None
     backbone_bytes: int | None = None
     peak_bytes: int | None = None
     others: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True)
+class Tried(Value):
+    """A technique that was tried on a sample, and how well it told held-out edges from pairs drawn by degree."""
+
+    technique: str
+    roc_auc: float
+
+
+@dataclass(frozen=True)
+class Choice(Value):
+    """What ``technique="auto"`` chose, and why.
+
+    Parameters
+    ----------
+    technique : str
+        Name of the technique.
+    because : str
+        The reason.
+    tried : tuple of Tried
+        The techniques that were compared; the first is taken in case of doubt.
+    vertices, held_out : int, optional
+        Size of the sample on which they were compared, and edges that were held out of it.
+    """
+
+    technique: str
+    because: str
+    tried: tuple[Tried, ...] = ()
+    vertices: int | None = None
+    held_out: int | None = None
+
+    def __str__(self) -> str:
+        """Return one sentence.
+
+        >>> str(Choice("blend", "it told most", (Tried("blend", 0.91), Tried("spectral", 0.9)), 2000, 500))
+        'auto chose blend: it told most (ROC-AUC on 500 edges of 2,000 vertices: blend .910, spectral .900)'
+        """
+        scores = ", ".join(f"{each.technique} {each.roc_auc:.3f}".replace(" 0.", " .") for each in self.tried)
+        sample = f" (ROC-AUC on {self.held_out:,} edges of {self.vertices:,} vertices: {scores})" if scores else ""
+        return f"auto chose {self.technique}: {self.because}{sample}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -259,6 +304,8 @@ class Report(Value, dict[str, Any]):
         Columns of the vectors.
     technique : str, optional
         Name of the technique.
+    choice : Choice, optional
+        Why this technique, where it was chosen by ``technique="auto"``.
     anchors : int, optional
         Number of vertices that every subgraph holds.
     edge_counts : EdgeCounts, optional
@@ -301,6 +348,7 @@ class Report(Value, dict[str, Any]):
     edges: int | None = None
     dim: int | None = None
     technique: str | None = None
+    choice: Choice | None = None
     anchors: int | None = None
     edge_counts: EdgeCounts | None = None
     lost_edges: float | None = None
@@ -374,6 +422,9 @@ class Report(Value, dict[str, Any]):
             coordinator=Coordinator(),
             plan=Settings({name: value for name, value in self.plan.items() if name not in WHERE}),
         )
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_json, (self.to_json(),)

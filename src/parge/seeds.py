@@ -12,15 +12,15 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def stream(seed: int, *key: str | int) -> np.random.Generator:
+def keyed_rng(seed: int, *key: str | int) -> np.random.Generator:
     """Return the generator of one item: the same seed and key give the same numbers anywhere.
 
     Examples
     --------
-    >>> a, b = stream(7, "embed", 3), stream(7, "embed", 3)
+    >>> a, b = keyed_rng(7, "embed", 3), keyed_rng(7, "embed", 3)
     >>> bool(a.integers(1000) == b.integers(1000))
     True
-    >>> bool(stream(7, "embed", 3).integers(10**9) == stream(7, "embed", 4).integers(10**9))
+    >>> bool(keyed_rng(7, "embed", 3).integers(10**9) == keyed_rng(7, "embed", 4).integers(10**9))
     False
     """
     words = [crc32(part.encode()) if isinstance(part, str) else part for part in key]

@@ -53,7 +53,7 @@ def take_room(descriptor: int, n_bytes: int, start: int = 0) -> None:
 
 
 def current_folder() -> Path | None:
-    """Return the folder that one stands in, or None where somebody removed it."""
+    """Return the current folder, or None if it was removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -87,9 +87,8 @@ class Memory:
 class Files:
     """Arrays in memory-mapped files of a folder; the system moves their pages in and out as memory allows.
 
-    A file has lost its name before the array is handed out: it takes room on the disk while the array lives, and
-    no killed process leaves one behind. Its place on the disk is taken beforehand, for a disk that is found full
-    by a mapped page ends the process.
+    A file has lost its name before the array is handed out: it takes space on the disk while the array lives, and
+    no killed process leaves one behind. Space is preallocated: a full disk would otherwise raise SIGBUS.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
 
 
 def arc_blocks(indptr: NDArray[np.int64], n_arcs: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the next row of blocks of rows that hold at most so many arcs, or a single row.
+    """Yield the first and the next row of blocks of rows that hold at most `n_arcs` arcs, or a single row.
 
     >>> list(arc_blocks(np.array([0, 3, 4, 6, 11]), 4))
     [(0, 2), (2, 3), (3, 4)]
@@ -197,20 +196,21 @@ def release_pages(*arrays: Any) -> None:
             base.madvise(mmap.MADV_DONTNEED)
 
 
-def read_rows(matrix: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """Return a copy of some rows; where the matrix is a mapped file, they are read from the file.
+def read_rows(matrix: NDArray[Any], rows: slice, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Return a copy of some rows, in `out` if it is given; where the matrix is a mapped file, they are read from it.
 
     For one byte that is touched in a map, a system may bring two megabytes in (Linux does, with large folios), and all
     of them count as this process's memory.
     """
+    some = matrix[rows]  # nothing is read yet
+    found = np.empty(some.shape, some.dtype) if out is None else out
     if isinstance(matrix, np.memmap) and matrix.mode == "r" and isinstance(matrix.base, mmap.mmap) and matrix.size:
-        some = matrix[rows]  # nothing is read yet
         with contextlib.suppress(OSError, TypeError), Path(matrix.filename).open("rb", buffering=0) as file:
             file.seek(matrix.offset + rows.start * (matrix.nbytes // len(matrix)))
-            found = np.fromfile(file, matrix.dtype, some.size)
-            if found.size == some.size:
-                return found.reshape(some.shape)
-    return np.array(matrix[rows])
+            if file.readinto(found.reshape(-1).view(np.uint8)) == found.nbytes:
+                return found
+    found[...] = some
+    return found
 
 
 def is_mapped(array: NDArray[Any]) -> bool:

@@ -142,7 +142,7 @@ def resident_peak(pid: int) -> int:
 
 
 def status_bytes(pid: int | str, field: bytes) -> int:
-    """Return a size that Linux tells of a process, by its name in /proc/PID/status; 0 where it tells none."""
+    """Return a size that Linux reports of a process, by its name in /proc/PID/status; 0 where it reports none."""
     return _kilobytes(_read(f"/proc/{pid}/status"), field)
 
 

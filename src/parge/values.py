@@ -1,18 +1,21 @@
 """Values with typed fields that are written as JSON and read back, every field checked."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, wraps
+from inspect import signature
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from parge.errors import InputError
+from parge.errors import InputError, UnknownNameError
 from parge.numbers import MOST, shown
+from parge.slips import suggestion
 
 # Lists within lists within settings; deeper ones are none of ours, and Python counts the calls that read them.
 _DEEPEST = 32
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
@@ -22,6 +25,40 @@ def known(value: T | None, what: str) -> T:
     if value is None:
         raise InputError(f"the report does not say {what}. Use the report that the run itself returned.")
     return value
+
+
+def takes_workers(cls: type[C]) -> type[C]:
+    """Let a class that has the setting `jobs` also accept and show its former name, `workers`; name slips of others.
+
+    >>> @takes_workers
+    ... @dataclass(frozen=True)
+    ... class Crew:
+    ...     jobs: int | None = None
+    >>> Crew(workers=3), Crew(jobs=2).workers
+    (Crew(jobs=3), 2)
+    """
+    made: Callable[..., None] = cls.__init__
+    known = tuple(signature(made).parameters)[1:]
+
+    @wraps(made)
+    def init(self: Any, *args: Any, workers: Any = ..., **settings: Any) -> None:
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError(
+                    f"{cls.__name__} has no field {name!r}.{suggestion(name, known)} Its fields: {', '.join(known)}."
+                    f"{getattr(cls, 'NOT_FIELDS', '')}"
+                )
+        if workers is not ...:
+            if settings.get("jobs") not in (None, workers):
+                raise InputError(
+                    f"jobs={settings['jobs']!r} and workers={workers!r} are the same setting. Give only jobs."
+                )
+            settings["jobs"] = workers
+        made(self, *args, **settings)
+
+    cls.__init__ = init  # type: ignore[method-assign]
+    cls.workers = property(lambda self: self.jobs)  # type: ignore[attr-defined]
+    return cls
 
 
 class Settings(Mapping[str, Any]):
@@ -122,7 +159,7 @@ class Value:
 
     @classmethod
     def _read(cls, data: Any, where: str) -> dict[str, Any]:
-        """Return the fields that JSON tells of, checked."""
+        """Return the fields that JSON gives, checked."""
         if not isinstance(data, Mapping):
             raise _unlike(where or "all", data, "names with values")
         hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes the hash of a class for that of its values

@@ -117,7 +117,7 @@ def test_means_are_over_seeds() -> None:
 
 
 def test_the_page_has_a_place_for_every_table() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "paper.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "explain" / "paper.md").read_text()
     for name in TABLES:
         assert f"<!-- begin {name} -->" in page
         assert f"<!-- end {name} -->" in page

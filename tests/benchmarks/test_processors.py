@@ -1,4 +1,4 @@
-"""Vectors on two kinds of processor are what docs/reproducibility.md says: equal but for rounding, signs included.
+"""Two kinds of processor give what docs/explain/reproducibility.md says: equal but for rounding, signs included.
 
 (`make test-processors` runs the tests as other processors would, without fuzzers and those of memory.)
 """

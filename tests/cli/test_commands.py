@@ -127,7 +127,8 @@ def test_what_reconciling_had_to_do_is_said(
     printed = capsys.readouterr()
     assert said in printed.err
     row = next(line for line in printed.out.splitlines() if line.startswith("│        0 │"))
-    assert row.split("│")[-2].strip().endswith("%" if off else "–")
+    assert row.split("│")[-2].strip().endswith("%") is off
+    assert ("anchors off by" in printed.out) is off
 
 
 def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,11 +169,12 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_terminal_long_work_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from parge import progress
     from parge.cli import show
     from parge.events import Part, Step
 
     now = iter([0.0, 1.0, 5.0, 30.0, 30.0, 31.0, 32.0])
-    monkeypatch.setattr(show.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
     with show.run_progress() as listener:
         for event in (Step("embed", "2 subgraphs"), Part(0, 0.1, 2), Part(1, 0.25, 2), Part(0, 1.0, 2)):
             listener(event)

@@ -39,6 +39,11 @@ INPUTS: dict[str, tuple[list[str], str, list[str]]] = {
         ["vertices.html"],
     ),
     "align": (["align", "v.npy", "w.parquet"], "-o", ["v.npy", "w.parquet"]),
+    "export": (["export", "v.npy"], "-o", ["v.npy"]),
+    "neighbors": (["neighbors", "w.parquet", "3"], "-o", ["w.parquet"]),
+    "export parquet": (["export", "w.parquet", "--dtype", "float16"], "-o", ["w.parquet"]),
+    "place": (["place", "run", "more.txt", "--vertices", "more-ids.txt"], "-o", ["more.txt", "more-ids.txt"]),
+    "update": (["update", "run", "more.txt", "--removed", "less.txt"], "-o", ["more.txt", "less.txt"]),
     "align text": (["align", "w.vec", "w.npz"], "-o", ["w.vec", "w.npz"]),
     "reconcile": (["reconcile", "run"], "-o", ["run/parts/000/result/vectors.npy", "run/plan/part.npy"]),
     "report": (
@@ -81,6 +86,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "features.npy", np.eye(60, 5, dtype=np.float32))
     write_labels(folder / "labels.txt", made.graph.outside_ids, made.labels)
     shutil.copy(folder / "labels.txt", folder / "labels.html")
+    (folder / "more.txt").write_text("0 100\n1 100\n2 101\n100 101\n")
+    (folder / "more-ids.txt").write_text("100\n101\n102\n")
+    shutil.copy(folder / "g.txt", folder / "less.txt")
     (folder / "scores.html").write_text('{"micro_f1": 0.5}')
     (folder / "sub").mkdir()
     words = ["embed", str(folder / "g.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *PLAN]
@@ -170,7 +178,12 @@ OUTPUTS: dict[str, tuple[list[str], str, str]] = {
     **{f"embed {suffix}": (["embed", "g.txt", *PLAN], "-o", suffix) for suffix in (".npy", ".npz", ".parquet")},
     **{f"embed {suffix}": (["embed", "g.txt", *PLAN], "-o", suffix) for suffix in (".vec", ".emb", ".txt")},
     "align": (["align", "v.npy", "w.vec"], "-o", ".npz"),
+    "place": (["place", "run", "more.txt"], "-o", ".npz"),
+    "update": (["update", "run", "more.txt"], "-o", ".npz"),
     "reconcile": (["reconcile", "run"], "-o", ".parquet"),
+    "export": (["export", "w.vec", "--dtype", "float16"], "-o", ".npy"),
+    "neighbors": (["neighbors", "v.npy", "3"], "-o", ".parquet"),
+    "export npz": (["export", "v.npy"], "-o", ".npz"),
     "embed, page": (["embed", "g.txt", *PLAN, "-o", "new.npy"], "--report", ".html"),
     "report": (["report", "run"], "-o", ".html"),
     "generate": (MADE, "-o", ".txt"),
@@ -466,6 +479,14 @@ EMPTY: dict[str, list[str]] = {
     "align source": ["align", "", "v.npy", "-o", "new.npy"],
     "align reference": ["align", "v.npy", "", "-o", "new.npy"],
     "align out": ["align", "v.npy", "v.npy", "-o", ""],
+    "embed space": ["embed", "g.txt", *PLAN, "-o", "new.npy", "--space", ""],
+    "place space": ["place", "", "g.txt", "-o", "new.npy"],
+    "place edges": ["place", "run", "", "-o", "new.npy"],
+    "place out": ["place", "run", "more.txt", "-o", ""],
+    "update space": ["update", "", "more.txt", "-o", "new"],
+    "update out": ["update", "run", "more.txt", "-o", ""],
+    "update removed": ["update", "run", "--removed", "", "-o", "new"],
+    "drift": ["drift", ""],
     "reconcile run": ["reconcile", "", "-o", "new.npy"],
     "reconcile out": ["reconcile", "run", "-o", ""],
     "report run": ["report", "", "-o", "new.html"],
@@ -494,7 +515,7 @@ def test_an_empty_name_is_no_name(case: str, world: Path, capsys: pytest.Capture
 
 
 def test_the_help_of_every_command_that_writes_tells_of_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("embed", "align", "reconcile", "report", "generate", "demo"):
+    for command in ("embed", "align", "place", "update", "reconcile", "report", "generate", "demo"):
         assert run([command, "--help"]) == 0
         assert "--overwrite" in capsys.readouterr().out, command
 
@@ -504,8 +525,9 @@ SMALL_DEMO = ["demo", "--parts", "2", "--dim", "4", "-o", "demo"]
 
 @pytest.fixture
 def quick_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.cli.demo._VERTICES", 60)
-    monkeypatch.setattr("parge.cli.demo._EDGES", 240)
+    """A demo of 60 vertices: with fewer parts than 8 it takes a tenth."""
+    monkeypatch.setattr("parge.cli.demo._VERTICES", 600)
+    monkeypatch.setattr("parge.cli.demo._EDGES", 2400)
     monkeypatch.setattr("parge.cli.demo._COMMUNITIES", 2)
 
 
@@ -530,7 +552,7 @@ def test_the_demo_runs_again_and_keeps_what_others_put_into_its_folder(
 @pytest.mark.usefixtures("quick_demo")
 @pytest.mark.slow
 def test_the_demo_runs_again_where_vertices_are_isolated(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.cli.demo._EDGES", 40)
+    monkeypatch.setattr("parge.cli.demo._EDGES", 400)
     for _ in range(2):
         assert run(SMALL_DEMO) == 0
     found = read(world / "demo/graph.txt", vertices=world / "demo/graph.vertices.txt")

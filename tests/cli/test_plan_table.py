@@ -54,14 +54,15 @@ def test_workers_with_a_budget_have_it_beside_them_and_no_capacity(
     assert "full" not in printed
 
 
-def test_the_verdict_is_the_last_line_and_in_the_json(
+def test_the_verdict_and_what_is_next_end_the_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
     words = [str(path), "--memory", "2GB,8GB"]
     lines = table(capsys, monkeypatch, 200, *words)
     assert run(["plan", *words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert lines[-1] == told["verdict"]
+    assert lines[-2] == told["verdict"]
+    assert lines[-1].startswith("Next: parge embed")
     assert "worker 0 alone" in told["verdict"]
     assert told["projected_seconds"] > 0
 

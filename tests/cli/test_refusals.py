@@ -63,7 +63,7 @@ PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "anchors too many": (["--parts", "2", "--anchors", "500"], "500"),
     "anchors above the smallest": (["--capacities", "9,1", "--anchors", "2"], "2 anchors"),
     "anchors over all": (["--parts", "2", "--anchors", "150%"], "150%"),
-    "no such technique": (["--technique", "magic"], "known: closedform"),
+    "no such technique": (["--technique", "magic"], "known: auto"),
     "no such reconciler": (["--reconcile", "magic"], "known: auto, backbone"),
     "no such pass": (["--refine", "magic"], "known: auto, "),
     "no such module": (["--technique", "no_such_module:f"], "no_such_module"),
@@ -86,7 +86,7 @@ OTHER_LINES: dict[str, tuple[list[str], str]] = {
     "no such command": (["embded"], "embded"),
     "missing graph": (["plan"], "GRAPH"),
     "no such graph": (["plan", "no-such-graph.txt"], "no-such-graph.txt"),
-    "graph is a folder": (["plan", "."], "folder"),
+    "graph is an empty folder": (["plan", "empty"], "folder"),
     "embed without out": (["embed", "good.txt"], "--out"),
     "embed to the current folder": (["embed", "good.txt", "-o", "."], ".npy"),
     "embed to the root": (["embed", "good.txt", "-o", "."], ".npy"),
@@ -121,6 +121,7 @@ def refused(
     """Return a function that runs a command line and asserts that it is refused with those words."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.txt").write_text(GOOD)
+    (tmp_path / "empty").mkdir()
 
     def check(arguments: list[str], words: str) -> None:
         before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
@@ -184,3 +185,22 @@ def test_a_coordinator_that_is_far_too_small_is_refused_at_once(
     said = capsys.readouterr().err
     assert "--coordinator-memory 1MB" in said
     assert "reading" not in said
+
+
+@pytest.mark.parametrize(
+    ("slip", "cure"),
+    [
+        ("--dimensions 64", "--dim"),
+        ("--n-components 64", "--dim"),
+        ("--n-jobs 2", "--jobs"),
+        ("--random-state 1", "--seed"),
+        ("--num-walks 9", "--param walks=VALUE"),
+        ("--walks 9", "--param walks=VALUE"),
+        ("--part 3", "--parts"),
+    ],
+)
+def test_the_options_of_other_tools_are_told_with_ours(
+    slip: str, cure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["embed", "g.txt", "-o", str(tmp_path / "v.npy"), *slip.split()]) == 2
+    assert cure in capsys.readouterr().err

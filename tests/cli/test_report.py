@@ -1,11 +1,14 @@
 """``parge report``, ``embed --report`` and ``demo``: pages written, and bad requests refused."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from parge.cli import story
 from parge.cli.main import run
+from parge.embedding import Embedding
 from parge.graph.generate import planted
 from parge.io.graphs.write import write
 from parge.io.labels import write_labels
@@ -54,10 +57,39 @@ def test_report_of_a_run_with_everything(place: Path, tmp_path: Path, capsys: py
 def test_demo_ends_with_a_page(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["demo", "--graph", str(place / "graph.txt"), "--labels", str(place / "labels.txt")]
     assert run([*words, "--parts", "2", "--dim", "8", "-o", str(tmp_path / "demo")]) == 0
-    assert "report.html" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "report.html" in said
+    assert "Your own graph: parge embed" in said
     page = (tmp_path / "demo" / "report.html").read_text()
-    assert "whole graph at once" in page
-    assert "PIP to whole" in page
+    assert "Parts against the whole graph" in page
+    assert "graph.txt, embedded in 2 parts" in page
+
+
+@pytest.mark.slow
+def test_the_demo_is_refused_killed_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a small graph, with a limit that even this one is refused under: the bound of a part is left aside."""
+    monkeypatch.chdir(tmp_path)
+    for name, size in (("_VERTICES", 900), ("_EDGES", 6000), ("_COMMUNITIES", 4)):
+        monkeypatch.setattr(f"parge.cli.demo.{name}", size)
+    assert run(["demo", "--dim", "8"]) == 0
+    said = capsys.readouterr().out
+    if sys.platform == "linux":
+        assert "It fits, so this graph does not need parts" in said
+        assert story.limited(["embed-part", "no-such-part"])[0].startswith("Error")
+        monkeypatch.setattr(story, "LIMIT", "40MB")
+        assert "memory" in " ".join(story.limited(["plan", "demo/graph.txt", "--parts", "2"])).lower()
+    assert "of 8 parts done; resumed" in said
+    assert "of the whole graph's micro-F1" in said
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
+        "embedding.parquet",
+        "graph.txt",
+        "labels.txt",
+        "report.html",
+    ]
+    vectors = Embedding.load(tmp_path / "demo" / "embedding.parquet")
+    assert len(vectors) == 900
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The commands of docs/cluster.md for Slurm do as they stand there, with a script in place of `sbatch`."""
+"""The commands of docs/how-to/cluster.md for Slurm do as they stand there, with a script in place of `sbatch`."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def _tool(folder: Path, name: str, text: str) -> None:
 
 @pytest.mark.slow
 def test_the_array_job_gives_the_vectors_of_one_machine(tmp_path: Path) -> None:
-    section = (ROOT / "docs" / "cluster.md").read_text().split("\n## Slurm\n")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "how-to" / "cluster.md").read_text().split("\n## Slurm\n")[1].split("\n## ")[0]
     (commands,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     tools, place = tmp_path / "tools", tmp_path / "place"
     for folder in (tools, place):

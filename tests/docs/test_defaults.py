@@ -43,16 +43,16 @@ REFINED = [name for name in techniques.names() if techniques.get(name).refine !=
 
 @pytest.mark.parametrize("name", REFINED)
 def test_the_pass_of_each_technique_is_the_one_on_the_page(name: str) -> None:
-    table = rows("refine.md")
+    table = rows("explain/refine.md")
     called = NAMES.get(name, f"`{name}`")
     assert called in table[techniques.get(name).refine]
 
 
 def test_pages_name_every_component() -> None:
-    assert set(refiners.names()) <= set(rows("refine.md"))
-    text = (DOCS / "reconcile.md").read_text()
+    assert set(refiners.names()) <= set(rows("explain/refine.md"))
+    text = (DOCS / "explain" / "reconcile.md").read_text()
     assert all(f"`{name}`" in text or f"--reconcile {name}" in text for name in reconcilers.names())
-    decomposing = (DOCS / "decompose.md").read_text()
+    decomposing = (DOCS / "explain" / "decompose.md").read_text()
     for word in (
         "kaminpar",
         "kaminpar-compressed",
@@ -65,11 +65,11 @@ def test_pages_name_every_component() -> None:
         "super-vertices",
     ):
         assert word in decomposing
-    assert {field.name for field in fields(EdgeCounts)} <= set(rows("decompose.md"))
+    assert {field.name for field in fields(EdgeCounts)} <= set(rows("explain/decompose.md"))
 
 
 def test_defaults_on_the_pages_are_those_of_the_preset() -> None:
-    best, decomposing = PRESETS["best"], (DOCS / "decompose.md").read_text()
+    best, decomposing = PRESETS["best"], (DOCS / "explain" / "decompose.md").read_text()
     assert f"`{best['anchor_strategy']}` (default)" in decomposing
     assert f"`{best['partitioner']}` (default)" in decomposing
     several = [name for name in techniques.names() if issubclass(techniques.get(name), LandmarkTechnique)]

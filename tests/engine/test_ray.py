@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.engine.ray_token import TOKEN
 
 import parge
 from parge.cli.main import run
@@ -52,7 +52,7 @@ def cluster() -> Iterator[Any]:
     """Two nodes of unequal memory, one of them to be killed; this process is connected to them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_worker_niceness", "0")  # Ray's 15 would starve them beside other tests
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

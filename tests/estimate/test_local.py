@@ -47,7 +47,7 @@ def test_workers_that_start_by_themselves_take_longer_than_forked_ones_and_those
     assert forked.whole == pytest.approx(here.whole + start + fork)
 
 
-def test_a_pass_over_the_whole_graph_is_counted_for_parts_only() -> None:
+def test_a_pass_is_counted_for_parts_and_for_the_whole_graph() -> None:
     plain, whitened, settled = (
         project(DeepWalk(), 90_000, 600_000, LOADS, replace(CREW, refine=name)) for name in ("none", "whiten", "settle")
     )
@@ -55,7 +55,7 @@ def test_a_pass_over_the_whole_graph_is_counted_for_parts_only() -> None:
     assert whitened is not None
     assert settled is not None
     assert plain.total < whitened.total < settled.total
-    assert plain.whole == whitened.whole == settled.whole
+    assert plain.whole < whitened.whole < settled.whole
 
 
 def test_workers_around_landmarks_walk_less_than_those_without() -> None:

@@ -117,6 +117,8 @@ NAMES: dict[str, list[str]] = {
     "train_ratio": SHARES,
     "label_column": ["1", "2", "all", "label", "subject,label", "0", "99"],
     "id_column": ["0", "1", "id", "99"],
+    **{name: ["1", "2", "3", "source", "a b", "99", "-1"] for name in ("source", "target", "weight")},
+    "delimiter": ["tab", "comma", ";", "|", " ", "ab", "\n", '"', "é"],
     "vertices": ["40", "41", "3", "labels.txt", "no-such.txt"],
     "vertex": ["3", "0", "39", "40", "zürich", "-1", "03"],
     "engine": ["steam", "process"],
@@ -125,6 +127,8 @@ NAMES: dict[str, list[str]] = {
 VECTORS = ["new.npy", "new.npz", "new.parquet", "new.vec", "ne\nw.npy", "n\udcfe.npy"]
 # Values that work, or nearly; of the rest, those of the type.
 GOOD: dict[str, list[str]] = {
+    "named": ["labels.txt", "all", "no-such.txt"],
+    **{name: NAMES[name] for name in ("target", "weight", "delimiter")},
     **{name: NAMES[name] for name in ("anchor_strategy", "partitioner", "reconcile", "reconciler", "refine")},
     **{
         name: [f"v.{kind}" for kind in ("npy", "npz", "parquet", "vec")]
@@ -146,6 +150,8 @@ GOOD: dict[str, list[str]] = {
     "labels": ["labels.txt", "labels.csv"],
     "folder": ["run", "run", "part-run", "part-run/parts/000", "part-run/parts/001"],
     "features": ["features.npy"],
+    "space": ["run", "run", "part-run", "new-space"],
+    "removed": FILES[:3],
     "files": ["score.json"],
     "title": WORDS,
     "graph": [*FILES[:6], "with space.txt", "line\nbreak.txt", "b\udcff.txt"],
@@ -153,7 +159,9 @@ GOOD: dict[str, list[str]] = {
 # How often a command is drawn; those that start processes or embed several times, rarely.
 COMMANDS = {
     "plan": 20, "embed": 24, "decompose": 8, "embed-part": 6, "reconcile": 8, "status": 4, "evaluate pip": 6,
-    "evaluate classify": 6, "evaluate links": 3, "evaluate bound": 1, "report": 5, "align": 8, "neighbors": 8,
+    "evaluate classify": 6, "evaluate links": 3, "evaluate bound": 1, "report": 5, "align": 8,
+    "neighbors": 8, "export": 6,
+    "place": 8, "update": 8, "drift": 4,
     "generate": 14, "estimate": 8, "demo": 0.02, "evaluate": 1, "": 1, "no-such": 0.5,
 }  # fmt: skip
 
@@ -267,19 +275,21 @@ def _value(rng: random.Random, command: click.Command, param: click.Parameter, *
 
 
 def _is_output(command: str, name: str) -> bool:
-    return name in {"out", "run_dir", "page"} or (command == "generate" and name == "labels")
+    by_command = {("generate", "labels"), ("embed", "space")}
+    return name in {"out", "run_dir", "page", "new_space", "confidence"} or (command, name) in by_command
 
 
 def _good(command: str, name: str, kind: click.ParamType) -> list[str]:
     """Return values that make sense for a parameter, by its command, name and type."""
     if _is_output(command, name):
         by_name = {"run_dir": ["new-run", "new-run", "run"], "page": ["new.html"], "labels": ["new-labels.txt"]}
+        by_name |= {"space": ["new-space"], "new_space": ["new-space"], "confidence": ["new.tsv"]}
         by_command = {"report": ["new.html"], "generate": ["new.txt", "new.parquet"], "demo": ["new dir"]}
         return by_name.get(name) or by_command.get(command) or VECTORS
     if name == "vertices":
         return ["1", "9", "60", "200"] if isinstance(kind, click.IntRange) else ["40", "41"]
     if name in GOOD:
-        return GOOD[name]
+        return NAMES[name] if name == "source" and command != "align" else GOOD[name]
     if isinstance(kind, click.Choice):
         return [str(choice) for choice in kind.choices]
     if isinstance(kind, click.FloatRange):
@@ -631,6 +641,7 @@ def _rehearse(box: Box, folder: Path) -> None:
         ["evaluate", "pip", here / "v.npy", here / "v.npz"],
         ["align", here / "v.npy", here / "v.vec", "-o", folder / "a.npz"],
     ]
+    lines += [["drift", here / "run", here / "g.txt"]]
     lines += [["evaluate", "classify", here / "v.npy", here / "labels.txt", "--jobs", "1"]]
     lines += [["report", here / "run", "-o", folder / "r.html"], ["neighbors", here / "v.parquet", "3"]]
     lines += [

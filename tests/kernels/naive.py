@@ -407,3 +407,7 @@ def thinned(between, thin, name):
                 kept[h] = weight / chance
         rows.append(kept)
     return rows
+
+
+def shift_floored(values, above, below, floor):
+    return np.maximum(values + above[:, None] - below[None, :], floor)

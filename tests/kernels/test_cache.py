@@ -176,6 +176,7 @@ SMALL = """
 import json, sys, warnings
 warnings.simplefilter("error")
 import parge
+warnings.simplefilter("ignore", parge.PargeWarning)
 from parge.graph.generate import ring_of_cliques
 from parge.techniques.registry import techniques
 

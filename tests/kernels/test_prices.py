@@ -10,6 +10,9 @@ from parge.graph.graph import Graph
 from parge.kernels import cut, prices
 from parge.testing.graphs import graphs
 
+# Rows without weights, of vertices without other names.
+ONCE = np.zeros(0, np.int32)
+
 shortly = examples(60)
 drawn = given(graph=graphs(max_vertices=24), seed=st.integers(0, 999), n_parts=st.integers(2, 5))
 
@@ -42,7 +45,7 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
 
     n_cut = 0
     for some in ((0, n // 2), (n // 2, n)):  # in two calls
-        prices.count_votes(graph.indptr, graph.indices, part, some, votes)
+        prices.count_votes(graph.indptr, graph.indices, ONCE, part, some, votes)
         n_cut += prices.wish_rows(some, part, weights, scale, cost, votes, locked, wish, histogram)
     alone = np.flatnonzero(part >= 0).tolist()
     arguments = part.tolist(), weights.tolist(), scale, cost.tolist()
@@ -70,7 +73,9 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
     claims = [naive_prices.claim(graph, v, *arguments, wish.tolist()) if wish[v] >= 0 else None for v in range(n)]
     assert [None if x == prices.NOTHING else x for x in profit.tolist()] == claims
 
-    prices.confirm_rows(graph.indptr, graph.indices, part, rows, weights, scale, cost, wish, profit, seed, bins)
+    prices.confirm_rows(
+        graph.indptr, graph.indices, ONCE, ONCE, part, rows, weights, scale, cost, wish, profit, seed, bins
+    )
     source, target = prices.ends_of_bins(bins, n_parts)
     for v in range(n):
         brings = None
@@ -89,7 +94,7 @@ def test_votes_follow_those_who_move(graph: Graph, seed: int, n_parts: int) -> N
     rng, n = np.random.default_rng([seed, graph.n_vertices]), graph.n_vertices
     part = rng.integers(-1, n_parts, n).astype(np.int8)
     votes, wish = np.zeros((n, n_parts), np.int32), rng.integers(0, n_parts, n).astype(np.int8)
-    prices.count_votes(graph.indptr, graph.indices, part, (0, n), votes)
+    prices.count_votes(graph.indptr, graph.indices, ONCE, part, (0, n), votes)
     movers = np.flatnonzero((rng.random(n) < 0.4) & (part >= 0))
     after = part.copy()
     after[movers] = wish[movers]

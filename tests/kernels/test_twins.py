@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.kernels import naive, naive_prices
+from tests.kernels import naive, naive_labels, naive_prices
 
 import parge.kernels
 from parge.graph.graph import Graph
@@ -28,6 +28,9 @@ TWINS: dict[str, str] = {
     "codes.encode": "naive.encode",
     "codes.decode": "naive.encode",
     "cut.component_roots": "naive.component_roots",
+    "labels.favourite_labels": "naive_labels.favourite",
+    "labels.packed": "naive_labels.packs",
+    "labels.hash_texts": "naive_labels.text_hash",
     "meetings.walk_meetings": "naive.walk_meetings",
     "csr.bucket_sizes": "naive.bucketed_arcs",
     "csr.bucket_arcs": "naive.bucketed_arcs",
@@ -36,6 +39,7 @@ TWINS: dict[str, str] = {
     "csr.induced_offsets": "naive.induced_rows",
     "csr.induced_rows": "naive.induced_rows",
     "cut.count_edges": "naive.count_edges",
+    "cut.count_lost": "naive.count_edges",
     "cut.cut_degrees": "naive.part_votes",
     "cut.greedy_cover": "naive.greedy_cover",
     "cut.majority_part": "naive.majority_part",
@@ -52,6 +56,7 @@ TWINS: dict[str, str] = {
     "prices.move_vertices": "naive_prices.in_part",
     "prices.clear_prices": "naive_prices.prices",
     "prices.claim_rows": "naive_prices.claim",
+    "prices._hashed": "shared with prices.confirm_rows",
     "prices._before": "shared with prices.confirm_rows",
     "prices.confirm_rows": "naive_prices.confirmed",
     "prices.admit_bins": "naive_prices.admitted",
@@ -63,12 +68,14 @@ TWINS: dict[str, str] = {
     "products.unit_rows": "naive.unit_rows",
     "products.mix_neighbours": "naive.mean_neighbours",
     "products.mean_neighbours": "naive.mean_neighbours",
+    "products.shift_floored": "naive.shift_floored",
     "csr.merged_size": "naive.quotient",
     "csr.link_chance": "shared with csr.quotient_rows",
     "csr.is_link": "shared with csr.quotient_rows",
     "csr.quotient_size": "naive.thinned",
     "csr.quotient_rows": "naive.thinned",
     "csr.quotient_matrix": "naive.quotient",
+    "csr.thinned_block": "csr.quotient_rows",
     "skipgram.update_window": "naive.update",
     "skipgram.draw_targets": "shared with skipgram.train_walks",
     "skipgram.window_around": "shared with skipgram.train_walks",
@@ -136,7 +143,7 @@ def test_every_twin_is_there_and_meets_its_kernel_in_a_test() -> None:
 
 def _is_there(twin: str) -> bool:
     module, _, name = twin.partition(".")
-    return hasattr({"naive": naive, "naive_prices": naive_prices}[module], name)
+    return hasattr({"naive": naive, "naive_labels": naive_labels, "naive_prices": naive_prices}[module], name)
 
 
 def test_a_shared_twin_is_that_of_a_caller() -> None:
@@ -271,6 +278,8 @@ def test_edges_and_votes_by_part(graph: Graph, seed: int, n_parts: int) -> None:
     found = cut.count_edges(graph.indptr, graph.indices, part, is_anchor, n_parts)
     matrix, to_anchors, among = naive.count_edges(graph, part.tolist(), is_anchor.tolist(), n_parts)
     assert (found[0].tolist(), found[1].tolist(), found[2]) == (matrix, to_anchors, among)
+    labels = np.where(is_anchor, -1, part).astype(np.int8)
+    assert cut.count_lost(graph.indptr, graph.indices, labels) == np.triu(matrix, 1).sum()
 
     votes = [naive.part_votes(graph, v, part.tolist(), n_parts) for v in range(n)]
     every, few = np.arange(n), rng.permutation(n)[: n // 2]
@@ -392,12 +401,27 @@ def test_means_of_neighbours(graph: Graph, seed: int) -> None:
     products.mean_neighbours(*rows, few, row_of, source, found)
     np.testing.assert_allclose(found, naive.mean_neighbours(graph, source[row_of])[few], atol=1e-5)
 
-    table, share = rng.standard_normal((n, 5), np.float32), rng.random(few.size, np.float32)
-    moved = table.copy()
-    products.mix_neighbours(*rows, few, share, table, moved)
+    table, share = rng.standard_normal((n, 5), np.float32), rng.random(n, np.float32)
+    first = int(rng.integers(0, n + 1))
+    moved, (indptr, indices, weights, strength) = table.copy(), rows
+    products.mix_neighbours(indptr[first:], indices, weights, strength[first:], first, share, table, moved)
     expected = table.copy()
-    expected[few] += share[:, None] * (naive.mean_neighbours(graph, table)[few] - table[few])
+    expected[first:] += (share[:, None] * (naive.mean_neighbours(graph, table) - table))[first:]
     np.testing.assert_allclose(moved, expected, atol=1e-5)
+
+
+@shortly
+@given(st.integers(0, 5), st.integers(0, 20), st.integers(0, 2**32 - 1))
+def test_values_are_shifted_and_kept_above_a_floor(n_rows: int, n_columns: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, above, below = (
+        rng.standard_normal(shape).astype(np.float32) for shape in ((n_rows, n_columns), n_rows, n_columns)
+    )
+    above[rng.random(n_rows) < 0.2], below[rng.random(n_columns) < 0.2] = -np.inf, np.inf
+    found = np.empty_like(values)
+    products.shift_floored(values, above, below, -0.5, found)
+    # Sums that nearly cancel keep the rounding of their terms.
+    np.testing.assert_allclose(found, naive.shift_floored(values, above, below, -0.5), rtol=1e-5, atol=2e-6)
 
 
 @given(graph=graphs(min_vertices=1, max_vertices=30), seed=st.integers(0, 999), n_groups=st.integers(1, 6))

@@ -25,7 +25,7 @@ from parge.kernels.walks import alias_table
 from parge.landmarks import backbone, extension
 from parge.planning.decision import decide, decompose
 from parge.run.status import status
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.testing.graphs import graphs
 
 GRAPH = planted(1500, 9000, communities=6, mixing=0.2, seed=3).graph
@@ -39,7 +39,7 @@ def plan(**fields: object) -> parge.Plan:
 @given(graph=graphs(), seed=st.integers(0, 99))
 @examples(60)
 def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, seed: int) -> None:
-    rng, n = stream(seed, "lumps"), graph.n_vertices
+    rng, n = keyed_rng(seed, "lumps"), graph.n_vertices
     part = rng.integers(0, 3, n)
     anchors = np.flatnonzero(rng.random(n) < 0.2)
     rest = np.setdiff1d(np.arange(n), anchors)
@@ -69,7 +69,7 @@ def test_a_subgraph_with_a_context_is_the_quotient_of_the_graph(graph: Graph, se
 @examples(60)
 def test_weights_between_landmarks_are_the_quotient(graph: Graph, seed: int) -> None:
     n, n_landmarks = graph.n_vertices, 5
-    landmark = stream(seed, "lumps").integers(0, n_landmarks, n)
+    landmark = keyed_rng(seed, "lumps").integers(0, n_landmarks, n)
     member = sp.csr_matrix((np.ones(n), landmark, np.arange(n + 1)), shape=(n, n_landmarks))
     expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
     np.testing.assert_allclose(coarse_matrix(graph, landmark, n_landmarks), expected, rtol=1e-6)
@@ -129,10 +129,21 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
 
 
+def test_threads_change_no_bit_of_the_backbone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backbone, "_SQUARE", 16)
+    graph, found = planted(60, 400, communities=3, seed=1).graph, []
+    for threads in (1, 3):
+        monkeypatch.setattr(backbone, "usable_cores", lambda threads=threads: threads)
+        found.append(backbone.prepare(parge.DeepWalk(dim=16), graph, np.arange(60), 60))
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name])
+
+
 @pytest.mark.parametrize("landmarks_at_once", [7, 1000])
 def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extension, "EXTENSION_LANDMARKS", landmarks_at_once)
-    monkeypatch.setattr(extension, "EXTENSION_BYTES", 0)
+    monkeypatch.setattr(extension, "EXTENSION_LANDMARKS", (landmarks_at_once, landmarks_at_once))
+    monkeypatch.setattr(extension, "_READ_ARCS", 5 * landmarks_at_once)
+    monkeypatch.setattr(extension, "_ROWS", landmarks_at_once)
     monkeypatch.setattr(extension, "BORROWED_EDGES", 1e-9)
     technique = parge.DeepWalk(dim=16, window=3, negatives=2)
     run = decompose(GRAPH, decide(GRAPH, plan(technique=technique)))
@@ -327,6 +338,6 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
 def test_more_anchors_than_a_backbone_can_hold_are_refused_or_reconciled_otherwise() -> None:
     with pytest.raises(InfeasibleError, match=r"anchors.*backbone"):
         decide(GRAPH, plan(anchors="99%"))
-    decided, found, _ = decompose(GRAPH, decide(GRAPH, plan(anchors="99%", reconcile="auto")))
+    decided, found, *_ = decompose(GRAPH, decide(GRAPH, plan(anchors="99%", reconcile="auto")))
     assert decided.reconcile == "consensus"
     assert found.anchors.size == round(0.99 * GRAPH.n_vertices)

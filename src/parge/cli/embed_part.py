@@ -1,7 +1,7 @@
 """``parge embed-part``: embed one subgraph, on any machine that has its folder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
+    from parge.run.metadata import ResultMetadata
     from parge.run.worker import PartJob
 
 
@@ -41,22 +42,22 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
     known = whole_result(folder) if missing else None
     metadata = known or _embedded(folder, memory, allow)
     if as_json:
-        show.print_json(metadata)
+        show.print_json(metadata.to_json())
     else:
-        what = f"subgraph {metadata['index']}{' already has a result' if known else ''}"
+        what = f"subgraph {metadata.index}{' already has a result' if known else ''}"
         show.out.print(
-            f"{what}: {metadata['vertices']:,} vertices ({_held(metadata)}), {metadata['edges']:,} edges; "
-            f"{metadata['seconds']:.1f} s, peak memory {format_bytes(metadata['peak_bytes'])}"
+            f"{what}: {metadata.vertices:,} vertices ({_held(metadata)}), {metadata.edges:,} edges; "
+            f"{metadata.seconds:.1f} s, peak memory {format_bytes(metadata.peak_bytes)}"
         )
 
 
-def _held(metadata: dict[str, Any]) -> str:
+def _held(metadata: "ResultMetadata") -> str:
     """Say what the vertices of a subgraph are, as `parge plan` counts them."""
-    kinds = [("own", "own"), ("anchors", "anchors"), ("halo", "halo"), ("lumps", "super-vertices")]
-    return ", ".join(f"{metadata[name]:,} {words}" for name, words in kinds if metadata[name] or name == "own")
+    others = {"anchors": metadata.anchors, "halo": metadata.halo, "super-vertices": metadata.supervertices}
+    return ", ".join([f"{metadata.own:,} own", *(f"{count:,} {kind}" for kind, count in others.items() if count)])
 
 
-def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
+def _embedded(folder: Path, memory: str | None, allow: str) -> "ResultMetadata":
     from parge.linalg.threads import one_blas_thread
     from parge.run.parts import subgraph_index
     from parge.run.worker import PartJob, embed_part
@@ -74,11 +75,12 @@ def _embedded(folder: Path, memory: str | None, allow: str) -> dict[str, Any]:
     return metadata
 
 
-def _within(limit: int, index: int, job: "PartJob", on_progress: Progress) -> dict[str, Any]:
+def _within(limit: int, index: int, job: "PartJob", on_progress: Progress) -> "ResultMetadata":
     """Embed in a separate process: if that exceeds its limit, this process can still report it."""
     from parge.engine.processes import Processes
     from parge.run.worker import embed_part
 
     task = Task(index, embed_part, job, limit_bytes=limit, label=f"subgraph {index}")
     ((_, metadata),) = Processes(jobs=1).run([task], lambda _task, share: on_progress(share))
-    return dict(metadata)
+    found: ResultMetadata = metadata
+    return found

@@ -124,7 +124,7 @@ def _show(answer: Estimate) -> None:
             f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}",
             markup=True,
         )
-    show.out.print("constants are measured on one core of a small machine; docs/estimate.md has the arithmetic")
+    show.out.print("constants were measured on one core of a small machine; see docs/reference/estimate.md")
 
 
 def _table(answer: Estimate) -> Table:

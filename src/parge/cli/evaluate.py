@@ -15,6 +15,7 @@ from parge.cli.options import (
     Number,
     PathName,
     Whole,
+    columns_of,
     graph_options,
     json_option,
     make_plan,
@@ -29,13 +30,13 @@ from parge.errors import InputError
 from parge.evaluate.bound import Bounds, bounds
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import Curve, curve
-from parge.evaluate.holdout import by_degree, given_out, hold_out
 from parge.evaluate.links import score_links
 from parge.evaluate.pip import different_passes, pip
 from parge.evaluate.recovery import no_edge_leaves
 from parge.evaluate.scores import Classification
 from parge.evaluate.signals import SIGNALS, factorise
 from parge.graph.graph import Graph
+from parge.graph.holdout import by_degree, given_out, hold_out
 from parge.io.graphs.read import read
 from parge.numbers import MOST_SETTING
 from parge.planning.decision import decide, decompose
@@ -118,6 +119,17 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
         found = curve(vectors, known, train_ratio, **settings)
     show.notices(found.notices)
     show.show_score(found, as_json=as_json)
+    if not as_json:
+        show.out.print(_CLASSIFY_MEANS, soft_wrap=True)
+
+
+_CLASSIFY_MEANS = (
+    "F1 is 1 if all labels are predicted right. To judge it, score the whole graph, too: parge embed GRAPH --parts 1"
+)
+_LINKS_MEAN = (
+    "ROC-AUC is the probability that a held-out edge scores above another pair; 0.5 is chance. If a row that needs no "
+    "vectors is ahead, use that one."
+)
 
 
 @command.command("links")
@@ -139,7 +151,10 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
     help="Score this embedding of GRAPH instead of computing one. Needs --held-out.",
 )
 @click.option(
-    "--held-out", type=PathName(path_type=Path), metavar="FILE", help="Edges that GRAPH does not have, to be predicted."
+    "--held-out",
+    type=PathName(path_type=Path),
+    metavar="FILE",
+    help="Edges to predict, which GRAPH does not have; in the same columns.",
 )
 @json_option
 def links_command(holdout: float, negatives: str, as_json: bool, **options: Any) -> None:
@@ -152,19 +167,21 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
     if (embedding is None) != (held is None):
         raise InputError("--embedding and --held-out belong together. Use both, or neither.")
     plan = make_plan(options)
+    columns = {**columns_of(dict(options)), "weighted": False, "weight": None}
     graph = read_graph(options)
     if embedding is None:
         parted = hold_out(graph, share=holdout, seed=plan.seed)
         vectors = _embedded(parted.train, plan)
     else:
         say_idle(("holdout", "parts", "technique", "dim"), "with --embedding")
-        parted, vectors = given_out(graph, read(held), seed=plan.seed), Embedding.load(embedding)
+        parted, vectors = given_out(graph, read(held, **columns), seed=plan.seed), Embedding.load(embedding)
     corrected = None if negatives == "uniform" else by_degree(parted.train, parted.positives, seed=plan.seed)
     found = score_links(vectors, *parted, by_degree=corrected, **settings)
     if as_json:
         show.print_json(found.to_json(negatives))
     else:
         show.out.print(found.table(negatives), soft_wrap=True)
+        show.out.print(_LINKS_MEAN, soft_wrap=True)
 
 
 def _embedded(graph: Graph, plan: Plan) -> Embedding:
@@ -225,7 +242,7 @@ def bound_command(
 
 
 def _sizes(embedding: Embedding, parts: int | None, graph: Graph) -> list[int]:
-    """Return the sizes of the subgraphs that an embedding was computed in, as far as its report or the user tells."""
+    """Return the sizes of the subgraphs that an embedding was computed in, if its report or the user gives them."""
     known = embedding.report.parts
     if parts is not None and known and len(known) != parts:
         raise InputError(

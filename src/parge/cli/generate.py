@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Number, PathName, Whole, overwrite_option, say_idle
+from parge.cli.options import COUNT, SEED, Number, OutName, Whole, overwrite_option, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -15,6 +15,7 @@ from parge.graph.graph import Graph
 from parge.io.graphs.write import graph_outputs, lines_output, write
 from parge.io.labels import write_labels
 from parge.io.outputs import check_outputs
+from parge.io.places import given_name
 
 
 @click.command("generate")
@@ -41,9 +42,9 @@ from parge.io.outputs import check_outputs
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same graph.")
 @click.option(
-    "-o", "--out", required=True, type=PathName(path_type=Path), metavar="GRAPH", help="Output file for the edges."
+    "-o", "--out", required=True, type=OutName(path_type=Path), metavar="GRAPH", help="Output file for the edges."
 )
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Output file for the labels.")
+@click.option("--labels", type=OutName(path_type=Path), metavar="FILE", help="Output file for the labels.")
 @overwrite_option
 def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> None:
     """Write a graph with planted communities and their labels, or a graph of a plain shape.
@@ -61,15 +62,15 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         on_step(f"{options['kind']} graph of {options['vertices']:,} vertices")
         made = _make(**options)
         graph = made.graph if isinstance(made, Planted) else made
-        on_step(f"writing {out}")
+        on_step(f"writing {given_name(out)}")
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
             write_labels(labels, graph.outside_ids, made.labels, marked=True)
-    show.err.print(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {out}")
+    show.tell(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {given_name(out)}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"
-        show.err.print(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
+        show.tell(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
 
 
 # What each kind reads beside the number of vertices; planted communities read all.

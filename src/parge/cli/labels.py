@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import all_of
+from parge.cli.options import all_of, header_option
 from parge.evaluate.labels import Labels, read_labels
 from parge.typing import IdArray
 
@@ -18,11 +18,7 @@ label_options = all_of(
             help="Columns of labels, by name or number. all: every field except the vertex is a label.",
         ),
         click.option("--id-column", metavar="NAME", help="Column of vertices, by name or number."),
-        click.option(
-            "--header/--no-header",
-            default=None,
-            help="Whether the first line names the columns.  [default: detected]",
-        ),
+        header_option,
     ]
 )
 """Which columns of LABELS are read."""

@@ -11,10 +11,13 @@ import traceback
 import click
 
 import parge
+from parge.cli import levels
 from parge.cli.ending import interrupted_by_signals, spare_memory
 from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming
+from parge.io.places import delivering
+from parge.slips import our_word
 from parge.storage import current_folder
 from parge.text import escaped, on_one_line
 
@@ -31,8 +34,12 @@ _COMMANDS = {
     "status": "Show the progress of a run.",
     "evaluate": "Score an embedding: PIP distance, classification, link prediction.",
     "report": "Write an HTML page about a run: the decomposition, the workers, a map before and after.",
+    "place": "Place new vertices in the space of an earlier embedding; nothing else moves.",
+    "update": "Take new and removed edges into a space; only what changed moves.",
+    "drift": "Estimate how far a space is from a fresh embedding.",
     "align": "Rotate one embedding into the space of another.",
     "neighbors": "List the nearest vertices of a vertex.",
+    "export": "Write vectors for other tools: float16, safetensors, FAISS, usearch, Lance, Hugging Face.",
     "generate": "Write a test graph with known communities.",
 }
 
@@ -65,9 +72,9 @@ class _Verbs(click.Group):
 
 
 def _debuggable(command: click.Command) -> click.Command:
-    """Let a command, and the commands of a group, take --debug at any place."""
+    """Let a command, and the commands of a group, take --debug and --log-level at any place."""
     if not any(option.name == "debug" for option in command.params):
-        command.params.append(_debug_option())
+        command.params += [_debug_option(), *levels.options()]
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
         _debuggable(inner)
     return command
@@ -80,7 +87,7 @@ def _debug_option() -> click.Option:
 
 @click.command(
     cls=_Verbs,
-    params=[_debug_option()],
+    params=[_debug_option(), *levels.options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(parge.__version__, message="parge %(version)s")
@@ -125,14 +132,17 @@ def _run(given: list[str]) -> int:
         # Libraries ask where they are, too, and only some of them take no for an answer.
         raise InputError("the current folder no longer exists. Change to another one (cd), then run the command again.")
     spare_memory(given)
+    levels.reset()
     try:
-        with interrupted_by_signals(), claiming():
+        with interrupted_by_signals(), claiming(), delivering():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except SystemExit as stop:  # of rich, where the reader of our output went away
         code = stop.code if isinstance(stop.code, int) else 1
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            _name_the_cure(error)
         error.message = _cut(error.message)  # type: ignore[misc]  # it is what `show` prints
         words = io.StringIO()
         error.show(words)
@@ -142,6 +152,20 @@ def _run(given: list[str]) -> int:
         code = 0
     finish_output()
     return code
+
+
+def _name_the_cure(error: click.NoSuchOption) -> None:
+    """Say which option other tools call so: --dimensions is --dim, and --walks is a setting of the technique."""
+    known = [] if error.ctx is None else [name for option in error.ctx.command.params for name in option.opts]
+    ours = our_word(error.option_name)
+    if ours is None:
+        return
+    option = f"--{ours.replace('_', '-')}"
+    if option in known:
+        error.possibilities = [option]  # type: ignore[misc]  # as below, what `show` prints
+    elif "--param" in known:
+        error.possibilities = []  # type: ignore[misc]
+        error.message += f" Settings of the technique are given as --param {ours}=VALUE."  # type: ignore[misc]
 
 
 def _fail(error: BaseException) -> int:

@@ -1,15 +1,26 @@
 """``parge neighbors``: the vertices with the most similar vectors."""
 
 from pathlib import Path
+from typing import Any, get_args
 
 import click
+import numpy as np
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import COUNT, PathName, json_option
-from parge.embedding import Embedding
-from parge.space.neighbors import TASKS, neighbors
+from parge.cli.options import COUNT, OutName, PathName, json_option, overwrite_option, say_idle
+from parge.embedding import Embedding, Task
+from parge.errors import InputError
+from parge.ids import STRING
+from parge.io.embeddings.files import embedding_inputs
+from parge.io.graphs.beside import read_vertices
+from parge.io.outputs import Output, check_outputs, replacing
+from parge.io.places import fetched, given_name, is_url
+from parge.space.neighbors import TASKS
+from parge.space.search import Method, Metric, Neighbors, search
+from parge.storage import row_blocks
 from parge.text import on_one_line, pasteable
+from parge.typing import IdArray
 
 
 class _TakesIds(click.Command):
@@ -32,7 +43,8 @@ class _TakesIds(click.Command):
 
 @click.command("neighbors", cls=_TakesIds)
 @click.argument("embedding", type=PathName(path_type=Path))
-@click.argument("vertex")
+@click.argument("vertex", metavar="[VERTEX]...", nargs=-1)
+@click.option("--of", "named", type=PathName(), metavar="FILE|all", help="Vertices: one id per line; all: every one.")
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="Number of neighbors.")
 @click.option(
     "--for",
@@ -42,29 +54,134 @@ class _TakesIds(click.Command):
     show_default=True,
     help="labels: vertices that are alike, by cosine; links: vertices likely to have an edge with it.",
 )
+@click.option(
+    "--metric",
+    type=click.Choice(get_args(Metric)),
+    default="cosine",
+    show_default=True,
+    help="Compare by the cosine, or by the inner product.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Method)),
+    default="auto",
+    show_default=True,
+    help="exact: compare with all vertices; approximate: build an index first; auto: an index from 20,000 vertices "
+    "asked of 100,000 on.",
+)
+@click.option(
+    "-o", "--out", type=OutName(path_type=Path), metavar="OUT.parquet", help="Write vertex, neighbor and score there."
+)
+@overwrite_option
 @json_option
-def command(embedding: Path, vertex: str, k: int, task: str, as_json: bool) -> None:
-    """List the vertices nearest to VERTEX by cosine similarity, or those most likely linked with it.
+def command(
+    embedding: Path,
+    vertex: tuple[str, ...],
+    named: str | None,
+    k: int,
+    task: Task,
+    metric: Metric,
+    method: Method,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """List the vertices nearest to each VERTEX by cosine similarity, or those most likely linked with it.
 
     \b
-    Example:
+    Examples:
       parge neighbors vectors.parquet 42 -k 5
+      parge neighbors vectors.parquet --of ids.txt -o near.parquet
     """
+    if bool(vertex) == (named is not None):
+        raise click.UsageError("Give vertices, or --of FILE.")
+    beside = [] if named in (None, ALL) else [str(named) if is_url(str(named)) else Path(str(named))]
+    if out is not None:
+        check_outputs([_table_output(out)], [*embedding_inputs(embedding), *beside], overwrite=overwrite)
+    elif overwrite:
+        say_idle(("overwrite",), "without --out")
     loaded = Embedding.load(embedding)
+    asked = _asked(loaded, vertex, named)
+    if out is None and len(asked) * k > _MOST_SHOWN:
+        raise InputError(f"{len(asked):,} vertices with {k} neighbors each are too many to print. Give -o OUT.parquet.")
+    found = search(loaded, asked, k, task=task, metric=metric, method=method)
+    name = "score" if task != TASKS[0] else metric
+    if not found.is_exact:
+        show.notices(("neighbors are approximate: found through an index, with exact scores",))
+    if out is not None:
+        _write(out, loaded.ids[loaded.row_numbers(asked)], found, name)
+        show.err.print(f"neighbors of {len(asked):,} vertices: {given_name(out)}")
+    elif as_json:
+        show.print_json(_as_json(asked, found, name))
+    else:
+        show.out.print(_table(asked, found, name))
+
+
+# More rows than this are for a file.
+_MOST_SHOWN = 100_000
+
+ALL = "all"
+
+
+def _asked(embedding: Embedding, vertices: tuple[str, ...], named: str | None) -> list[Any]:
+    """Return the ids that are asked for, numbers where the embedding has numbers."""
+    if named == ALL and not Path(ALL).exists():
+        return list(embedding.ids.tolist())
+    if named is not None:
+        with fetched(named) as path:
+            vertices = tuple(str(name) for name in read_vertices(path).tolist())
     # A text of more digits than any id has stays a text, which no vertex is called.
-    wanted = int(vertex) if loaded.ids.dtype.kind == "i" and _whole(vertex) and len(vertex) < 20 else vertex
-    ids, scores = neighbors(loaded, wanted, k, task=task)
-    name = "cosine" if task == TASKS[0] else "score"
-    if as_json:
-        found = [{"vertex": i, name: score} for i, score in zip(ids.tolist(), scores.tolist(), strict=True)]
-        show.print_json({"vertex": wanted, "neighbors": found})
-        return
+    numbers = embedding.ids.dtype.kind == "i"
+    return [int(name) if numbers and _whole(name) and len(name) < 20 else name for name in vertices]
+
+
+def _table_output(out: Path) -> Output:
+    if out.suffix.lower() != ".parquet":
+        raise InputError(f"{out}: neighbors are written to .parquet")
+    return Output(out, _is_ours)
+
+
+def _is_ours(path: Path) -> bool:
+    from pyarrow import parquet
+
+    return b"parge.neighbors" in (parquet.read_schema(path).metadata or {})
+
+
+def _write(out: Path, asked: IdArray, found: Neighbors, name: str) -> None:
+    """Write one row per vertex and neighbor."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    key = pa.string() if asked.dtype == STRING else pa.int64()
+    schema = pa.schema([("vertex", key), ("neighbor", key), (name, pa.float32())]).with_metadata(
+        {"parge.neighbors": ""}
+    )
+    with replacing(out) as file, parquet.ParquetWriter(file, schema) as writer:
+        for rows in row_blocks(len(asked)):
+            width = found.ids.shape[1]
+            columns = [np.repeat(asked[rows], width), found.ids[rows].ravel(), found.scores[rows].ravel()]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _as_json(asked: list[Any], found: Neighbors, name: str) -> dict[str, Any]:
+    rows = [
+        {"vertex": one, "neighbors": [{"vertex": i, name: score} for i, score in zip(ids, scores, strict=True)]}
+        for one, ids, scores in zip(asked, found.ids.tolist(), found.scores.tolist(), strict=True)
+    ]
+    return rows[0] if len(rows) == 1 else {"vertices": rows}
+
+
+def _table(asked: list[Any], found: Neighbors, name: str) -> Table:
     table = Table(header_style="bold")
-    table.add_column("vertex")
+    for heading in ("vertex", "neighbor") if len(asked) > 1 else ("vertex",):
+        table.add_column(heading)
     table.add_column(name, justify="right")
-    for i, score in zip(ids.tolist(), scores.tolist(), strict=True):
-        table.add_row(on_one_line(i), f"{score:.4f}")
-    show.out.print(table)
+    for one, ids, scores in zip(asked, found.ids.tolist(), found.scores.tolist(), strict=True):
+        for i, score in zip(ids, scores, strict=True):
+            first = [on_one_line(one)] if len(asked) > 1 else []
+            table.add_row(*first, on_one_line(i), f"{score:.4f}")
+    return table
 
 
 def _whole(text: str) -> bool:

@@ -13,8 +13,9 @@ from click.core import ParameterSource
 from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
+from parge.io.places import delivery, is_url, local_name, shown_url, to_deliver
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
-from parge.planning.plan import PLAN_FIELDS, PRESETS, Plan
+from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan
 from parge.refine.base import refiners
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -23,13 +24,36 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PathName(click.Path):
-    """The name of a file or a folder; an empty one, which would mean the current folder, is refused."""
+    """The name of a file or a folder, or the URL of an input, which stays text; an empty name is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or refuse it."""
+        """Return the path or the URL, or refuse it."""
         if str(value) == "":
             self.fail("expected the name of a file or folder; got an empty name", param, ctx)
-        return super().convert(value, param, ctx)
+        try:
+            name = local_name(value) if isinstance(value, str) else value
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        return self._remote(name, param, ctx) if is_url(name) else super().convert(name, param, ctx)
+
+    def _remote(self, url: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if self.exists:
+            self.fail(f"expected a folder on this machine; got the URL {shown_url(url)}", param, ctx)
+        return url
+
+
+class OutName(PathName):
+    """The name of a file that is written; one that goes to a URL is written elsewhere first, and sent in the end."""
+
+    def _remote(self, url: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return to_deliver(url)
+
+
+class LocalName(PathName):
+    """The name of a file or a folder on this machine."""
+
+    def _remote(self, url: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        self.fail(f"expected a name on this machine; got the URL {shown_url(url)}", param, ctx)
 
 
 def sizes(text: str) -> list[str]:
@@ -125,8 +149,42 @@ def only_graph(given: tuple[str, ...]) -> str:
     return str(PathName()(given[0]))
 
 
-def reading_options() -> list[Callable[[Any], Any]]:
-    """Return the options that say how a graph file is read."""
+def column_options() -> list[Callable[[Any], Any]]:
+    """Return the options that say which columns of a graph file make an edge; `header_option` is one more."""
+    return [
+        click.option(
+            "--source", metavar="NAME", help="Column of one end of the edges, by name or number.  [default: detected]"
+        ),
+        click.option("--target", metavar="NAME", help="Column of the other end.  [default: detected]"),
+        click.option(
+            "--weight",
+            metavar="NAME",
+            help="Column (or GraphML attribute) of the weights.  [default: the column named weight, or the third]",
+        ),
+        click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
+        click.option(
+            "--delimiter",
+            metavar="CHAR",
+            help="What separates columns of text: one character, or tab, comma, semicolon, pipe, space.  "
+            "[default: detected]",
+        ),
+    ]
+
+
+header_option = click.option(
+    "--header/--no-header", default=None, help="Whether the first line names the columns.  [default: detected]"
+)
+"""Whether a text file, of edges or of labels, begins with the names of its columns."""
+
+COLUMN_NAMES = ("source", "target", "weight", "unweighted", "delimiter", "header")
+"""The parameters of `column_options` and `header_option`."""
+
+
+def reading_options(*, features: bool = True) -> list[Callable[[Any], Any]]:
+    """Return the options that say how a graph file is read; some commands have no use for features."""
+    of_features = click.option(
+        "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, one row per vertex."
+    )
     return [
         click.option(
             "--vertices",
@@ -134,19 +192,12 @@ def reading_options() -> list[Callable[[Any], Any]]:
             metavar="N|FILE",
             help="Extra (isolated) vertices: a count (ids 0..N-1), or a file with one id per line.",
         ),
-        click.option(
-            "--features", type=PathName(), metavar="FILE.npz|FILE.npy", help="Vertex features, one row per vertex."
-        ),
-        click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
-        click.option(
-            "--weight",
-            metavar="NAME",
-            help="Column (or GraphML attribute) of the weights.  [default: the column named weight, or the third]",
-        ),
+        *([of_features] if features else []),
+        *column_options(),
     ]
 
 
-graph_options = all_of([click.argument("graph", type=PathName(), metavar="GRAPH"), *reading_options()])
+graph_options = all_of([click.argument("graph", type=PathName(), metavar="GRAPH"), *reading_options(), header_option])
 """The GRAPH argument, and how it is read."""
 
 
@@ -226,6 +277,12 @@ plan_options = all_of(
             help="Defaults for options you omit: best, or paper (the AAAI 2020 settings, corrected).",
         ),
         click.option(
+            "--for",
+            "purpose",
+            type=click.Choice(list(PURPOSES)),
+            help="What the vectors are for. Decides what --refine auto means.  [default: labels]",
+        ),
+        click.option(
             "--engine",
             default="processes",
             show_default=True,
@@ -261,25 +318,47 @@ overwrite_option = click.option(
 )
 
 
-def graph_inputs(options: dict[str, Any]) -> list[Path]:
-    """Return the files that the graph options name."""
-    named = [options[name] for name in ("graph", "features", "vertices")]
-    return [Path(name) for name in named if isinstance(name, str)]
+def graph_inputs(options: dict[str, Any]) -> list[Path | str]:
+    """Return the files, folders, patterns and URLs that the graph options name."""
+    named = [options.get(name) for name in ("graph", "features", "vertices")]
+    return [name if is_url(name) else Path(name) for name in named if isinstance(name, str)]
 
 
-def read_graph(options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None) -> Graph:
-    """Take the graph options out of `options` and read the graph: into files of `scratch` if the plan has it so."""
+def graph_name(options: dict[str, Any]) -> str:
+    """Return GRAPH as it is shown: a URL without its secrets."""
+    name = str(options["graph"])
+    return shown_url(name) if is_url(name) else name
+
+
+def run_folder_of(out: Path) -> Path:
+    """Return the run folder of an output where none is named: beside it, or here where it goes to a store."""
+    name = f"{out.name}.run"
+    return out.with_name(name) if delivery(out) is None else Path(name)
+
+
+def read_graph(
+    options: dict[str, Any], plan: Plan | None = None, scratch: Path | None = None, *, memory: int | None = None
+) -> Graph:
+    """Take the graph options out of `options` and read the graph.
+
+    It is read into files of `scratch` if it is larger than the plan's memory of the coordinator, or than `memory`.
+    """
     from parge.io.graphs.read import read
 
     return read(
         options.pop("graph"),
         vertices=options.pop("vertices"),
-        features=options.pop("features"),
-        weighted=not options.pop("unweighted"),
-        weight=options.pop("weight", None),
-        coordinator_memory=None if plan is None else plan.coordinator_memory,
+        features=options.pop("features", None),
+        **columns_of(options),
+        coordinator_memory=memory if plan is None else plan.coordinator_memory,
         scratch=scratch,
     )
+
+
+def columns_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the column options out of `options`; return the arguments of `parge.read`."""
+    given = {name: options.pop(name, None) for name in COLUMN_NAMES}
+    return {"weighted": not given.pop("unweighted"), **given}
 
 
 def make_technique(options: dict[str, Any]) -> Technique:

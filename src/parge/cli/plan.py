@@ -9,6 +9,7 @@ from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.estimate import show_estimate
 from parge.cli.options import (
     all_of,
+    header_option,
     json_option,
     make_plan,
     only_graph,
@@ -17,12 +18,12 @@ from parge.cli.options import (
     reading_options,
 )
 from parge.planning.decision import decide, decompose
-from parge.planning.summary import hints, idle
+from parge.planning.summary import hints, idle, recomputed
 
 
 @click.command("plan")
 @click.argument("graph", nargs=-1, metavar="GRAPH")
-@all_of(reading_options())
+@all_of([*reading_options(), header_option])
 @plan_options
 @memory_option
 @click.option(
@@ -49,14 +50,15 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as on_step:
         on_step("reading the graph")
         graph = read_graph(options, plan)
-        decomposed = decompose(graph, decide(graph, plan), on_step=on_step)
+        decomposed = decompose(graph, decide(graph, plan, on_step=on_step), on_step=on_step)
         from parge.planning.verdict import planned  # compiled code: not needed to refuse a plan
 
-        summary = planned(decomposed, idle(plan))
+        summary = planned(decomposed, (*idle(plan), *recomputed(decomposed.plan)))
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json(summary.to_json())
     else:
         show.show_summary(summary)
-    show.say(summary.warnings, style="yellow", label="warning")
+        show.out.print("Next: parge embed with the same words, and -o vectors.parquet")
+    show.warnings(summary.warnings)
     show.say(hints(decomposed.plan.technique, graph), style="dim", label="hint")

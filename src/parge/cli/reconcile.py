@@ -6,7 +6,7 @@ import click
 
 from parge.cli import show
 from parge.cli.ending import capped_coordinator, memory_option
-from parge.cli.options import PathName, json_option, overwrite_option
+from parge.cli.options import OutName, PathName, json_option, overwrite_option
 from parge.cli.show import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
@@ -14,11 +14,12 @@ from parge.reconcile.base import reconcilers
 from parge.run.folder import RunFolder
 from parge.run.open_run import open_planned
 from parge.run.pipeline import finish
+from parge.run.schema import SPACE
 
 
 @click.command("reconcile")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="OUT", help="Output file.")
+@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
 @click.option(
     "--reconcile",
     "reconciler",
@@ -52,6 +53,6 @@ def command(
         open_planned(folder, reconciler=reconciler) as run,
     ):
         check_ids(out, run.decomposition.graph.outside_ids, overwrite=overwrite)
-        report = finish(run, out, listener)
+        report = finish(run, out, listener, [folder / SPACE])
     show.notices(run.notices)
     show.show_report(report, out, as_json=as_json)

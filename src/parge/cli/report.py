@@ -9,16 +9,18 @@ import click
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import PathName, overwrite_option
+from parge.cli.options import LocalName, OutName, PathName, overwrite_option
 from parge.embedding import Embedding
 from parge.errors import InputError, plain_reason
-from parge.evaluate.classification import classify
+from parge.events import Step
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.outputs import Output, check_outputs
+from parge.io.places import given_name
 from parge.memory import refuse_over_budget
 from parge.numbers import is_real
 from parge.report.page import check_page, is_page, write_report
-from parge.report.projection import check_projection
+from parge.report.projection import PROJECTIONS, check_projection
+from parge.report.quality import judge
 from parge.run.folder import RunFolder
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
@@ -33,7 +35,7 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
 
 @click.command("report")
 @click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="RUN")
-@click.option("-o", "--out", required=True, type=PathName(path_type=Path), metavar="FILE.html", help="Output file.")
+@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="FILE.html", help="Output file.")
 @click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Add a picture coloured by these labels.")
 @click.option(
     "--embedding",
@@ -42,9 +44,15 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
     help="The vectors that the run wrote: also drawn if they were refined, and scored if there are labels.",
 )
 @click.option(
+    "--whole",
+    type=PathName(path_type=Path),
+    metavar="OUT",
+    help="Vectors of the whole graph on one worker (`parge embed --parts 1`): the page compares --embedding with them.",
+)
+@click.option(
     "--scores",
     "files",
-    type=PathName(path_type=Path),
+    type=LocalName(path_type=Path),
     multiple=True,
     metavar="FILE.json",
     help="Output of `parge evaluate ... --json`; may be repeated.",
@@ -52,10 +60,10 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
 @click.option("--title", default="", help="Name of the graph.")
 @click.option(
     "--projection",
-    type=click.Choice(["pca", "umap"]),
-    default="pca",
+    type=click.Choice(PROJECTIONS),
+    default=PROJECTIONS[0],
     show_default=True,
-    help="umap adds a UMAP picture; it needs umap-learn.",
+    help="How vectors are drawn. tsne, umap: neighbours stay together (umap needs umap-learn). pca: at once.",
 )
 @label_options
 @overwrite_option
@@ -64,6 +72,7 @@ def command(
     out: Path,
     labels: Path | None,
     embedding: Path | None,
+    whole: Path | None,
     files: tuple[Path, ...],
     title: str,
     projection: str,
@@ -79,22 +88,38 @@ def command(
     Examples:
       parge embed edges.txt -o vectors.npy --parts 8 --run-dir run
       parge report run -o report.html
-      parge report run -o report.html --labels labels.txt --embedding vectors.npy
+      parge report run -o report.html --labels labels.txt --embedding vectors.npy --whole whole.npy
     """
     check_page(out)
     check_projection(projection)
     RunFolder(folder).check_planned()
-    named = [*files, *([] if labels is None else [labels]), *([] if embedding is None else embedding_inputs(embedding))]
+    if whole is not None and embedding is None:
+        raise InputError("--whole is compared with the vectors of the run: give them with --embedding")
+    vector_files = [file for name in (embedding, whole) if name is not None for file in embedding_inputs(name)]
+    named = [*files, *([] if labels is None else [labels]), *vector_files]
     check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
-    vectors = None if embedding is None else Embedding.load(embedding)
+    vectors, beside = (None if name is None else Embedding.load(name) for name in (embedding, whole))
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}
-    if known is not None and vectors is not None:
-        found = classify(vectors, known)
-        show.notices(found.notices)
-        scores = {"labels from vectors": found, **scores}
-    write_report(folder, out, known, scores, title=title, embedding=vectors, projection=projection)
-    show.out.print(f"report: {out}")
+    with show.run_progress() as listener:
+        quality = None
+        if vectors is not None:
+            listener(Step("evaluate", "scoring the vectors"))
+            quality = judge(vectors, known, beside)
+        listener(Step("report", given_name(out)))
+        write_report(
+            folder,
+            out,
+            known,
+            scores,
+            title=title,
+            embedding=vectors,
+            quality=quality,
+            projection=projection,
+            on_step=lambda text: listener(Step("report", text)),
+        )
+    show.notices(() if quality is None or quality.score is None else quality.score.notices)
+    show.out.print(f"report: {given_name(out)}")
 
 
 def _read_score(path: Path) -> Any:

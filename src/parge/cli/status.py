@@ -40,6 +40,8 @@ def command(folder: Path, as_json: bool) -> None:
     if found.count("done") == len(found.parts):
         next_one = pasteable("parge", "reconcile", folder, "-o", "vectors.parquet")
         show.out.print(f"All {len(found.parts)} parts are done. Next: {next_one}", soft_wrap=True)
+    elif not found.count("running"):
+        show.out.print("Nothing is running. Next: give the same command again with --resume, or use parge embed-part.")
 
 
 def _row(part: PartStatus) -> list[str]:

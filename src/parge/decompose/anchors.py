@@ -6,8 +6,10 @@ Rules: alternating, top-cut (the paper's), random, degree.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.fennel import streamed
@@ -30,7 +32,7 @@ from parge.graph.subgraph import induce
 from parge.kernels import cut
 from parge.memory import Footprint, format_bytes
 from parge.registry import Registry
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.typing import BoolArray, IntArray, PartArray
 
 NO_ANCHORS: IntArray = np.zeros(0, np.int64)
@@ -84,7 +86,7 @@ class Splitter:
         return self._home(self._split(anchors, loosely), anchors)
 
     def begun(self, n_anchors: int, *, quick: bool) -> PartArray:
-        """Return parts of all vertices, sized and balanced as they have to be once there are so many anchors."""
+        """Return parts of all vertices, with sizes that leave space for that number of anchors."""
         self.on_step(f"partitioning {self.graph.n_vertices:,} vertices")
         graph, n_rest = self.graph, self.graph.n_vertices - n_anchors
         room, slack = self.limits.capacities, 0.1
@@ -159,10 +161,13 @@ class Splitter:
 
     def n_lost(self, part: PartArray, anchors: IntArray) -> int:
         """Return how many edges no subgraph would see."""
-        is_anchor = np.zeros(self.graph.n_vertices, np.bool_)
-        is_anchor[anchors] = True
-        counts, _, _ = cut.count_edges(self.graph.indptr, self.graph.indices, part, is_anchor, self.limits.n_parts)
-        return int(np.triu(counts, 1).sum())
+        return int(cut.count_lost(self.graph.indptr, self.graph.indices, self.labels(part, anchors)))
+
+    def labels(self, part: PartArray, anchors: IntArray = NO_ANCHORS) -> NDArray[Any]:
+        """Return the parts in as few bytes as will do, so that more of them stay in the cache; -1 for anchors."""
+        labels = part.astype(np.int8 if self.limits.n_parts <= np.iinfo(np.int8).max else np.int32)
+        labels[anchors] = -1
+        return labels
 
 
 Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]
@@ -233,10 +238,9 @@ def _better(one: State | None, other: State) -> State:
 
 def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:
     splitter.on_step(f"choosing {n_anchors:,} anchors")
-    graph = splitter.graph
-    return cut.greedy_cover(
-        graph.indptr, graph.indices, part, cut.cut_degrees(graph.indptr, graph.indices, part), n_anchors
-    )
+    graph, labels = splitter.graph, splitter.labels(part)
+    degrees = cut.cut_degrees(graph.indptr, graph.indices, labels)
+    return cut.greedy_cover(graph.indptr, graph.indices, labels, degrees, n_anchors)
 
 
 def top_cut(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
@@ -248,7 +252,7 @@ def top_cut(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | N
 
 def random(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
     """Choose at random: the paper's Recon-R."""
-    order = stream(splitter.seed, "random anchors").permutation(splitter.graph.n_vertices)
+    order = keyed_rng(splitter.seed, "random anchors").permutation(splitter.graph.n_vertices)
     return order[:n_anchors], None
 
 

@@ -10,7 +10,7 @@ from parge.decompose.partitioners import COMPRESSED, STREAMING
 from parge.decompose.supervertices import NEAR_SHARE
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.memory import format_bytes, private_bytes
 from parge.storage import MEMORY, storage_like
 
@@ -119,7 +119,7 @@ def room_within(limit: int) -> int:
     return limit - private_bytes()
 
 
-def context_bytes(graph: Graph, n_parts: int) -> int:
+def context_bytes(graph: Counted, n_parts: int) -> int:
     """Return the most memory that a decomposition into landmarks keeps beside the graph, nearby vertices included."""
     near = min(int(NEAR_SHARE * graph.n_vertices) * n_parts, 2 * graph.n_edges)
     return _CONTEXT_FIXED + _CONTEXT_PER_VERTEX * graph.n_vertices + 8 * near

@@ -11,7 +11,7 @@ from parge.kernels import fennel
 from parge.storage import arc_blocks, release_pages, storage_like
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
-# Passes over the rows; each costs little more than to read them (docs/scale.md has what each saves).
+# Passes over the rows; each costs little more than to read them (docs/measured/scale.md has what each saves).
 PASSES = 5
 
 # Neighbours read between two times that pages of files are let go.

@@ -1,6 +1,9 @@
 """Better parts from given ones, within exact limits: all vertices may move at a time, and each part has its price."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.kernels import prices as kernels
 from parge.storage import arc_blocks, release_pages
@@ -55,7 +58,11 @@ def improve(
     """
     if indices.size == 0 or limits.size < 2:
         return part.copy()
-    market = Market(indptr, indices, weights, limits, part.astype(np.int8), block)
+    return best_met(Market(indptr, indices, weights, limits, part.astype(np.int8), block), rounds)
+
+
+def best_met(market: "Market", rounds: int = ROUNDS) -> PartArray:
+    """Trade while that helps; return the parts of the best state that was met."""
     best, found, idle = market.wished(), market.part.copy(), 0
     for turn in range(rounds):
         if not market.trade(turn):
@@ -67,7 +74,10 @@ def improve(
             best, found = state, market.part.copy()
         if idle == PATIENCE:
             break
-    return found.astype(np.int32)
+    return found[: market.n_own].astype(np.int32)
+
+
+_NONE = np.zeros(0, np.int32)
 
 
 class Market:
@@ -75,6 +85,26 @@ class Market:
 
     Each round reads only what was there before it, adds up whole numbers, and moves whole bins of vertices: so loads
     after it are known before it, and no part exceeds its limit in between.
+
+    One process holds all rows here. Where several share them (`parge.cluster.market`), each has its own vertices first
+    and then those of others that its rows name; `total`, `tell`, `merged` and `_move` are what they do together.
+
+    Parameters
+    ----------
+    indptr, indices : CSR rows of the own vertices
+        The graph.
+    weights : (n_own,) int64
+        What the limits count.
+    limits : (n_parts,) int64
+        The most weight of each part.
+    part : int8
+        The parts to begin with.
+    block : int
+        Neighbours that are read at a time.
+    times : int32
+        How often each neighbour counts; of size 0, once.
+    names : int32
+        Numbers of all vertices in the whole graph; of size 0, their places.
     """
 
     def __init__(
@@ -84,22 +114,44 @@ class Market:
         weights: IntArray,
         limits: IntArray,
         part: kernels.LabelArray,
-        block: int,
+        block: int = _BLOCK,
+        *,
+        times: PartArray = _NONE,
+        names: PartArray = _NONE,
     ) -> None:
-        n_vertices, own = part.size, part >= 0
+        self.n_own = n_own = indptr.size - 1
+        own = part[:n_own] >= 0
         self.indptr, self.indices, self.weights, self.limits, self.part = indptr, indices, weights, limits, part
+        self.times, self.names = times, names
         self.rows = list(arc_blocks(indptr, block))
-        self.loads: IntArray = np.bincount(part[own], weights[own], minlength=limits.size).astype(np.int64)
-        self.scale = _FINE * max(1, int(self.loads.sum()) // max(1, int(np.count_nonzero(own))))
+        self.loads: IntArray = np.zeros(limits.size, np.int64)
+        np.add.at(self.loads, part[:n_own][own], weights[own])
+        self.loads = self.total(self.loads)
+        n_all = int(self.total(np.array([np.count_nonzero(own)]))[0])
+        self.scale = _FINE * max(1, int(self.loads.sum()) // max(1, n_all))
         self.prices: IntArray = np.zeros(limits.size, np.int64)
-        self.locked = np.zeros(n_vertices, np.bool_)
-        self.votes = np.zeros((n_vertices, limits.size), np.int32)
-        self.wish = np.zeros(n_vertices, np.int8)
-        self.profit, self.bins = (np.zeros(n_vertices, np.int64) for _ in range(2))
+        self.locked = np.zeros(n_own, np.bool_)
+        self.votes = np.zeros((n_own, limits.size), np.int32)
+        self.wish = np.zeros(part.size, np.int8)
+        self.profit, self.bins = np.zeros(part.size, np.int64), np.zeros(n_own, np.int64)
         self.wishes = np.zeros((limits.size, limits.size, 2 * kernels.LEVELS), np.int64)
+        self._count()
+
+    def total(self, counts: IntArray) -> IntArray:
+        """Return the sum over all processes that share the rows: here the counts themselves."""
+        return counts
+
+    def tell(self, *_values: NDArray[Any]) -> None:
+        """Fill in the values of vertices that other processes hold: here there are none."""
+
+    def merged(self, bins: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the bins of all processes, ascending, and their weights: here those given."""
+        return bins, weight
+
+    def _count(self) -> None:
         for rows in self.rows:
-            kernels.count_votes(indptr, indices, part, rows, self.votes)
-            release_pages(indptr, indices)
+            kernels.count_votes(self.indptr, self.indices, self.times, self.part, rows, self.votes)
+            release_pages(self.indptr, self.indices)
 
     def wished(self) -> tuple[int, int]:
         """Find where everybody would go. Return the weight over the limits and the arcs between parts: less is better.
@@ -120,6 +172,7 @@ class Market:
                 self.wish,
                 self.wishes,
             )
+        self.wishes, n_cut = self.total(self.wishes), int(self.total(np.array([n_cut]))[0])
         return int(np.maximum(self.loads - self.limits, 0).sum()), n_cut
 
     def trade(self, turn: int) -> int:
@@ -129,10 +182,13 @@ class Market:
             kernels.claim_rows(
                 rows, self.part, self.weights, self.scale, self.prices, self.votes, self.wish, self.profit
             )
+        self.tell(self.wish, self.profit)
         for rows in self.rows:
             kernels.confirm_rows(
                 self.indptr,
                 self.indices,
+                self.times,
+                self.names,
                 self.part,
                 rows,
                 self.weights,
@@ -145,19 +201,25 @@ class Market:
             )
             release_pages(self.indptr, self.indices)
         movers = self._admitted()
-        kernels.move_vertices(self.indptr, self.indices, movers, self.wish, self.part, self.votes)
-        release_pages(self.indptr, self.indices)
+        self._move(movers)
         self.locked[:] = False
         self.locked[movers] = True
-        return movers.size
+        return int(self.total(np.array([movers.size]))[0])
+
+    def _move(self, movers: IntArray) -> None:
+        """Move these vertices, and count the votes for their parts."""
+        kernels.move_vertices(self.indptr, self.indices, movers, self.wish, self.part, self.votes)
+        release_pages(self.indptr, self.indices)
 
     def _admitted(self) -> IntArray:
         """Return the vertices whose claims are granted, and count what they weigh where they go."""
         claimants = np.flatnonzero(self.bins >= 0)
         bins, bin_of = np.unique(self.bins[claimants], return_inverse=True)
-        weight = np.bincount(bin_of, self.weights[claimants], minlength=bins.size).astype(np.int64)
-        source, target = kernels.ends_of_bins(bins, self.loads.size)
+        weight = np.zeros(bins.size, np.int64)
+        np.add.at(weight, bin_of, self.weights[claimants])
+        every, weight = self.merged(bins, weight)
+        source, target = kernels.ends_of_bins(every, self.loads.size)
         admitted = kernels.admit_bins(source, target, weight, self.loads, self.limits)
         np.subtract.at(self.loads, source[admitted], weight[admitted])
         np.add.at(self.loads, target[admitted], weight[admitted])
-        return claimants[admitted[bin_of]]
+        return claimants[admitted[np.searchsorted(every, bins)][bin_of]]

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from parge.errors import InfeasibleError, InputError
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint, format_bytes
 from parge.numbers import MOST, check_whole, shown
 from parge.typing import IntArray
@@ -69,13 +69,21 @@ class Limits:
         own = share if n_parts == 1 else int(np.ceil(share * (1 + EQUAL_SLACK)))
         return Limits.of_vertices([min(n_vertices, n_anchors + own)] * n_parts)
 
-    def typical_capacities(self, graph: Graph) -> IntArray:
+    def typical_capacities(self, graph: Counted) -> IntArray:
         """Capacities for vertices that have the graph's mean number of edges; exact where no bytes are given."""
         if self.budgets is None or self.footprint is None:
             return self.capacities
         one = self.footprint.per_vertex + self.footprint.per_edge * graph.n_edges / max(1, graph.n_vertices)
         room: IntArray = np.maximum(self.budgets - self.footprint.fixed, 0)
         return (room / one).astype(np.int64)
+
+    def needed(self, graph: Counted) -> int:
+        """Return the bytes that all vertices and edges need together; of a graph in shards an upper bound."""
+        assert self.footprint is not None
+        if isinstance(graph, Graph):
+            return int(self.load(graph, np.zeros(0, np.int64)).weights.sum())
+        one = self.footprint
+        return int(one.per_vertex * graph.n_vertices + one.per_edge * graph.n_edges) + graph.n_vertices
 
     def load(self, graph: Graph, anchors: IntArray) -> "Load":
         """Return what the vertices weigh against these limits once `anchors` are in every subgraph."""
@@ -168,7 +176,7 @@ def _requested(text: str, n_vertices: int | None) -> int:
     return count
 
 
-def check_feasible(limits: Limits, graph: Graph, n_anchors: int, *, useful: int = 0) -> None:
+def check_feasible(limits: Limits, graph: Counted, n_anchors: int, *, useful: int = 0) -> None:
     """Raise `InfeasibleError` for limits that no decomposition with `n_anchors` can keep.
 
     In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|`` (the paper
@@ -217,7 +225,7 @@ def count(n_vertices: int) -> str:
     return "1 vertex" if n_vertices == 1 else f"{n_vertices:,} vertices"
 
 
-def _check_bytes(limits: Limits, graph: Graph) -> None:
+def _check_bytes(limits: Limits, graph: Counted) -> None:
     assert limits.budgets is not None
     assert limits.footprint is not None
     fixed = limits.footprint.fixed
@@ -228,8 +236,7 @@ def _check_bytes(limits: Limits, graph: Graph) -> None:
             f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
             f"{format_bytes(fixed)} before it holds any vertex. Give every worker more than that."
         )
-    load = limits.load(graph, np.zeros(0, np.int64))
-    needed, room = int(load.weights.sum()), int(load.room.sum())
+    needed, room = limits.needed(graph), int((limits.budgets - fixed).sum())
     if needed > room:
         short = needed - room
         raise InfeasibleError(

@@ -15,7 +15,7 @@ import numpy as np
 from parge.errors import InfeasibleError, PargeError
 from parge.memory import Footprint
 from parge.registry import Registry
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import Files, row_blocks, storage_like
 from parge.typing import IntArray, NeighbourArray, PartArray
 
@@ -52,6 +52,8 @@ class Problem:
         Seeds the partitioner.
     quick : bool
         Whether a rough split is enough: many small groups, of which none is a worker's.
+    times : int32, optional
+        How often each edge counts, where vertices are merged ones; METIS counts all once.
     """
 
     indptr: IntArray
@@ -61,6 +63,7 @@ class Problem:
     work: IntArray
     seed: int
     quick: bool = False
+    times: PartArray | None = None
 
     @property
     def n_vertices(self) -> int:
@@ -137,7 +140,7 @@ def _kaminpar(problem: Problem, *, compressed: bool) -> PartArray:
     place = storage.folder if isinstance(storage, Files) else None
     # A file without a name: a process that is killed here leaves nothing behind.
     with tempfile.TemporaryFile(dir=place) as file:
-        write_parhip(file, problem.indptr, problem.indices, problem.balanced)
+        write_parhip(file, problem.indptr, problem.indices, problem.balanced, problem.times)
         file.seek(0)
         path = f"/dev/fd/{file.fileno()}"
         try:
@@ -174,14 +177,20 @@ def substitution(method: str) -> tuple[str, ...]:
     return ()
 
 
-def write_parhip(file: IO[bytes], indptr: IntArray, indices: NeighbourArray, weights: IntArray) -> None:
-    """Write rows in the ParHIP binary format: header, byte offsets, neighbours, vertex weights.
+def write_parhip(
+    file: IO[bytes],
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: IntArray,
+    times: PartArray | None = None,
+) -> None:
+    """Write rows in the ParHIP binary format: header, byte offsets, neighbours, vertex weights, edge weights.
 
     The version field is a bit set: 1 no edge weights, 2 no vertex weights, 8 neighbours of 32 bit.
     """
     n_vertices = indptr.size - 1
     weighted = bool(weights.size) and bool((weights != 1).any())
-    version = 1 | (0 if weighted else 2) | (8 if indices.itemsize == 4 else 0)
+    version = (1 if times is None else 0) | (0 if weighted else 2) | (8 if indices.itemsize == 4 else 0)
     first = 24 + 8 * (n_vertices + 1)
     # Not tofile, which does not notice that a disk is full before its buffer is flushed.
     file.write(np.array([version, n_vertices, indices.size], np.uint64).data)
@@ -190,6 +199,8 @@ def write_parhip(file: IO[bytes], indptr: IntArray, indices: NeighbourArray, wei
     file.write(np.ascontiguousarray(indices).data)
     if weighted:
         file.write(weights.astype(np.int64).data)
+    if times is not None:
+        file.write(times.astype(np.int64).data)
     file.flush()
 
 
@@ -232,7 +243,7 @@ def _quiet_stdout() -> Iterator[None]:
 
 def random(problem: Problem) -> PartArray:
     """Split at random, in proportion to the limits: the control."""
-    order = stream(problem.seed, "random partition").permutation(problem.n_vertices)
+    order = keyed_rng(problem.seed, "random partition").permutation(problem.n_vertices)
     part = np.empty(problem.n_vertices, np.int32)
     part[order] = fill(problem.balanced[order], problem.targets)
     return part

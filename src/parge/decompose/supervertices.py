@@ -1,7 +1,6 @@
 """Decompositions whose subgraphs hold the whole graph: near vertices as they are, the rest as super-vertices."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -98,12 +97,16 @@ class LandmarkDecomposer(Decomposer):
 
     def _nearest(self, plain: Decomposition, i: int) -> IntArray:
         """Return the halo that the budget of a context has room for, best first."""
-        graph, one = plain.graph, self.footprint
-        wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - plain.anchors.size)
-        found = near(plain, i)[:wanted]
-        free = context_budget(graph, plain.n_parts, one) - self.n_landmarks * _landmark_bytes(one)
-        taken = np.cumsum(one.per_vertex + one.per_edge * graph.degrees[found])
-        return found[: int(np.searchsorted(taken, free, side="right"))].copy()
+        graph, found = plain.graph, near(plain, i)
+        return found[: self.most_near(graph, plain.n_parts, plain.anchors.size, graph.degrees[found])].copy()
+
+    def most_near(self, graph: Counted, n_parts: int, n_anchors: int, degrees: IntArray) -> int:
+        """Return how many of the nearest foreign vertices, with these degrees, the budget of a context has room for."""
+        one = self.footprint
+        wanted = max(0, int(NEAR_SHARE * graph.n_vertices) - n_anchors)
+        free = context_budget(graph, n_parts, one) - self.n_landmarks * _landmark_bytes(one)
+        taken = np.cumsum(one.per_vertex + one.per_edge * degrees[:wanted])
+        return int(np.searchsorted(taken, free, side="right"))
 
     @property
     def n_landmarks(self) -> int:
@@ -136,20 +139,19 @@ def _landmarks(plain: Decomposition, n_supervertices: int, partitioner: str, see
     n_rest = max(1, graph.n_vertices - anchors.size)
     for i in range(plain.n_parts):
         own = plain.own(i)
-        count = min(own.size, n_supervertices * own.size // n_rest)
-        group = _groups(graph, own, max(1, count), partitioner, seed)
-        _, group = np.unique(group, return_inverse=True)
+        rows = induce(graph, own, np.zeros(0, np.int64)).graph if own.size else graph
+        group = supervertices(rows, own.size, n_supervertices * own.size // n_rest, partitioner, seed)
         landmark[own] = used + group
         used += int(group.max(initial=-1)) + 1
     return landmark, used
 
 
-def _groups(graph: Graph, own: IntArray, count: int, partitioner: str, seed: int) -> Any:
-    """Split a part into that many groups of similar size."""
-    if count == 1 or not own.size:
-        return np.zeros(own.size, np.int64)
-    rows = induce(graph, own, np.zeros(0, np.int64)).graph
-    limits = np.full(count, -(-3 * own.size // (2 * count)) + 1, np.int64)
-    ones = np.ones(own.size, np.int64)
+def supervertices(rows: Graph, n_own: int, wanted: int, partitioner: str, seed: int) -> IntArray:
+    """Split a part, given as the rows among its own vertices, into groups of similar size, numbered from 0."""
+    count = max(1, min(n_own, wanted))
+    if count == 1 or not n_own:
+        return np.zeros(n_own, np.int64)
+    limits = np.full(count, -(-3 * n_own // (2 * count)) + 1, np.int64)
+    ones = np.ones(n_own, np.int64)
     problem = Problem(rows.indptr, rows.indices, ones, limits, work_of(rows.degrees), seed, quick=True)
-    return partition(problem, partitioner)
+    return np.unique(partition(problem, partitioner), return_inverse=True)[1].astype(np.int64)

@@ -1,13 +1,12 @@
 """Base class of engines, which run independent tasks, and its laws. Nothing here depends on graphs."""
 
 import contextlib
-import functools
 import re
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from parge.errors import Extra, InputError, PargeError
 from parge.memory import format_bytes
@@ -15,36 +14,6 @@ from parge.memory import format_bytes
 Progress = Callable[[float], None]
 Watch = Callable[["Task", float], None]
 """Called with a task and the share that is done."""
-
-
-C = TypeVar("C")
-
-
-def takes_workers(cls: type[C]) -> type[C]:
-    """Let a class that has the setting `jobs` also accept and show its former name, `workers`.
-
-    >>> @takes_workers
-    ... @dataclass(frozen=True)
-    ... class Crew:
-    ...     jobs: int | None = None
-    >>> Crew(workers=3), Crew(jobs=2).workers
-    (Crew(jobs=3), 2)
-    """
-    made: Callable[..., None] = cls.__init__
-
-    @functools.wraps(made)
-    def init(self: Any, *args: Any, workers: Any = ..., **settings: Any) -> None:
-        if workers is not ...:
-            if settings.get("jobs") not in (None, workers):
-                raise InputError(
-                    f"jobs={settings['jobs']!r} and workers={workers!r} are the same setting. Give only jobs."
-                )
-            settings["jobs"] = workers
-        made(self, *args, **settings)
-
-    cls.__init__ = init  # type: ignore[method-assign]
-    cls.workers = property(lambda self: self.jobs)  # type: ignore[attr-defined]
-    return cls
 
 
 def _nobody(_news: object) -> None:
@@ -72,6 +41,9 @@ class Task:
         Name of the task in messages.
     advice : str
         What to do if the task fails; added to its exception as a note.
+    shares_process : bool
+        Whether an engine may run it in a process that has run another such task: it is small, and leaves nothing
+        behind. A task that is begun again has a process of its own.
     on_failure : callable
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
@@ -85,6 +57,7 @@ class Task:
     limit_bytes: int | None = None
     label: str = "task"
     advice: str = ""
+    shares_process: bool = False
     on_failure: Callable[[BaseException], None] = _nobody
     on_retry: Callable[[str], None] = _nobody
 

@@ -1,6 +1,7 @@
 """One new process per task, its memory limited by the operating system; if one dies, the others continue.
 
-`Child` is one such process, from its start until all the processes that it started have ended.
+Small tasks that say so (`Task.shares_process`) follow each other in one process; what ends it ends only the task that
+it is at. `Child` is one such process, from its start until all the processes that it started have ended.
 """
 
 import contextlib
@@ -21,12 +22,13 @@ from typing import Any, ClassVar
 import cloudpickle
 import psutil
 
-from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, takes_workers, with_advice
+from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first, with_advice
 from parge.engine.cgroup import Group
 from parge.engine.forkserver import Forked, ForkServer, NoServerError
 from parge.engine.guard import MARK
 from parge.storage import current_folder, machine_cores
 from parge.tree import POLL_SECONDS, Seen, kill_all
+from parge.values import takes_workers
 
 __all__ = ["Processes", "WorkerError"]
 
@@ -63,7 +65,7 @@ class Child:
         self._told = bytearray()
         self._mark = secrets.token_hex(16)
         self._group: Group | None = None
-        self._is_clean = False
+        self._is_clean = self._goes_on = False
         (self.words, writing), (self.prints, printing), (self.sight, telling) = os.pipe(), os.pipe(), os.pipe()
         try:
             self.process = self._start(server, threads, printing, writing, telling)
@@ -103,10 +105,31 @@ class Child:
         for pipe in self.pipes:
             os.close(pipe)
 
-    def send(self) -> None:
-        """Send the task."""
+    def send(self, *, goes_on: bool = False) -> None:
+        """Send the task. The worker ends after it, unless it goes on to the next one (`take`), or is told to end."""
         task = self.task
-        payload = cloudpickle.dumps((task.function, task.argument, task.limit_bytes))
+        self._goes_on = goes_on
+        self._write(cloudpickle.dumps((task.function, task.argument, task.limit_bytes, goes_on)))
+
+    def take(self, task: Task) -> End:
+        """Return how the task ended, and send the next one to the same process."""
+        end = End(self.answer, 0, self.seen.bytes, processes=self.seen.processes)
+        self.task, self.answer = task, None
+        self._printed.clear()
+        self.send(goes_on=True)
+        return end
+
+    def dismiss(self) -> None:
+        """Tell a worker that waits for the next task that there is none."""
+        self._goes_on = False
+        self._write(b"")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the worker has done its task and would take another one."""
+        return self._goes_on and self.answer is not None and self.answer[0] == "done"
+
+    def _write(self, payload: bytes) -> None:
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died at once; its exit code will tell
             self.process.stdin.write(len(payload).to_bytes(8, "little") + payload)
@@ -228,8 +251,7 @@ def _environment(threads: int) -> dict[str, str]:
 class Processes(Engine):
     """Runs each task in a separate process, as many at once as cores and memory allow.
 
-    A forked process costs about 0.05 s of a core; several small tasks in one would save most of that (cora in 64 parts:
-    3.4 s instead of 6.8 s), but their memory would not be limited and measured one by one.
+    A forked process costs about 0.05 s of a core, so small tasks that may share one follow each other in it.
 
     Parameters
     ----------
@@ -293,13 +315,14 @@ class _Pool:
     def __init__(self, most: int, threads: int, watch: Watch, server: ForkServer | None) -> None:
         self.most, self.threads, self.watch, self.server = most, threads, watch, server
         self.alive: list[Child] = []
+        self.waiting: list[Task] = []
         self.attempts: Counter[int] = Counter()
         self.selector = selectors.DefaultSelector()
         self.budget = int(psutil.virtual_memory().available * _FREE_SHARE)
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, End]]:
         # The largest first: the last to finish decides when all are done.
-        waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
+        self.waiting = waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
         while waiting or self.alive:
             while waiting and self._has_room(waiting[0]):
                 self._start(waiting.pop(0))
@@ -329,7 +352,7 @@ class _Pool:
         for pipe in child.pipes:
             self.selector.register(pipe, selectors.EVENT_READ, child)
         self.watch(task, 0.0)
-        child.send()
+        child.send(goes_on=task.shares_process and self.attempts[task.key] == 1)
 
     def _ended(self) -> list[tuple[Task, End]]:
         """Wait briefly for messages; return the tasks whose workers have ended, and how."""
@@ -341,6 +364,20 @@ class _Pool:
                 ended.append((child.task, self._reap(child)))
             while child.progress:
                 self.watch(child.task, child.progress.pop(0))
+            if child in self.alive and child.is_waiting:
+                ended += self._go_on(child)
+        return ended
+
+    def _go_on(self, child: Child) -> list[tuple[Task, End]]:
+        """Give a worker that waits its next task and return how the last one ended; or let it end, to be reaped."""
+        last = child.task
+        new = next(iter(self.waiting), last)
+        if new is last or self.attempts[new.key] or not new.shares_process or new.limit_bytes != last.limit_bytes:
+            child.dismiss()
+            return []
+        self.attempts[self.waiting.pop(0).key] += 1
+        ended = [(last, child.take(new))]
+        self.watch(new, 0.0)
         return ended
 
     def _reap(self, child: Child) -> End:

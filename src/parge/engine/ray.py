@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, raise_first, takes_workers, with_advice
+from parge.engine.base import Engine, Task, Watch, raise_first, with_advice
 from parge.engine.ray_cluster import GREETING_SECONDS, Nodes, joined, names_of
 from parge.engine.ray_schedule import RAY_WORKER_BYTES, Schedule
 from parge.errors import Extra, InputError, PargeError
 from parge.memory import format_bytes
+from parge.values import takes_workers
 
 
 @takes_workers

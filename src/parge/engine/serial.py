@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, takes_workers, with_advice, with_place
+from parge.engine.base import Engine, Task, Watch, as_failure, raise_first, with_advice, with_place
+from parge.values import takes_workers
 
 
 @takes_workers

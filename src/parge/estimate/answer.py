@@ -63,6 +63,6 @@ class Estimate:
 
 
 def estimate(question: Question, technique: Technique) -> Estimate:
-    """Return what a run costs, stage by stage, and where it breaks first (docs/estimate.md has the arithmetic)."""
+    """Return what a run costs, stage by stage, and where it breaks first (arithmetic: docs/reference/estimate.md)."""
     sizes = Sizes(question, technique)
     return Estimate(question, sizes.workers, sizes.anchors, stages(sizes), breaks(sizes))

@@ -140,7 +140,7 @@ def _of_workers(sizes: Sizes) -> list[Break]:
 def _break(
     sizes: Sizes, what: str, amounts: tuple[float, float, Callable[[float], str]], instead: str, give: str = ""
 ) -> Break:
-    """Return what needs so much of so much; `give` is the key that would provide it."""
+    """Return what is needed and what there is; `give` is the key that would provide it."""
     needs, limit, show = amounts
     asking = f"{give}={_at_least(needs)} or more" if give and needs > limit else ""
     return Break(what, show(needs), show(limit), needs / limit, sizes.question.edges * limit / needs, instead, asking)

@@ -14,10 +14,6 @@ from parge.estimate.speed import slowness
 from parge.estimate.stages import Sizes, stages, work_share
 from parge.techniques.base import Technique
 
-# Of the rounds that `settle` may take, those that it takes: on graphs of 0.3 and 0.5 M edges it was at work 2.1 and 1.7
-# times as long as `whiten`; `stages`, which promises enough, counts 6.7 times.
-_SETTLED = 0.3
-
 
 @dataclass(frozen=True)
 class Load:
@@ -89,7 +85,7 @@ def project(technique: Technique, n_vertices: int, n_edges: int, loads: Sequence
 
 
 def makespan(seconds: Sequence[float], at_once: int) -> float:
-    """Return when the last task is done if so many work at once, the longest first.
+    """Return when the last task is done if `at_once` tasks run at a time, the longest first.
 
     >>> makespan([3.0, 1.0, 2.0], 2)
     3.0
@@ -124,8 +120,7 @@ def _around(technique: Technique, whole: Load, n_parts: int, loads: Sequence[Loa
         workers=min(n_parts, n),
         **({} if crew.coordinator is None else {"coordinator": crew.coordinator}),
     )
-    sizes = Sizes(question, technique, crew.refine, backbone=any(load.around_landmarks for load in loads))
+    backbone = any(load.around_landmarks for load in loads)
+    sizes = Sizes(question, technique, crew.refine, backbone=backbone, usual=True)
     left_out = {"embed"} if n_parts > 1 else {"embed", "decompose", "send parts", "reconcile, merge"}
-    share = {"refine": _SETTLED if crew.refine == "settle" else 1.0}
-    found = [stage for stage in stages(sizes) if stage.name not in left_out]
-    return sum(share.get(stage.name, 1.0) * stage.core_seconds for stage in found)
+    return sum(stage.core_seconds for stage in stages(sizes) if stage.name not in left_out)

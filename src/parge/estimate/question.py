@@ -8,7 +8,7 @@ from parge.errors import InputError
 from parge.memory import parse_bytes
 from parge.numbers import check_number, check_whole, read_number, read_whole, shown
 
-# Nobody has so many of anything; numbers under it keep all products below the largest float.
+# Larger than any real count; numbers under it keep all products below the largest float.
 _MOST = 10**30
 
 

@@ -27,8 +27,8 @@ _ROWS = 8.0, 8.0
 # vertices or more; so it was measured) the split is made four times, with fewer twice.
 _PASSES_MANY, _PASSES_FEW, _MANY = 29, 13, 0.01
 
-# Rounds of a pass: `whiten` took 3 on graphs of 1 and 3.5 M edges; `settle` takes 20 at most.
-_ROUNDS = {"whiten": 3, "settle": 20, "subspace": 4}
+# The constant of a pass is of this many rounds of `whiten`.
+_ROUNDS_MEASURED = 3
 
 # Bytes of a vertex that a pass cannot do without: 4 columns and what they become, and the sum of its row.
 REFINE_BYTES = 4 * 8 + 12
@@ -85,6 +85,8 @@ class Sizes:
         The pass over the whole graph; by default the technique's own.
     backbone : bool
         Whether parts that are written in memory have a backbone.
+    usual : bool
+        Count the rounds that a pass usually takes, instead of those to plan for.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class Sizes:
     technique: Technique
     refine: str | None = None
     backbone: bool = True
+    usual: bool = False
 
     @cached_property
     def known(self) -> dict[str, float]:
@@ -284,10 +287,11 @@ def refining(sizes: Sizes) -> Stage | None:
     """
     asked = sizes.question
     name = sizes.refine or sizes.technique.refine_for(Imagined(asked.vertices, asked.edges))
-    if sizes.workers == 1 or refiners.get(name).is_identity:
+    refiner = refiners.get(name)
+    if refiner.is_identity or (sizes.workers == 1 and not sizes.technique.refines_whole):
         return None
-    rounds = _ROUNDS.get(name, _ROUNDS["whiten"])
-    work = sizes.known["refine"] * asked.edges * sizes.width * rounds / _ROUNDS["whiten"]
+    rounds = refiner.rounds_usual if sizes.usual else refiner.rounds_planned
+    work = sizes.known["refine"] * asked.edges * sizes.width * rounds / _ROUNDS_MEASURED
     workspace = Workspace(budget=min(BUDGET, asked.coordinator // 3))
     groups = len(workspace.columns(asked.vertices, sizes.technique.dim, bytes_per_entry=8))
     disk = sizes.passed(sizes.rows, rounds * groups) + sizes.passed(2 * sizes.vectors, rounds * (3 * groups + 5) / 2)
@@ -331,7 +335,7 @@ def work_share(technique: Technique) -> float:
 
 
 def _embed_seconds(sizes: Sizes) -> float:
-    """Return the seconds of all workers: so much a vertex, or an edge, whichever the work grows with."""
+    """Return the seconds of all workers: per vertex or per edge, whichever the work grows with."""
     known, technique = constants(), sizes.technique
     found = known.get(f"embed_{technique.name}")
     if found is None:

@@ -8,13 +8,13 @@ embedding of the whole graph one computed in parts can be. Everything meets by v
 from parge.evaluate.bound import APosteriori, Bounds, a_posteriori, bounds, theorem_1, triangle_bound
 from parge.evaluate.classification import classify
 from parge.evaluate.curve import Curve, curve
-from parge.evaluate.holdout import HeldOut, by_degree, given_out, hold_out
 from parge.evaluate.labels import Labels, read_labels
 from parge.evaluate.links import adamic_adar, score_links
 from parge.evaluate.pip import core_distances, pip
 from parge.evaluate.recovery import Recovery, exact_recovery
 from parge.evaluate.scores import PIP, Classification, LinkScore, LinkScores, LinkTable, Mean, Recall
 from parge.evaluate.signals import Signal, signal_of
+from parge.graph.holdout import HeldOut, by_degree, given_out, hold_out
 
 __all__ = [
     "PIP",

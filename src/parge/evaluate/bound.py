@@ -1,7 +1,7 @@
 """Bounds on what computing in parts costs: the paper's Theorem 1, and one that can be computed and is near.
 
 E is the centralised embedding of `dim` columns, F the one computed in parts, M a signal matrix with singular values
-λ_1 >= λ_2 >= ..., and α the signal parameter: ``E E^T`` has the eigenvalues λ_i^2α, i <= dim. docs/theory.md
+λ_1 >= λ_2 >= ..., and α the signal parameter: ``E E^T`` has the eigenvalues λ_i^2α, i <= dim. docs/explain/theory.md
 has the proofs, and what is wrong with the paper's.
 """
 
@@ -27,7 +27,7 @@ from parge.typing import IntArray, Matrix
 # Columns of Q that are multiplied by the signal matrix at once.
 _COLUMNS = 16
 
-# A difference of two squares is known to so many of their rounding errors; bounds are raised by that much.
+# A difference of two squares is known up to this number of their rounding errors; bounds are raised by that much.
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 # Squares of larger singular values are no numbers any more.
@@ -55,7 +55,7 @@ def theorem_1(
 
     ``(N+1) Σ λ_i^2α + sqrt(2N) Σ (λ_i^2α - λ_{i+1}^2α) sqrt(i (n-i)) + Σ_m sqrt(Σ_{i<=2m-n} (λ_i^2α -
     λ_{i+2(n-m)}^2α)^2 + Σ_{i>2m-n} λ_i^4α)``; for N = 2 parts these are the printed constants, 3 and 2. (The paper's
-    steps would give N^2 - 1 in the place of N + 1 for more parts; N + 1 is enough, see docs/theory.md.)
+    steps would give N^2 - 1 in the place of N + 1 for more parts; N + 1 is enough, see docs/explain/theory.md.)
 
     Parameters
     ----------

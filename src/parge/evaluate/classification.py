@@ -18,7 +18,7 @@ from parge.linalg import logistic
 from parge.linalg.threads import one_blas_thread
 from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import MOST_SETTING, check_number, check_whole
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
@@ -84,7 +84,7 @@ def classify(
     if len(data.X) < 2:
         raise InputError("at least two labelled vertices are needed, one for training and one for testing; got 1")
     with one_blas_thread(), ThreadPoolExecutor(max(1, jobs or usable_cores())) as pool:
-        micro, macro = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
+        micro, macro, each = zip(*pool.map(data.shuffle, range(repeats)), strict=True)
     return Classification(
         _mean(micro),
         _mean(macro),
@@ -94,6 +94,7 @@ def classify(
         standardise,
         classes=int(labels.classes.size),
         labelled=len(labels),
+        by_label=dict(zip(labels.classes.tolist(), np.mean(each, axis=0).tolist(), strict=True)),
     )
 
 
@@ -118,15 +119,15 @@ class _Data:
     seed: int
     standardise: bool
 
-    def shuffle(self, repeat: int) -> tuple[float, float]:
-        """Return micro- and macro-F1 of one shuffle."""
-        order = stream(self.seed, "classify", repeat).permutation(len(self.X))
+    def shuffle(self, repeat: int) -> tuple[float, float, Matrix]:
+        """Return micro-F1, macro-F1, and the F1 of every class, of one shuffle."""
+        order = keyed_rng(self.seed, "classify", repeat).permutation(len(self.X))
         n_train = min(max(1, int(self.train_ratio * order.size)), order.size - 1)
         train, test = order[:n_train], order[n_train:]
         scores = self._scores(train, test)
         truth = self.Y[test]
         predicted = scores > 0 if self.protocol == "threshold" else best(scores, truth.sum(axis=1))
-        return f1(truth, predicted)
+        return *f1(truth, predicted), f1_per_class(truth, predicted)
 
     def _scores(self, train: IntArray, test: IntArray) -> Matrix:
         """Return the score of every class for every test row: over 0 where its probability is over one half."""
@@ -161,10 +162,18 @@ def f1(truth: BoolArray, predicted: BoolArray) -> tuple[float, float]:
     >>> f1(np.array([[True, False]]), np.array([[True, True]]))
     (0.6666666666666666, 0.5)
     """
-    hits = (truth & predicted).sum(axis=0)
+    hits, total = (truth & predicted).sum(), truth.sum() + predicted.sum()
+    return float(2 * hits / max(total, 1)), float(f1_per_class(truth, predicted).mean())
+
+
+def f1_per_class(truth: BoolArray, predicted: BoolArray) -> Matrix:
+    """Return the F1 of every class.
+
+    >>> f1_per_class(np.array([[True, False]]), np.array([[True, True]])).tolist()
+    [1.0, 0.0]
+    """
     total = truth.sum(axis=0) + predicted.sum(axis=0)
-    per_class = 2 * hits / np.maximum(total, 1)
-    return float(2 * hits.sum() / max(total.sum(), 1)), float(per_class.mean())
+    return np.asarray(2 * (truth & predicted).sum(axis=0) / np.maximum(total, 1), np.float64)
 
 
 def _check(train_ratio: float, repeats: int, protocol: str) -> None:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
+from parge.graph.stream import is_frame
 from parge.ids import as_ids, unique_ids
+from parge.io.places import fetched
 from parge.typing import IdArray, IntArray
 
 
@@ -50,8 +50,8 @@ class Labels:
         return np.asarray(np.diff(self.indicator.indptr), np.int64)
 
     @staticmethod
-    def of(labels: "Mapping[Any, Any] | Labels | str | PathLike[str]") -> "Labels":
-        """Return labels from a mapping of id to label or list of labels, or from a file."""
+    def of(labels: Any) -> "Labels":
+        """Return labels from a mapping of id to label or list of labels, or from what `read_labels` reads."""
         if isinstance(labels, Labels):
             return labels
         if not isinstance(labels, Mapping):
@@ -78,7 +78,7 @@ class Labels:
 
 
 def read_labels(
-    path: str | PathLike[str],
+    path: Any,
     *,
     label_column: str | None = None,
     id_column: str | None = None,
@@ -95,7 +95,8 @@ def read_labels(
 
     Parameters
     ----------
-    path : path
+    path : path, URL or frame
+        A frame is anything with ``__arrow_c_stream__``: DuckDB, Polars, pandas, pyarrow.
     label_column : str, optional
         Name or number (from 1) of the label column, several separated by commas, or ``all``.
     id_column : str, optional
@@ -106,7 +107,12 @@ def read_labels(
     known : ids, optional
         Ids of all vertices.
     """
-    from parge.io.labels import Choice, read_pairs
+    from parge.io.labels import Choice, frame_pairs, read_pairs
 
-    found = read_pairs(Path(path), Choice(label_column, id_column, header, known))
+    choice = Choice(label_column, id_column, header, known)
+    if is_frame(path):
+        found = frame_pairs(path, choice)
+    else:
+        with fetched(path) as place:
+            found = read_pairs(place, choice)
     return replace(Labels.from_pairs(found.vertices, found.labels), notices=found.notices)

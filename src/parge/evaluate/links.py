@@ -4,12 +4,12 @@ import numpy as np
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.evaluate.holdout import keys_of
 from parge.evaluate.predictors import AdamicAdar, LocalWalk, Predictor, degree_product, of_vectors
 from parge.evaluate.scores import LinkScore, LinkScores, LinkTable, Recall
 from parge.graph.graph import Graph
+from parge.graph.holdout import keys_of
 from parge.numbers import check_whole
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import all_finite
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -63,13 +63,13 @@ def score_links(
     rows = _rows(vectors, train)
     test = np.unique(np.concatenate([keys_of(pairs, train.n_vertices) for pairs in (positives, *kinds.values())]))
     predictors: dict[str, Predictor] = {
-        **of_vectors(rows, train, test, stream(seed, "link training"), seed),
+        **of_vectors(rows, train, test, keyed_rng(seed, "link training"), seed),
         "degree_product": degree_product(train),
         "adamic_adar": AdamicAdar(train),
         "local_walk": LocalWalk(train),
     }
     found = {name: _of_kinds(predictor, positives, kinds, hits_at, seed) for name, predictor in predictors.items()}
-    recall = _recall(predictors, train, positives, recall_at, stream(seed, "recall"))
+    recall = _recall(predictors, train, positives, recall_at, keyed_rng(seed, "recall"))
     table = {kind: LinkTable(**{name: scores[kind] for name, scores in found.items()}) for kind in kinds}
     return LinkScores(**vars(table["uniform"]), degree_corrected=table.get("by degree"), recall=recall, hits_at=hits_at)
 
@@ -83,7 +83,7 @@ def _of_kinds(
     predictor: Predictor, positives: IntArray, kinds: dict[str, IntArray], hits_at: int, seed: int
 ) -> dict[str, LinkScore]:
     if isinstance(predictor, LocalWalk):
-        positives, kinds = _affordable(predictor, positives, kinds, stream(seed, "local walk"))
+        positives, kinds = _affordable(predictor, positives, kinds, keyed_rng(seed, "local walk"))
     edges = predictor.pairs(positives)
     return {kind: _score(edges, predictor.pairs(pairs), hits_at) for kind, pairs in kinds.items()}
 

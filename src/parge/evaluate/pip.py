@@ -18,7 +18,7 @@ from parge.evaluate.scores import PIP
 from parge.ids import as_ids, positions, show_ids
 from parge.linalg.tall import triangle
 from parge.numbers import check_whole
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import BLOCK_ROWS, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -34,7 +34,8 @@ def different_passes(a: Embedding, b: Embedding) -> str:
     >>> different_passes(raw, refined), different_passes(raw, Embedding(rows, np.arange(2)))
     ("refine passes differ, 'none' and 'whiten'", '')
     """
-    names = [embedding.report.refine.name for embedding in (a, b)]
+    passes = [embedding.report.refine for embedding in (a, b)]
+    names = ["none" if each.factor is not None else each.name for each in passes]  # a factor only changes the scale
     return f"refine passes differ, {names[0]!r} and {names[1]!r}" if None not in names and names[0] != names[1] else ""
 
 
@@ -158,7 +159,7 @@ class _Pairs:
         """Return the triangle of the core rows, and their share of all rows."""
         if isinstance(core, int | np.integer):
             size = min(check_whole("the number of core vertices", core, 1), self.n_vertices)
-            chosen = np.sort(stream(seed, "core").choice(self.n_vertices, size, replace=False))
+            chosen = np.sort(keyed_rng(seed, "core").choice(self.n_vertices, size, replace=False))
         else:
             chosen = np.unique(self.first.row_numbers(as_ids(core)))
         if not chosen.size:

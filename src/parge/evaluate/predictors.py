@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from parge.evaluate.holdout import all_edges, keys_of, non_edges
 from parge.graph.graph import Graph
+from parge.graph.holdout import all_edges, keys_of, non_edges
 from parge.linalg import logistic
 from parge.linalg.tall import unit
 from parge.space.head import fit_head

@@ -8,7 +8,7 @@ import numpy as np
 from parge.decompose.decomposition import Decomposition
 from parge.errors import InputError
 from parge.numbers import MOST_DIM, check_whole, shown
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.typing import IntArray, Matrix
 
 
@@ -68,7 +68,7 @@ def exact_recovery(root: Any, anchors: Any, dim: int, *, submatrices: bool = Tru
         an edge leaves a subgraph).
     """
     check_whole("dim", dim, 0, MOST_DIM)
-    columns = stream(seed, "rank").standard_normal((root.shape[1], dim + 1))
+    columns = keyed_rng(seed, "rank").standard_normal((root.shape[1], dim + 1))
     image = np.asarray(root @ columns)
     return Recovery(_rank(image), _rank(image[_numbers(anchors, root.shape[0])]), dim, submatrices)
 

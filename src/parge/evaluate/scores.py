@@ -1,7 +1,8 @@
 """Scores: what evaluation answers with, as values that print and turn into JSON."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 # Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
@@ -118,6 +119,8 @@ class Classification:
     """Labels there are."""
     labelled: int = 0
     """Vertices that carry one."""
+    by_label: Mapping[Any, float] = field(default_factory=dict, repr=False, compare=False)
+    """Mean F1 of each label; not part of the JSON."""
 
     def __str__(self) -> str:
         how = f"{self.protocol}, {self.train_ratio:.0%} for training, {self.repeats} shuffles"
@@ -142,6 +145,7 @@ class Classification:
     def to_json(self) -> dict[str, Any]:
         """Return ``{"micro_f1", "macro_f1", "protocol", "train_ratio", "repeats", "classes", "labelled"}``."""
         out = asdict(self)
+        del out["by_label"]
         if not out.pop("standardised"):
             return out
         return {**out, "standardised": True}

@@ -13,12 +13,12 @@ from parge.graph.graph import Graph
 from parge.linalg.eigen import top_eigenpairs
 from parge.linalg.signs import best_first, fix_signs
 from parge.linalg.threads import one_blas_thread
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.typing import Matrix
 
 SIGNALS = ("adjacency", "hope", "line")
 
-# Up to so many vertices every eigenvalue is computed, densely (1024: 0.2 s); over it, only as many as are asked for.
+# Up to this number of vertices every eigenvalue is computed, densely (1024: 0.2 s); above it, only those asked for.
 DENSE_UP_TO = 1024
 
 # Entries of a sparse product that exist at once: 100 MB.
@@ -87,7 +87,7 @@ class Signal:
                 best = best_first(values, np.abs)
                 values, vectors = values[best], fix_signs(vectors[:, best])
             else:
-                values, vectors = top_eigenpairs(self.root.__matmul__, n, min(k, n), stream(seed, "spectrum"))
+                values, vectors = top_eigenpairs(self.root.__matmul__, n, min(k, n), keyed_rng(seed, "spectrum"))
         strengths = np.abs(values)
         strengths[strengths <= n * np.finfo(np.float64).eps * strengths.max(initial=0.0)] = 0.0
         return Spectrum(strengths**self.power, vectors)

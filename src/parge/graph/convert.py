@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.errors import InputError
+from parge.errors import InputError, imported
 from parge.graph.build import from_edges
 from parge.graph.graph import Graph
 from parge.graph.matrix import from_matrix
@@ -102,7 +102,7 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
     """Build a graph from PyG data or an ``edge_index``; see `Graph.from_pyg`.
 
     Vertices are 0..num_nodes-1; `num_nodes` is that of the data, else one more than the largest end. An attribute
-    ``edge_weight`` gives the weights; features stay behind (`Graph.with_features` takes them).
+    ``edge_weight`` gives the weights, and ``x`` the features.
     """
     has_index = getattr(data, "edge_index", None) is not None
     index = _array(data.edge_index if has_index else data)
@@ -118,10 +118,32 @@ def from_pyg(data: Any, num_nodes: int | None = None) -> Graph:
     n_vertices = int(index.max(initial=-1)) + 1 if num_nodes is None else check_whole("num_nodes", num_nodes)
     weights = getattr(data, "edge_weight", None) if has_index else None
     found = from_edges(index[0], index[1], None if weights is None else _array(weights).ravel(), vertices=n_vertices)
+    if _goes_one_way(index, found.n_edges):
+        found = replace(found, notices=(_DIRECTED, *found.notices))
+    found = _with_features(found, getattr(data, "x", None) if has_index else None)
     if weights is not None or not has_index or getattr(data, "edge_attr", None) is None:
         return found
     notice = "edge_attr ignored. Weights are read from edge_weight only; copy the weight column there."
     return replace(found, notices=(notice, *found.notices))
+
+
+def _with_features(graph: Graph, features: Any) -> Graph:
+    """Return the graph with the features of PyG data, one row per vertex; of data without any the graph itself."""
+    if features is None:
+        return graph
+    matrix = _array(features)
+    if matrix.ndim != 2 or matrix.shape[0] != graph.n_vertices or matrix.dtype.kind not in "biuf":
+        raise InputError(
+            f"x must be a matrix of numbers with {graph.n_vertices:,} rows, one per vertex; found {matrix.dtype} of "
+            f"shape {matrix.shape}"
+        )
+    return graph.with_features(matrix)
+
+
+def _goes_one_way(index: IntArray, n_edges: int) -> bool:
+    """Return whether some edge of an ``edge_index`` has no reverse; self loops do not count."""
+    source, target = index[:, index[0] != index[1]]
+    return np.unique(source * (int(index.max(initial=0)) + 1) + target).size < 2 * n_edges
 
 
 def from_frame(frame: Any, source: str | None = None, target: str | None = None, weight: str | None = None) -> Graph:
@@ -130,21 +152,18 @@ def from_frame(frame: Any, source: str | None = None, target: str | None = None,
     Columns are those named; else those called source and target (or src and dst, from and to ...) and weight; else
     the first two, and as weights the one called so or the third, as in a file of the same columns.
     """
-    import pyarrow as pa
+    from parge.graph.columns import Wanted
+    from parge.graph.stream import arrow_stream
+    from parge.graph.table import from_stream
 
-    from parge.graph.table import from_table
-
-    try:
-        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        hint = ". Call its collect() first." if hasattr(frame, "collect") else ""
-        raise InputError(f"edges must be a pandas, polars or arrow frame; got {type(frame)}: {error}{hint}") from error
-    return from_table(table, source, target, weight)
+    wanted = Wanted(source, target, weight)
+    with arrow_stream(frame, "edges") as reader:
+        return from_stream(reader, wanted)
 
 
 def to_networkx(graph: Graph) -> Any:
     """Return a networkx graph; see `Graph.to_networkx`."""
-    networkx = _imported("networkx")
+    networkx = imported("networkx", "this conversion")
     out = networkx.Graph()
     ids = graph.outside_ids
     out.add_nodes_from(ids.tolist())
@@ -159,7 +178,7 @@ def to_networkx(graph: Graph) -> Any:
 
 def to_igraph(graph: Graph) -> Any:
     """Return an igraph graph; see `Graph.to_igraph`."""
-    igraph = _imported("igraph")
+    igraph = imported("igraph", "this conversion")
     source, target, weights = edges_once(graph)
     out = igraph.Graph(n=graph.n_vertices, edges=np.stack([source, target], axis=1))
     out.vs["name"] = graph.outside_ids.tolist()
@@ -242,12 +261,3 @@ def _array(values: Any) -> Any:
         if not isinstance(values, np.ndarray) and hasattr(values, step):
             values = getattr(values, step)()
     return np.asarray(values)
-
-
-def _imported(package: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(package)
-    except ImportError:
-        raise InputError(f"this conversion needs {package}, which is not installed: pip install {package}") from None

@@ -14,7 +14,7 @@ from parge.graph.memberships import Memberships
 from parge.graph.pairs import PairSource, distinct, edges_once, pair_keys
 from parge.memory import REMEDY, refuse_over_budget
 from parge.numbers import MOST, check_number, check_whole
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.typing import IntArray
 
 # Measured at the peak: what making, sorting and writing a graph takes for a vertex, an edge and a label.
@@ -77,7 +77,7 @@ def planted(
     check_number("labels_per_vertex", labels_per_vertex, 1, max(1, n_communities / 2))
     check_number("exponent", exponent, 2, MOST_EXPONENT, above=True)  # degrees have no mean at 2 and below
     check_size(n_vertices, n_edges, n_vertices * labels_per_vertex)
-    rng = stream(seed, "planted")
+    rng = keyed_rng(seed, "planted")
     labels = _memberships(n_vertices, n_communities, labels_per_vertex, rng)
     source = PairSource(labels.to_scipy(), _power_law(n_vertices, n_edges, exponent, rng), rng)
     n_across = round(mixing * n_edges) if n_communities > 1 else 0
@@ -125,7 +125,7 @@ def tree(
     check_whole("depth", depth)
     check_number("mixing", mixing, 0, 1)
     check_number("noise", noise, 0, 1)
-    rng = stream(seed, "tree")
+    rng = keyed_rng(seed, "tree")
     name = rng.permutation(n_vertices)
     parent = _parents(n_vertices, branching, rng)
     root = _ancestors(parent, depth)
@@ -212,7 +212,7 @@ def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Gr
     check_size(n_vertices)
     check_size(n_vertices, min(3 * n_vertices, n_vertices * (n_vertices - 1) // 2))
     check_number("isolated", isolated, 0, 1)
-    rng = stream(seed, "disconnected")
+    rng = keyed_rng(seed, "disconnected")
     left = n_vertices - math.ceil(isolated * n_vertices)
     size = math.ceil(left / 2)
     pieces: list[Graph] = []

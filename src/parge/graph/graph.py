@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from parge.display import graph_html
 from parge.errors import InputError
 from parge.storage import row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
@@ -100,10 +101,19 @@ class Graph:
             if array is not None:
                 array.flags.writeable = False
 
+    def __copy__(self) -> "Graph":
+        return self  # nothing of it can change
+
+    def __deepcopy__(self, _known: object) -> "Graph":
+        return self  # scikit-learn copies the parameters of every estimator
+
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
         features = "" if self.features is None else f", {self.features.shape[1]:,} features"
         return f"Graph({self.n_vertices:,} vertices, {self.n_edges:,} edges{weighted}{features})"
+
+    def _repr_html_(self) -> str:
+        return graph_html(self)
 
     @property
     def n_vertices(self) -> int:

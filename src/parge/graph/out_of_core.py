@@ -73,8 +73,8 @@ class _Edges:
 class FileGatherer(Gatherer):
     """Collects edges as `Gatherer` does, but into files, and builds a graph whose rows are in files.
 
-    The sort is that of graphs in memory (`parge.graph.build`) with its arrays in files (docs/scale.md has its time and
-    memory beside those of databases).
+    The sort is that of graphs in memory (`parge.graph.build`) with its arrays in files. docs/measured/scale.md has its
+    time and memory beside those of databases.
     """
 
     def __init__(self, storage: Files) -> None:

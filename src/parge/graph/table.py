@@ -9,55 +9,56 @@ import pyarrow.compute as pc
 
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.gather import Columns, Gatherer, asked_for, encoded, guessed_notice, ignored_notice, is_guessed
+from parge.graph.columns import Columns, Wanted, asked_for, guessed_notice, ignored_notice, is_guessed
+from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.ids import is_text
 from parge.memory import refuse_over_budget
 from parge.typing import FloatArray
 
 
-def from_table(table: Any, source: str | None, target: str | None, weight: str | None) -> Graph:
-    """Build a graph from an arrow table of edges."""
-    columns = edge_columns(table.schema, source, target, weight)
-    reader = EdgeTable(table.column_names, columns, Gatherer(), weight=weight)
-    reader.add([table.column(place) for place in reader.columns.used])
-    return reader.graph()
+def from_stream(reader: Any, wanted: Wanted) -> Graph:
+    """Build a graph from an arrow stream of edges, a batch at a time: no batch is kept."""
+    schema = reader.schema
+    edges = EdgeTable(schema.names, edge_columns(schema, wanted), Gatherer(), wanted)
+    n_rows = 0
+    for batch in reader:
+        n_rows += len(batch)
+        edges.add([batch.column(place) for place in edges.columns.used])
+        refuse_over_budget(edges.projected_bytes, f"the frame has {n_rows:,} edges or more")
+    return edges.graph()
 
 
-def edge_columns(schema: Any, source: str | None, target: str | None, weight: str | None) -> Columns:
+def edge_columns(schema: Any, wanted: Wanted) -> Columns:
     """Return which columns make an edge; weights without any value, and a third column without numbers, are none."""
-    columns = asked_for(schema.names, source, target, weight)
+    columns = asked_for(schema.names, wanted)
     if columns.weight is None:
         return columns
     kind = schema.field(columns.weight).type
-    words = is_guessed(schema.names, columns, weight) and not _is_number(kind)
+    words = is_guessed(schema.names, columns, wanted) and not _is_number(kind)
     return replace(columns, weight=None) if words or pa.types.is_null(kind) else columns
 
 
 class EdgeTable:
     """Collects runs of rows and counts them, so that errors can name the row."""
 
-    def __init__(
-        self,
-        names: list[str],
-        columns: Columns,
-        edges: Gatherer,
-        *,
-        weighted: bool = True,
-        weight: str | None = None,
-    ) -> None:
-        self.columns = columns if weighted else replace(columns, weight=None)
-        self._names = [names[place] for place in self.columns.used]
-        self._notices = guessed_notice(names, self.columns, weight)
-        self._notices += ignored_notice(names, columns, len(names), weighted=weighted)
+    def __init__(self, names: list[str], columns: Columns, edges: Gatherer, wanted: Wanted) -> None:
+        self.columns = columns if wanted.weighted else replace(columns, weight=None)
+        self.names = [names[place] for place in self.columns.used]
+        self._notices = guessed_notice(names, self.columns, wanted)
+        self._notices += ignored_notice(names, columns, len(names), weighted=wanted.weighted)
         self._edges = edges
+        self._n_rows = 0
+
+    def begin(self) -> None:
+        """Count rows from 1 again: those of the next file."""
         self._n_rows = 0
 
     def add(self, parts: list[Any]) -> None:
         """Take in rows, column by column in the order of `columns.used`."""
-        for name, part in zip(self._names, parts, strict=True):
+        for name, part in zip(self.names, parts, strict=True):
             self._refuse_nulls(name, part)
-        source, target = (_as_ids(name, part) for name, part in zip(self._names, parts[:2], strict=False))
+        source, target = (_as_ids(name, part) for name, part in zip(self.names, parts[:2], strict=False))
         if source.type != target.type and pa.large_string() in (source.type, target.type):
             source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
         ends = encoded(source, target) if pa.types.is_large_string(source.type) else (source, target)
@@ -82,7 +83,7 @@ class EdgeTable:
             )
 
     def _weights(self, part: Any) -> FloatArray:
-        name = self._names[2]
+        name = self.names[2]
         if not len(part):
             return np.zeros(0, np.float32)
         kind = part.type.value_type if pa.types.is_dictionary(part.type) else part.type

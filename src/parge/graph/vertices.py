@@ -105,7 +105,7 @@ def _renumber(graph: Graph, number: IntArray, n_vertices: int, ids: IdArray | No
 
 
 def _with_string_ids(graph: Graph) -> Graph:
-    """Return the graph with its integer ids as strings, whose order differs: 10 stands before 9."""
+    """Return the graph with its integer ids as strings, whose order differs: 10 comes before 9."""
     ids = graph.outside_ids.astype(STRING)
     return permuted(replace(graph, ids=None), ids) if graph.n_vertices else graph
 

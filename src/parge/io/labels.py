@@ -3,7 +3,7 @@
 import csv
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,19 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.memberships import Memberships
-from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, positions, repeated_numbers, text_bytes
+from parge.graph.stream import arrow_stream
+from parge.ids import (
+    ID_NAMES,
+    STRING,
+    TEXT_COPIES,
+    decoded,
+    ids_in,
+    is_listed,
+    joined,
+    positions,
+    repeated_numbers,
+    text_bytes,
+)
 from parge.io.files import check_file, foreign_errors, format_suffix, read_head, read_segments, read_texts
 from parge.io.graphs.write import write_lines
 from parge.io.tables import open_table
@@ -20,8 +32,7 @@ from parge.memory import refuse_over_budget
 from parge.storage import row_blocks
 from parge.typing import IdArray, IntArray
 
-# Names of columns in use: of vertices, and of labels.
-_ID = {"id", "ids", "vertex", "node", "name", "vertex_id", "node_id", "vertexid", "nodeid", "vertices", "nodes"}
+# Names of columns of labels in use.
 _LABEL = re.compile(r"(labels?|class|category|group|community|subject|topic|target)[ _]?[0-9]*")
 _WORD = re.compile(r"[^\W\d].*")
 
@@ -203,7 +214,7 @@ def _has_header(rows: _Rows, choice: Choice) -> bool:
 
 def _is_usual(names: list[str]) -> bool:
     lower = [name.lower() for name in names]
-    return lower[0] in _ID or any(_LABEL.fullmatch(name) for name in lower[1:])
+    return lower[0] in ID_NAMES or any(_LABEL.fullmatch(name) for name in lower[1:])
 
 
 def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
@@ -220,7 +231,7 @@ def _id_place(path: Path, names: Sequence[str] | None, width: int, choice: Choic
     if choice.id_column is not None:
         return _place(path, names, width, choice.id_column, "--id-column")
     lower = [name.lower() for name in names or ()]
-    return next((place for place, name in enumerate(lower) if name in _ID), 0)
+    return next((place for place, name in enumerate(lower) if name in ID_NAMES), 0)
 
 
 def _label_places(
@@ -293,28 +304,39 @@ def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tupl
 
 
 def _parquet(path: Path, choice: Choice) -> Pairs:
-    vertices: list[IdArray] = []
-    carried: list[IdArray] = []
-    n_text = 0
     with open_table(path) as table:
         names, n_rows = table.names, table.n_rows
         refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
         used, notices = _used(path, names, choice)
         n_rows = max(n_rows, table.n_values(used[1:]))
         refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} labels")
-        for batch in table.batches(used, _ROWS):
-            columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
-            if columns[0].null_count:
-                raise InputError(
-                    f"{path}: the column {used[0]!r} has no value in some rows. Every label needs a vertex."
-                )
-            n_text += sum(map(text_bytes, columns))
+        return _of_batches(path, table.batches(used, _ROWS), used, notices)
+
+
+def frame_pairs(frame: Any, choice: Choice) -> Pairs:
+    """Read vertices and labels from the table of another library, a batch at a time."""
+    what = Path("labels")
+    with arrow_stream(frame, "labels") as reader:
+        used, notices = _used(what, reader.schema.names, choice)
+        return _of_batches(what, reader, used, notices)
+
+
+def _of_batches(path: Path, batches: Iterable[Any], used: list[str], notices: tuple[str, ...]) -> Pairs:
+    vertices: list[IdArray] = []
+    carried: list[IdArray] = []
+    n_text = n_rows = 0
+    for batch in batches:
+        columns = [batch.column(batch.schema.get_field_index(name)) for name in used]
+        if columns[0].null_count:
+            raise InputError(f"{path}: the column {used[0]!r} has no value in some rows. Every label needs a vertex.")
+        n_text += sum(map(text_bytes, columns))
+        ids = _values(path, used[0], columns[0])
+        for name, column in zip(used[1:], columns[1:], strict=True):
+            rows, values = _labelled(column)
+            n_rows += len(rows)
             refuse_over_budget(TEXT_COPIES * n_text + _ROW_BYTES * n_rows, f"{path} has {n_text:,} bytes or more")
-            ids = _values(path, used[0], columns[0])
-            for name, column in zip(used[1:], columns[1:], strict=True):
-                rows, values = _labelled(column)
-                vertices.append(ids[rows])
-                carried.append(_values(path, name, values))
+            vertices.append(ids[rows])
+            carried.append(_values(path, name, values))
     if not sum(values.size for values in carried):
         raise InputError(f"{path}: no row has a label in {', '.join(map(repr, used[1:]))}")
     return Pairs(joined(vertices), joined(carried), notices)

@@ -1,7 +1,7 @@
 """Marks: how a file shows that parge wrote it, and that it has not been changed since.
 
-A mark is one line near the top, with a checksum of all other bytes. It shows who wrote a file, not that it is safe:
-anybody can write one.
+A mark is one line near the top, with a checksum of all other bytes. It shows which program wrote a file,
+not that it is safe: anybody can write one.
 """
 
 import re

@@ -14,6 +14,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from parge.errors import InputError, PargeError
+from parge.io.places import check_delivery, delivery, is_pattern, matches, shown_url
 from parge.storage import flush
 
 
@@ -64,7 +65,11 @@ class TakenError(PargeError):
 
 
 def check_outputs(
-    outputs: Iterable[Output], inputs: Iterable[Path] = (), *, run: Path | None = None, overwrite: bool = False
+    outputs: Iterable[Output],
+    inputs: Iterable[Path | str] = (),
+    *,
+    run: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Refuse outputs that would destroy something, before any work; every command that writes calls this first.
 
@@ -77,29 +82,49 @@ def check_outputs(
     ----------
     outputs : iterable of Output
         All files that the command writes, second files included.
-    inputs : iterable of Path
-        All files that it reads.
+    inputs : iterable of Path or str
+        All files that it reads; a folder or a pattern stands for its files, a text for a URL.
     run : Path, optional
         The run folder that it works in.
     overwrite : bool
         Whether existing files of any kind may be replaced.
     """
-    outputs, inputs = list(outputs), list(inputs)
+    outputs, given = list(outputs), list(inputs)
+    paths = [path for path in given if isinstance(path, Path)]
     for output in outputs:
         check_place(output.path)
     if run is not None:
-        _check_run(run, [output.path for output in outputs], inputs)
+        _check_run(run, [output.path for output in outputs], paths)
     for i, output in enumerate(outputs):
-        for given in inputs:
-            if same_file(output.path, given):
-                raise InputError(
-                    f"Cannot write {output.path}: it is the same file as the input {given}. Give another output."
-                )
+        for path in paths:
+            _check_input(output.path, path)
         if any(same_file(output.path, other.path) for other in outputs[:i]):
             raise InputError(f"Cannot write {output.path}: it is given for two outputs. Give each its own file.")
     for output in outputs:
         _claim(output, overwrite=overwrite)
         _check_existing(output, overwrite=overwrite)
+        url = delivery(output.path)
+        if url is not None:
+            _check_input_urls(url, [name for name in given if isinstance(name, str)])
+            check_delivery(url, overwrite=overwrite)
+
+
+def _check_input(output: Path, given: Path) -> None:
+    """Refuse an output that is an input, or that would be one the next time: in its folder, or fitting its pattern."""
+    if same_file(output, given):
+        raise InputError(f"Cannot write {output}: it is the same file as the input {given}. Give another output.")
+    if given.is_dir() and is_inside(output, given):
+        raise InputError(f"Cannot write {output}: all files in {given} are read as the input. Write it elsewhere.")
+    if is_pattern(given) and not given.exists() and matches(os.path.realpath(output), os.path.realpath(given)):
+        raise InputError(f"Cannot write {output}: it fits the pattern {given} of the input. Give another output.")
+
+
+def _check_input_urls(url: str, inputs: list[str]) -> None:
+    """Do the same for URLs."""
+    here = shown_url(url)
+    for given in map(shown_url, inputs):
+        if here == given or here.startswith(f"{given.rstrip('/')}/") or (is_pattern(given) and matches(here, given)):
+            raise InputError(f"Cannot write {here}: it is the input {given} or part of it. Give another output.")
 
 
 def _claim(output: Output, *, overwrite: bool) -> None:

@@ -41,8 +41,8 @@ class Table:
         """Return how many values the columns of these names have by the file's own account, those in lists too."""
         return self._footer.n_values(names)
 
-    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Yield the columns of these names, at most `n_rows` rows at a time.
+    def batches(self, names: Sequence[str], n_rows: int, groups: Sequence[int] | None = None) -> Iterator[Any]:
+        """Yield the columns of these names, at most `n_rows` rows at a time; of some row groups, or of all.
 
         A file that expands to far more than its size is refused (`parge.memory.refuse_expansion`).
         """
@@ -51,6 +51,8 @@ class Table:
         refuse_expansion(8 * self.n_values(names), packed, what, remedy=_REMEDY)
         check_pages(self.path, self._footer, names)
         for place, group in enumerate(self._footer.groups):  # one by one: arrow would read ahead over all of them
+            if groups is not None and place not in groups:
+                continue
             size = min(n_rows, _safe_rows(group, names))
             found = self._file.iter_batches(size, row_groups=[place], columns=list(names))
             for batch in _joined(found, size, n_rows):

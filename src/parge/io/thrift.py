@@ -84,7 +84,7 @@ class Walk:
         return (found >> 1) ^ -(found & 1)
 
     def _jump(self, n_bytes: int) -> int:
-        """Go past so many bytes, which must be there, and return where they begin."""
+        """Skip `n_bytes` bytes, which must be there, and return where they begin."""
         start, self.place = self.place, self.place + n_bytes
         if self.place > len(self.data):
             raise IndexError("the end was met")

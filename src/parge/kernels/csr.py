@@ -238,7 +238,7 @@ def quotient_rows(
 ) -> None:
     """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
 
-    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` stands for
+    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` means
     ones. Edges between groups for which `thin` is not 0 are thinned out (see `link_chance`) by draws that depend on
     the `name` of both; what stays is heavier by as much, so that every weight is right on average.
     """
@@ -273,9 +273,40 @@ def quotient_matrix(
 ) -> None:
     """Add to a matrix of zeros the weights between groups of vertices, both directions, and inside them, twice.
 
-    `label` is the group of every vertex. An empty `weights` stands for ones.
+    `label` is the group of every vertex. An empty `weights` means ones.
     """
     for v in range(label.size):
         g = label[v]
         for j in range(indptr[v], indptr[v + 1]):
             out[g, label[indices[j]]] += 1.0 if weights.size == 0 else weights[j]
+
+
+@kernel
+def thinned_block(
+    weights: NDArray[np.float64],
+    name: IntArray,
+    thin: NDArray[np.float64],
+    first: int,
+    out_indices: NeighbourArray,
+    out_weights: FloatArray,
+    out_sizes: IntArray,
+    loops: FloatArray,
+) -> int:
+    """Thin out the edges among groups as `quotient_rows` does, given rows of the matrix of their weights.
+
+    Row i of the block is group ``first + i``; weights that are not positive are no edges. Returns how many stay.
+    """
+    size = 0
+    for i in range(weights.shape[0]):
+        g, before = first + i, size
+        for c in range(weights.shape[1]):
+            weight = weights[i, c]
+            if c == g:
+                loops[g] = max(weight, 0.0)
+            elif weight > 0.0:
+                chance = link_chance(weight, thin[g], thin[c])
+                if is_link(chance, name[g], name[c]):
+                    out_indices[size], out_weights[size] = c, weight / chance
+                    size += 1
+        out_sizes[i] = size - before
+    return size

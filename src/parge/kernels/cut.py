@@ -1,6 +1,9 @@
 """Counting what a decomposition keeps and loses, choosing the vertices that keep most, and connected components."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
@@ -40,10 +43,23 @@ def count_edges(
 
 
 @kernel
-def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> NeighbourArray:
-    """Return for each vertex how many of its edges lead to another part: h_u of the paper's Algorithm 1."""
-    out = np.zeros(part.size, indices.dtype)  # no larger than the number of a vertex
+def count_lost(indptr: IntArray, indices: NeighbourArray, part: NDArray[Any]) -> int:
+    """Return how many edges lead from one part to another; a vertex in part -1 is in all parts."""
+    n_arcs = 0
     for u in range(part.size):
+        here = part[u]
+        if here >= 0:
+            for j in range(indptr[u], indptr[u + 1]):
+                there = part[indices[j]]
+                n_arcs += (there != here) & (there >= 0)
+    return n_arcs // 2
+
+
+@kernel
+def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: NDArray[Any]) -> NeighbourArray:
+    """Return for each vertex how many of its edges lead to another part: h_u of the paper's Algorithm 1."""
+    out = np.zeros(indptr.size - 1, indices.dtype)  # no larger than the number of a vertex
+    for u in range(out.size):
         for j in range(indptr[u], indptr[u + 1]):
             out[u] += part[indices[j]] != part[u]
     return out
@@ -51,7 +67,7 @@ def cut_degrees(indptr: IntArray, indices: NeighbourArray, part: PartArray) -> N
 
 @kernel
 def greedy_cover(
-    indptr: IntArray, indices: NeighbourArray, part: PartArray, degree: NeighbourArray, n_chosen: int
+    indptr: IntArray, indices: NeighbourArray, part: NDArray[Any], degree: NeighbourArray, n_chosen: int
 ) -> IntArray:
     """Choose vertices one by one, each with the most cut edges that no chosen vertex touches yet; in that order.
 

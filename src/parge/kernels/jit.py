@@ -29,6 +29,7 @@ import numba
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
+from parge.events import compilers
 from parge.kernels.safety import is_safe, look_at_no_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,7 +57,10 @@ _POLL_SECONDS = 0.02
 
 _DIGEST_BYTES = 32
 
+_LOCK = "parge.lock"
+
 _loaders: list[Callable[[], None]] = []
+_folders: set[str] = set()
 
 
 def compiled(function: Any, **options: Any) -> Any:
@@ -86,8 +90,33 @@ def compiled(function: Any, **options: Any) -> Any:
             return compile_now(signature)
 
     dispatcher.compile = compile_once
+    _folders.add(str(file._cache_path))
     _loaders.append(lambda: _load(dispatcher, file))
     return dispatcher
+
+
+def is_at_work() -> bool:
+    """Return whether a process that shares the folder of compiled code is compiling now: it holds the lock."""
+    return any(_is_locked(Path(folder) / _LOCK) for folder in _folders)
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+compilers.append(is_at_work)
 
 
 def load_compiled() -> None:
@@ -197,7 +226,7 @@ class _SharedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no typ
         try:
             folder = Path(self._cache_path)
             folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder / "parge.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return None
         until = time.monotonic() + _PATIENCE

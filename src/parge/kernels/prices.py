@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
-from parge.kernels.splitmix import GOLDEN, mix
+from parge.kernels.splitmix import GOLDEN, Bits, mix
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
 LabelArray = NDArray[np.int8]
@@ -54,11 +54,17 @@ def value_of(level: int) -> int:
 
 @kernel
 def count_votes(
-    indptr: IntArray, indices: NeighbourArray, part: LabelArray, rows: tuple[int, int], votes: PartArray
+    indptr: IntArray,
+    indices: NeighbourArray,
+    times: PartArray,
+    part: LabelArray,
+    rows: tuple[int, int],
+    votes: PartArray,
 ) -> None:
     """Fill in how many neighbours vertices ``rows[0]..rows[1]-1`` have in each part; those in all parts have no votes.
 
     `part` has -1 for a vertex that is in all parts, so that its edges are never lost; `votes` is (n_vertices, n_parts).
+    `times` is how often each neighbour counts, as an edge of merged vertices does; of size 0 it means once.
     """
     here = np.zeros(votes.shape[1] + 1, np.int32)  # the first for neighbours in all parts
     for v in range(rows[0], rows[1]):
@@ -66,7 +72,7 @@ def count_votes(
             for i in range(here.size):
                 here[i] = 0
             for j in range(indptr[v], indptr[v + 1]):
-                here[part[indices[j]] + 1] += 1
+                here[part[indices[j]] + 1] += 1 if times.size == 0 else times[j]
             for q in range(votes.shape[1]):
                 votes[v, q] = here[q + 1]
 
@@ -200,17 +206,26 @@ def claim_rows(
 
 
 @kernel
-def _before(u: int, v: int, profit: IntArray) -> bool:
+def _hashed(v: int, names: NeighbourArray, salt: Bits) -> Bits:
+    """Return a hash of the vertex, by its name where vertices have one."""
+    name = v if names.size == 0 else names[v]
+    return mix((np.uint64(name) + GOLDEN) ^ salt)
+
+
+@kernel
+def _before(u: int, v: int, profit: IntArray, names: NeighbourArray) -> bool:
     """Return whether the claim of u goes before that of v: it brings more, or its hash is larger."""
     if profit[u] != profit[v]:
         return bool(profit[u] > profit[v])
-    return bool(mix(np.uint64(u) + GOLDEN) > mix(np.uint64(v) + GOLDEN))
+    return bool(_hashed(u, names, np.uint64(0)) > _hashed(v, names, np.uint64(0)))
 
 
 @kernel
 def confirm_rows(
     indptr: IntArray,
     indices: NeighbourArray,
+    times: PartArray,
+    names: NeighbourArray,
     part: LabelArray,
     rows: tuple[int, int],
     weights: IntArray,
@@ -224,7 +239,8 @@ def confirm_rows(
     """Reckon every claim again as if all that go before it were granted; fill in its bin, or -1 if it brings a loss.
 
     (The afterburner of Jet: without it, two neighbours change places for ever.) Bins ascend by the part that is
-    claimed, then from the least profit per weight to the largest.
+    claimed, then from the least profit per weight to the largest. `times` is as in `count_votes`; `names` are the
+    numbers of vertices in the whole graph where only some of its rows are here, and of size 0 otherwise.
     """
     n_parts = prices.size
     salt = mix(np.uint64(turn))
@@ -237,12 +253,13 @@ def confirm_rows(
         for j in range(indptr[v], indptr[v + 1]):
             u = indices[j]
             there = part[u]
-            if profit[u] != NOTHING and _before(u, v, profit):
+            if profit[u] != NOTHING and _before(u, v, profit, names):
                 there = wish[u]
-            better += np.int64(there == q) - np.int64(there == p)
+            count = np.int64(1) if times.size == 0 else np.int64(times[j])
+            better += count * (np.int64(there == q) - np.int64(there == p))
         brings = better * scale - (prices[q] - prices[p]) * weights[v]
         if brings >= 0:
-            slot = np.int64(mix((np.uint64(v) + GOLDEN) ^ salt) % np.uint64(SLICES))
+            slot = np.int64(_hashed(v, names, salt) % np.uint64(SLICES))
             bins[v] = ((np.int64(q) * LEVELS + level_of(brings // max(1, weights[v]))) * SLICES + slot) * n_parts + p
 
 

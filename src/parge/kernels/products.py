@@ -202,26 +202,25 @@ def mix_neighbours(
     indices: NeighbourArray,
     weights: FloatArray,
     strength: NDArray[np.float64],
-    some: IntArray,
+    first: int,
     share: FloatArray,
     columns: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write some rows of `columns` into `out`, moved by a share of the way to the mean of their neighbours' rows.
+    """Write rows of `columns` into `out`, moved by a share of the way to the mean of their neighbours' rows.
 
-    `strength` are the sums of the weights.
+    `indptr` and `strength`, the sums of the weights, are those of the vertices from `first` on.
     """
     mean = np.empty(columns.shape[1], np.float32)
-    for i in range(some.size):
-        v = some[i]
-        scale = 1.0 / max(strength[v], _TINY)
+    for i in range(strength.size):
+        v, scale = first + i, 1.0 / max(strength[i], _TINY)
         mean[:] = 0
-        for j in range(indptr[v], indptr[v + 1]):
+        for j in range(indptr[i], indptr[i + 1]):
             row, weight = columns[indices[j]], np.float32(scale * weights[j])
             for c in range(mean.size):
                 mean[c] += weight * row[c]
         for c in range(mean.size):
-            out[v, c] = columns[v, c] + share[i] * (mean[c] - columns[v, c])
+            out[v, c] = columns[v, c] + share[v] * (mean[c] - columns[v, c])
 
 
 @kernel
@@ -260,3 +259,12 @@ def mean_neighbours(
             for x in range(row.size):
                 row[x] += p * a[x]
             j += 1
+
+
+@kernel
+def shift_floored(values: FloatArray, above: FloatArray, below: FloatArray, floor: float, out: FloatArray) -> None:
+    """Write into `out` the values plus a number for each row, less one for each column, and no less than a floor."""
+    least = np.float32(floor)
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = max((values[i, j] - below[j]) + above[i], least)

@@ -1,7 +1,7 @@
 """What numba may load: never the settings, nor the compiled code, that somebody else put where we look for ours.
 
 numba reads ``.numba_config.yaml`` of the current folder when it is imported, and again before it compiles. Such a file
-can name a folder of compiled code, which is pickled: who only stands in a stranger's folder would run theirs.
+can name a folder of compiled code, which is pickled: a user whose current folder is a stranger's would run their code.
 """
 
 import os

@@ -71,7 +71,7 @@ def train_walks(
 
 @cache
 def is_usable(negatives: int) -> bool:
-    """Return whether the fast kernel takes so many negatives and compiles here.
+    """Return whether the fast kernel takes that number of negatives and compiles here.
 
     Setting the environment variable PARGE_PLAIN_KERNEL says no, for doubts and comparisons; NUMBA_DISABLE_JIT as well,
     as Python cannot run what is written for LLVM.

@@ -9,7 +9,7 @@ from numba.core import cgutils
 FLOAT, INT, WORD = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 FLOATS, INTS = FLOAT.as_pointer(), INT.as_pointer()
 
-# A row gathers the sums of up to so many vectors.
+# A row gathers the sums of up to this number of vectors.
 ROW_LANES = 8
 ROW = ir.VectorType(FLOAT, ROW_LANES)
 

@@ -1,4 +1,4 @@
-"""The window update of skip-gram as LLVM code, tiled for the registers of the processor (see docs/kernel.md).
+"""The window update of skip-gram as LLVM code, tiled for the registers of the processor (see docs/measured/kernel.md).
 
 numba's own loops reach the full width of the vector units, but keep no tile of a matrix product in registers;
 here the instructions are written out, and numba's LLVM compiles them for the processor it finds.

@@ -28,12 +28,13 @@ from parge.kernels.walks import alias_table, draw_items
 from parge.landmarks.base import DECOMPOSED_EXTRA
 from parge.landmarks.extension import CSR, logarithms, opened, start, step_shares
 from parge.linalg.signs import signs, weighed_sums
-from parge.linalg.threads import one_blas_thread
+from parge.linalg.threads import Threads, one_blas_thread
+from parge.memory import current_limit
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
 from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, strengths, trained_vectors
-from parge.storage import read_rows, release_pages, row_blocks
-from parge.typing import FloatArray, IntArray
+from parge.storage import row_blocks, usable_cores
+from parge.typing import FloatArray, IntArray, Matrix
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
 # generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
@@ -44,22 +45,25 @@ RATE_SHARE = 0.2
 # Power steps of the decomposition.
 _POWERS = 2
 
-# Rows and columns that are transposed at a time.
+# Rows and columns that are transposed, and rows that are multiplied, at a time.
 _SQUARE = 256
-
-# Entries of rows that are read from a file at a time.
-_ROW_ENTRIES = 1 << 15
 
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
-    mass = np.bincount(landmark, strengths(graph) ** NOISE_POWER, minlength=n_landmarks)
-    P, degree = _transitions(graph, landmark, n_landmarks)
+    mass: Matrix = np.bincount(landmark, strengths(graph) ** NOISE_POWER, n_landmarks).astype(np.float64)
+    return prepare_merged(settings, coarse_matrix(graph, landmark, n_landmarks), mass)
+
+
+def prepare_merged(settings: WalkSettings, weights: Matrix, mass: Matrix) -> dict[str, NDArray[Any]]:
+    """Return the same from the weights between and inside landmarks, which are overwritten, and their noise."""
+    P, degree = _transitions(weights)
+    del weights
     with one_blas_thread():
         beyond, reach, Q = _reach(P, settings.window)
         del P
         logs = logarithms(Q, settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
-        U, S, V = _decomposed(logs, min(settings.dim, n_landmarks))
+        U, S, V = _decomposed(logs, min(settings.dim, mass.size))
     root = np.sqrt(S)
     inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 1e-6 * root.max(initial=0.0))
     return {
@@ -88,9 +92,8 @@ def _transposed(matrix: FloatArray) -> FloatArray:
     return matrix
 
 
-def _transitions(graph: Graph, landmark: IntArray, n_landmarks: int) -> tuple[FloatArray, NDArray[np.float64]]:
+def _transitions(weights: Matrix) -> tuple[FloatArray, Matrix]:
     """Return P and the weight of every landmark."""
-    weights = coarse_matrix(graph, landmark, n_landmarks)
     degree = weights.sum(axis=1)
     weights *= (1.0 / np.maximum(degree, np.finfo(float).tiny))[:, None]
     return weights.astype(np.float32), degree
@@ -102,10 +105,22 @@ def _reach(P: FloatArray, window: int) -> tuple[FloatArray, FloatArray, FloatArr
     *first, last = step_shares(window)
     beyond: FloatArray = np.zeros((n, n), np.float32)
     R: FloatArray = last * np.eye(n, dtype=np.float32)
-    for i, share in enumerate(reversed(first)):
-        beyond, R = R, P @ R if i else last * P  # no product with a diagonal matrix
-        R[np.diag_indices(n)] += share
-    return beyond, R, P @ R
+    with Threads(usable_cores() if current_limit() is None else 1) as threads:
+        for i, share in enumerate(reversed(first)):
+            beyond, R = R, _product(P, R, threads) if i else last * P  # no product with a diagonal matrix
+            R[np.diag_indices(n)] += share
+        return beyond, R, _product(P, R, threads)
+
+
+def _product(A: FloatArray, B: FloatArray, threads: Threads) -> FloatArray:
+    """Return A B, some rows at a time, which are the same for any number of threads."""
+    found = np.empty((len(A), B.shape[1]), np.float32)
+
+    def multiply(rows: slice) -> None:
+        np.matmul(A[rows], B, out=found[rows])
+
+    threads.each(multiply, row_blocks(len(A), _SQUARE))
+    return found
 
 
 def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -142,19 +157,12 @@ def train(
 def _walkable(rows: CSR, loops: FloatArray) -> walks.WalkCSR:
     """Return what walks read: the rows with a loop at every landmark that has edges inside, and shares of weights.
 
-    The rows, which may stand in a file, are let go of, and read a few at a time.
+    The rows, which may stand in a file, are read a few at a time.
     """
     indptr = rows.indptr + np.concatenate([[0], np.cumsum(loops > 0)])
     found = walks.WalkCSR(indptr, np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], np.uint32))
-    first, n = 0, indptr.size - 1
-    release_pages(rows.indices, rows.weights)
-    while first < n:
-        last = max(first + 1, int(np.searchsorted(rows.indptr, rows.indptr[first] + _ROW_ENTRIES, side="right")) - 1)
-        offsets = rows.indptr[first : last + 1]
-        some = slice(int(offsets[0]), int(offsets[-1]))
-        neighbours, weights = read_rows(rows.indices, some), read_rows(rows.weights, some)
-        walks.fill_rows_with_loops(offsets, neighbours, weights, loops, first, *found)
-        first = last
+    for first, piece in rows.pieces(slice(0, indptr.size - 1)):
+        walks.fill_rows_with_loops(piece.indptr, piece.indices, piece.weights, loops, first, *found)
     return found
 
 

@@ -4,21 +4,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
+from parge.errors import InputError
 from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint
 from parge.skipgram.settings import WalkSettings
-from parge.typing import IntArray, Shape
+from parge.typing import IntArray, Matrix, Shape
 
 # A backbone has a quarter of the vertices as landmarks, up to this many: its dense products take about a second, and
 # its matrices 17 MB each. With overlapping communities few landmarks blur: 840 instead of 2,000 kept 95 instead of
 # 101 % on 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
 MOST_LANDMARKS = 2048
 
-# Vertices are extended from as many landmarks at a time as take these bytes for all of a worker's vertices, and no
-# fewer than make a cache line: 64 bytes a vertex, beside tables of 1,024.
-EXTENSION_BYTES, EXTENSION_LANDMARKS = 250_000, 16
+# What walks read of an arc, neighbour and share, in memory; before, these bytes are free.
+ARC_BYTES = 8
+
+# Vertices are extended from as many landmarks at a time as take so many bytes more for all of a worker's vertices: at
+# least a cache line for each, and no more than make a difference. (Tables are read and written once for each group: a
+# worker of youtube-groups took 0.94 s of a core with 16 at a time, 0.55 with 32, 0.46 with 64, 0.42 with 128.)
+EXTENSION_BYTES, EXTENSION_LANDMARKS = 500_000, (16, 32, 64)
 
 # Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
 # are held meanwhile: bases, both factors, LAPACK's own.
@@ -57,6 +63,22 @@ class LandmarkTechnique(ABC):
         `landmark` is the landmark of every vertex, 0..n_landmarks-1.
         """
 
+    def noise(self, strengths: Matrix) -> Matrix:
+        """Return what vertices of these strengths (sums of weights) add to the noise of their landmark."""
+        return strengths
+
+    def embed_merged(self, weights: Matrix, noise: Matrix) -> dict[str, NDArray[Any]]:
+        """Return what `embed_landmarks` returns, for a graph that nobody holds.
+
+        Parameters
+        ----------
+        weights : (n_landmarks, n_landmarks) float64
+            Between and inside landmarks, as `parge.graph.subgraph.coarse_matrix` has them; may be overwritten.
+        noise : (n_landmarks,) float64
+            The sum of `noise` over the members of each landmark.
+        """
+        raise InputError(f"the technique {self.name} needs the whole graph in one place. Embed without --sharded.")
+
     @abstractmethod
     def landmark_footprint(self, n_landmarks: int) -> Footprint:
         """Return the bound for subgraphs with a context, what `embed_landmarks` returned included."""
@@ -90,6 +112,18 @@ class BackboneTechnique(LandmarkTechnique):
 
         return prepare(self.walker, graph, landmark, n_landmarks)
 
+    def noise(self, strengths: Matrix) -> Matrix:
+        """Return how often each vertex is drawn as a negative."""
+        from parge.skipgram.train import NOISE_POWER
+
+        return np.asarray(strengths**NOISE_POWER)
+
+    def embed_merged(self, weights: Matrix, noise: Matrix) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone of merged vertices."""
+        from parge.landmarks.backbone import prepare_merged  # compiled code: not needed to plan
+
+        return prepare_merged(self.walker, weights, noise)
+
     def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
         """Return the bound: four matrices over landmarks, or three and what decomposes one; 24 bytes per vertex."""
         matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (self.dim + DECOMPOSED_EXTRA)
@@ -100,9 +134,9 @@ class BackboneTechnique(LandmarkTechnique):
 
         The matrices over landmarks stay in files, of which some columns are read at a time.
         """
-        plain, columns = self.walker.footprint(), 4 * EXTENSION_LANDMARKS
-        fixed = plain.fixed + n_landmarks * (4 * self.dim + 3 * columns) + 4 * EXTENSION_BYTES
-        return Footprint(fixed, plain.per_vertex + 64 + columns, plain.per_edge + 8)
+        plain, least, most = self.walker.footprint(), EXTENSION_LANDMARKS[0], EXTENSION_LANDMARKS[-1]
+        fixed = plain.fixed + n_landmarks * (4 * self.dim + 3 * 4 * most) + 2 * EXTENSION_BYTES
+        return Footprint(fixed, plain.per_vertex + 64 + 4 * least, plain.per_edge + ARC_BYTES)
 
 
 class Walker(WalkSettings, Protocol):

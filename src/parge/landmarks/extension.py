@@ -22,11 +22,11 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS
+from parge.landmarks.base import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import WalkSettings
 from parge.skipgram.train import NOISE_POWER
-from parge.storage import read_rows, release_pages
+from parge.storage import arc_blocks, read_rows, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -42,11 +42,11 @@ FLOOR = 0.01
 BORROWED_EDGES = 4.0
 BORROWING_ROUNDS = 3
 
-# Rows, and chances, that are computed at a time, so that they stay in the cache.
+# Chances that are computed at a time, so that they stay in the cache.
 _ROWS, _ENTRIES = 512, 2**15
 
-# Columns that are mixed at a time, all of a copy of a table.
-_COLUMNS = 16
+# Arcs that are read at a time: a quarter of a megabyte with their weights.
+_READ_ARCS = 2**15
 
 # The least positive float32, nearly.
 _TINY = float(np.finfo(np.float32).tiny)
@@ -60,6 +60,24 @@ class CSR(NamedTuple):
     weights: FloatArray
     strength: NDArray[np.float64]
 
+    def pieces(self, some: slice) -> Iterator[tuple[int, "CSR"]]:
+        """Yield some rows a few at a time, each with the first of them; what stands in a file is read from it.
+
+        So rows in a file take no memory: pages of a map would stay. A piece is overwritten by the next.
+        """
+        indptr = self.indptr[some.start : some.stop + 1]
+        blocks = list(arc_blocks(indptr, _READ_ARCS))
+        most = max((int(indptr[end] - indptr[first]) for first, end in blocks), default=0)
+        room = np.empty(most, self.indices.dtype), np.empty(most, self.weights.dtype)
+        for first, end in blocks:
+            arcs, begin = slice(int(indptr[first]), int(indptr[end])), some.start + first
+            indices, weights = (
+                read_rows(matrix, arcs, out[: arcs.stop - arcs.start])
+                for matrix, out in zip((self.indices, self.weights), room, strict=True)
+            )
+            offsets = indptr[first : end + 1] - arcs.start
+            yield begin, CSR(offsets, indices, weights, self.strength[begin : some.start + end])
+
 
 def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
     """Return the context of a subgraph, and its rows as they are: those of a part folder stay in their file."""
@@ -68,6 +86,7 @@ def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
         raise TechniqueError(f"subgraph {subgraph.index} has no backbone")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     strength = walks.strengths(graph.indptr, weights) + context.loops
+    release_pages(graph.indices, weights)
     return context, CSR(graph.indptr, graph.indices, weights, strength)
 
 
@@ -83,7 +102,7 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CS
         tables.In[frozen, :width] = shared["in"][context.landmark[frozen]]
         tables.Out[frozen, :width] = shared["out"][context.landmark[frozen]]
     release_pages(shared["in"], shared["out"])
-    _place(settings, shared, context.landmark, rows, single, tables)
+    _place(settings, shared, np.asarray(context.landmark), rows, single, tables)
     _borrow(rows, single, tables)
     lone = np.flatnonzero(rows.strength == 0)
     lone = lone[(lone < o) | ((lone >= single[1].start) & (lone < single[1].stop))]
@@ -104,22 +123,32 @@ def _place(
     against_noise = _log(strength / (k * strength**NOISE_POWER / total), -np.inf)
     del strength
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
-    itself = np.arange(landmark.size, dtype=rows.indices.dtype)
-    for columns in _landmarks_at_once(landmark.size, noise.size):
+    ways = ((tables.Out, "to_out", back, against_noise), (tables.In, "to_in", noise, np.zeros_like(against_noise)))
+    met, moves = np.empty((2, _ENTRIES), np.float32), np.empty((_ROWS, width), np.float32)
+    for columns in row_blocks(noise.size, _columns_at_once(rows)):
         onward = _onward(settings, shared, landmark, rows, single, columns)
-        to_in, to_out = read_rows(shared["to_in"], columns), read_rows(shared["to_out"], columns)
-        for some in _row_slices(single, onward.shape[1]):
-            met = np.empty((some.stop - some.start, onward.shape[1]), np.float32)
-            products.mean_neighbours(*rows, itself[some], itself, onward, met)
-            np.maximum(met, _TINY, out=met)
-            np.log(met, out=met)
-            from_landmarks = met - back[columns]
-            from_landmarks += against_noise[some, None]
-            met -= noise[columns]
-            for table, logs, to in ((tables.Out, from_landmarks, to_out), (tables.In, met, to_in)):
-                np.maximum(logs, np.float32(np.log(FLOOR)), out=logs)
-                table[some, :width] += logs @ to
+        to = {name: read_rows(shared[name], columns) for _, name, _, _ in ways}
+        for some, chances, logs in _met(rows, single, onward, met):
+            for table, name, below, above in ways:
+                products.shift_floored(chances, above[some], below[columns], np.log(FLOOR), logs)
+                table[some, :width] += np.matmul(logs, to[name], out=moves[: len(logs)])
         del onward  # before the next ones are made
+
+
+def _met(
+    rows: CSR, single: Slices, onward: FloatArray, room: FloatArray
+) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Yield single vertices a few at a time: which, the logarithms of T Y, and a matrix of this shape to write to."""
+    itself = np.arange(len(onward), dtype=rows.indices.dtype)
+    for part in single:
+        for begin, piece in rows.pieces(part):
+            for some in row_blocks(len(piece.strength), min(_ROWS, _ENTRIES // onward.shape[1])):
+                n_rows = some.stop - some.start
+                chances, logs = (row[: n_rows * onward.shape[1]].reshape(n_rows, -1) for row in room)
+                products.mean_neighbours(*piece, itself[some], itself, onward, chances)
+                np.maximum(chances, _TINY, out=chances)
+                np.log(chances, out=chances)
+                yield slice(begin + some.start, begin + some.stop), chances, logs
 
 
 def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
@@ -134,12 +163,13 @@ def _onward(
 ) -> FloatArray:
     """Return some columns of Y: the chances of meeting landmarks from a vertex on, itself counted."""
     onward: FloatArray = _columns(shared["reached"], columns)[landmark]
-    beyond = _columns(shared["reached_beyond"], columns)
-    for some in _row_slices(single, onward.shape[1]):
-        every = np.arange(some.start, some.stop, dtype=rows.indices.dtype)
-        products.mean_neighbours(*rows, every, landmark, beyond, onward[some])
-        here = every[(landmark[some] >= columns.start) & (landmark[some] < columns.stop)]
-        onward[here, landmark[here] - columns.start] += step_shares(settings.window)[0]
+    beyond, share = _columns(shared["reached_beyond"], columns), step_shares(settings.window)[0]
+    for part in single:
+        for begin, piece in rows.pieces(part):
+            some = np.arange(len(piece.strength), dtype=rows.indices.dtype)
+            products.mean_neighbours(*piece, some, landmark, beyond, onward[begin : begin + some.size])
+        here = part.start + np.flatnonzero((landmark[part] >= columns.start) & (landmark[part] < columns.stop))
+        onward[here, landmark[here] - columns.start] += share
     return onward
 
 
@@ -148,21 +178,14 @@ def _columns(transposed: FloatArray, some: slice) -> FloatArray:
     return np.ascontiguousarray(read_rows(transposed, some).T)
 
 
-def _landmarks_at_once(n_vertices: int, n_landmarks: int) -> Iterator[slice]:
-    """Yield landmarks in groups for which a column a landmark fits what a worker has for them."""
-    width = max(
-        EXTENSION_LANDMARKS, EXTENSION_BYTES // (4 * max(1, n_vertices)) // EXTENSION_LANDMARKS * EXTENSION_LANDMARKS
-    )
-    for first in range(0, n_landmarks, width):
-        yield slice(first, min(first + width, n_landmarks))
+def _columns_at_once(rows: CSR) -> int:
+    """Return how many columns for all vertices fit what a worker has for them.
 
-
-def _row_slices(single: Slices, n_columns: int) -> Iterator[slice]:
-    """Yield vertices in groups of as many as are worked on at a time."""
-    step = max(1, min(_ROWS, _ENTRIES // n_columns))
-    for some in single:
-        for first in range(some.start, some.stop, step):
-            yield slice(first, min(first + step, some.stop))
+    That is what its rows take in memory later, when walks are drawn from them, and a little more.
+    """
+    fit = (EXTENSION_BYTES + ARC_BYTES * rows.indices.size) // (4 * max(1, rows.strength.size))
+    least, *more = EXTENSION_LANDMARKS
+    return max([least, *(width for width in more if width <= fit)])
 
 
 def step_shares(window: int) -> FloatArray:
@@ -185,13 +208,17 @@ def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
 
 def _borrow(rows: CSR, single: Slices, tables: Tables) -> None:
     """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
-    some = np.concatenate([np.arange(one.start, one.stop, dtype=rows.indices.dtype) for one in single])
-    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength[some])).astype(np.float32)
+    weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength)).astype(np.float32)
     for table in (tables.In, tables.Out):
-        for first in range(0, table.shape[1], _COLUMNS):
-            out = table[: rows.strength.size, first : first + _COLUMNS]
+        for columns in row_blocks(table.shape[1], _columns_at_once(rows)):
+            out = table[: rows.strength.size, columns]
+            before = np.empty(out.shape, np.float32)
             for _ in range(BORROWING_ROUNDS):
-                products.mix_neighbours(*rows, some, weight, out.copy(), out)
+                before[:] = out
+                for part in single:
+                    for begin, piece in rows.pieces(part):
+                        products.mix_neighbours(*piece, begin, weight, before, out)
+            del before  # before the next one is made
 
 
 def place(settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator) -> FloatArray:

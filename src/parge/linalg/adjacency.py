@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.linalg.threads import Threads
-from parge.storage import release_pages, row_blocks
+from parge.storage import is_mapped, release_pages, row_blocks
 from parge.typing import FloatArray
 
 # Rows that one thread multiplies at a time.
@@ -28,6 +28,11 @@ class Adjacency:
     def __init__(self, graph: Graph, threads: int = 1) -> None:
         self.graph, self.threads = graph, threads
         self._weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
+        self._is_mapped = is_mapped(graph.indices) or is_mapped(self._weights)  # asked once, not for every block
+
+    def _release(self) -> None:
+        if self._is_mapped:
+            release_pages(self.graph.indices, self._weights)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,7 +65,7 @@ class Adjacency:
         from parge.kernels.products import sum_around
 
         sum_around(self.graph.indptr, self.graph.indices, self._weights, X, mean, first, out)
-        release_pages(self.graph.indices, self._weights)
+        self._release()
 
     def step(
         self,
@@ -79,7 +84,7 @@ class Adjacency:
 
         graph, three = self.graph, np.array(factors, X.dtype)
         step_rows(graph.indptr, graph.indices, self._weights, scale, X, own, three, first, out)
-        release_pages(graph.indices, self._weights)
+        self._release()
 
     def __matmul__(self, columns: NDArray[Any]) -> NDArray[Any]:
         from parge.kernels.products import sum_neighbours
@@ -89,7 +94,7 @@ class Adjacency:
 
         def block(rows: slice) -> None:
             sum_neighbours(graph.indptr, graph.indices, weights, columns, rows.start, out[rows])
-            release_pages(graph.indices, weights)
+            self._release()
 
         with Threads(self.threads) as threads:
             threads.each(block, row_blocks(len(out), _ROWS))

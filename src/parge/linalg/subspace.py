@@ -31,11 +31,11 @@ Factors = tuple[float, float, float]
 # Columns beside the wanted ones: the last wanted ones converge only if there are others after them.
 _GUARD = 24
 
-# Up to so many vertices, or times the columns, matrices are decomposed densely, which is exact, and as fast.
+# Up to this number of vertices, or this multiple of the columns, matrices are decomposed densely: exact, and as fast.
 _DENSE, _DENSE_TIMES = 512, 1.5
 
-# After a filter a column may hold so much of a stronger direction, as a multiple of itself: float32 keeps the rest well
-# enough. And the most products of a filter.
+# After a filter a column may hold this much of a stronger direction, as a multiple of itself: float32 keeps the
+# rest well enough. And the most products of a filter.
 _SWAMPED, _MOST_DEGREE = 100.0, 20
 
 # Products of the first filter: plain ones while nothing is known of the eigenvalues; more, which damp what is negative,
@@ -205,7 +205,7 @@ def leading_eigenpairs(
 
 
 def block_width(n_pairs: int) -> int:
-    """Return how many columns are filtered for so many pairs."""
+    """Return how many columns are filtered for that number of pairs."""
     return n_pairs + _GUARD
 
 

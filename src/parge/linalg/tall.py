@@ -94,3 +94,11 @@ def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float
 
 def _triangle(*stacked: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.linalg.qr(np.concatenate(stacked, dtype=np.float64), mode="r"))
+
+
+def unit_rows(vectors: NDArray[Any]) -> Matrix:
+    """Return the rows at length 1, in float64; rows of zeros stay."""
+    rows = np.asarray(vectors, np.float64)
+    # The largest entry first: squares of the very small or very large would vanish or overflow.
+    rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0), np.finfo(np.float64).tiny)
+    return unit(rows)

@@ -79,30 +79,30 @@ def whitened_rounds(
     here, turn = vectors, Turn.none(dim)
     with one_blas_thread(), Threads(A.threads) as threads:
         for done in range(1, rounds + 1):
-            look = _is_looked_at(done, every)
-            whiten = done % every == 0 or done == rounds or _is_looked_at(done + 1, every)
+            look = is_looked_at(done, every)
+            whiten = done % every == 0 or done == rounds or is_looked_at(done + 1, every)
             if in_memory:
                 there = moved if here is vectors else vectors
                 sums = _sums_of(A, here, turn.mean)
             else:
                 there = vectors
                 _gather(A, vectors, moved, columns, turn.mean, threads)
-                sums = _read_from(moved)
-            found = _propagate(sums, here, there, turn, threads, whiten=whiten, look=look)
+                sums = read_from(moved)
+            found = propagate(sums, here, there, turn, threads, whiten=whiten, look=look)
             before, here = turn, there
             turn = (
                 _turn(here, found, threads, is_exact=before.is_narrow) if whiten else Turn.none(dim, before.is_narrow)
             )
             progress(done / rounds)
             if look:
-                changes.append(_change(found, before, turn, len(vectors)))
+                changes.append(change(found, before, turn, len(vectors)))
                 if changes[-1] < tolerance:
                     break
-        _finish(here, vectors, turn, length, threads)
+        finish(here, vectors, turn, length, threads)
     return Rounds(done, changes)
 
 
-def _is_looked_at(done: int, every: int) -> bool:
+def is_looked_at(done: int, every: int) -> bool:
     """Return whether the change of a round is measured, which takes as long as to whiten: later rounds change less."""
     if every > 1:  # the round before is whitened, too
         return done % (4 * every) == 0
@@ -170,7 +170,7 @@ def _sums_of(A: Adjacency, X: FloatArray, mean: Matrix) -> Rows:
     return rows
 
 
-def _read_from(matrix: FloatArray) -> Rows:
+def read_from(matrix: FloatArray) -> Rows:
     """Return the rows of a matrix."""
 
     def rows(where: slice, out: FloatArray) -> None:
@@ -206,7 +206,7 @@ def columns_of(matrix: FloatArray, some: slice) -> FloatArray:
     return found
 
 
-def _propagate(
+def propagate(
     sums: Rows, here: FloatArray, there: FloatArray, turn: Turn, threads: Threads, *, whiten: bool, look: bool
 ) -> Moments:
     """Write the unit rows of a round into `there`, which may be `here`; return the moments that were asked for."""
@@ -236,8 +236,15 @@ def _propagate(
 
 
 def _turn(rows: FloatArray, found: Moments, threads: Threads, *, is_exact: bool) -> Turn:
-    """Return what whitens unit rows: C^-1/2 of their covariance C; directions without variance stay without."""
-    n = max(1, len(rows))
+    return turn_of(found, len(rows), None if is_exact else lambda: _exact_gram(rows, threads))
+
+
+def turn_of(found: Moments, n_rows: int, exact_gram: Callable[[], Matrix] | None = None) -> Turn:
+    """Return what whitens unit rows: C^-1/2 of their covariance C; directions without variance stay without.
+
+    `exact_gram` computes the products of the rows in float64, where `found` has them in float32.
+    """
+    n = max(1, n_rows)
     mean = found.rows / n
 
     def decomposed(gram: Matrix) -> tuple[Matrix, Matrix, bool]:
@@ -245,8 +252,8 @@ def _turn(rows: FloatArray, found: Moments, threads: Threads, *, is_exact: bool)
         return values, axes, bool(values.min() < _NARROW * max(values.max(), float(mean @ mean)))
 
     values, axes, is_narrow = decomposed(found.gram)
-    if is_narrow and not is_exact:
-        values, axes, is_narrow = decomposed(_exact_gram(rows, threads))
+    if is_narrow and exact_gram is not None:
+        values, axes, is_narrow = decomposed(exact_gram())
     scale = inverse_roots(np.where(values > _ROUNDING, values, 0.0), _LEAST)
     return Turn(mean, np.asarray((axes * scale) @ axes.T), int(np.count_nonzero(scale)), is_narrow)
 
@@ -263,7 +270,7 @@ def _exact_gram(matrix: FloatArray, threads: Threads) -> Matrix:
     return total
 
 
-def _change(found: Moments, before: Turn, now: Turn, n: int) -> float:
+def change(found: Moments, before: Turn, now: Turn, n: int) -> float:
     """Return one minus the mean squared cosine between the whitened columns of two rounds."""
     if now.matrix is None or before.matrix is None:
         return 1.0
@@ -271,7 +278,7 @@ def _change(found: Moments, before: Turn, now: Turn, n: int) -> float:
     return 1.0 - float((seen**2).sum()) / max(1, now.rank)
 
 
-def _finish(rows: FloatArray, out: FloatArray, turn: Turn, length: float, threads: Threads) -> None:
+def finish(rows: FloatArray, out: FloatArray, turn: Turn, length: float, threads: Threads) -> None:
     """Write whitened rows of one length into `out`, which may be `rows`."""
     from parge.kernels.products import unit_rows
 

@@ -9,19 +9,16 @@ from parge.errors import InfeasibleError, InputError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
+from parge.memory import format_bytes
+from parge.planning.choosing import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.reconcile.base import reconcilers
+from parge.result import Choice
+from parge.techniques.base import Chooser
 
 if TYPE_CHECKING:
     from parge.decompose.anchors import Decomposer
     from parge.decompose.decomposition import Decomposition
-
-from typing import TYPE_CHECKING
-
-from parge.memory import format_bytes
-
-if TYPE_CHECKING:
-    from parge.decompose.anchors import Decomposer
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +37,8 @@ class Decision:
         Alternatives, best first; used if the partitioner cannot fit the parts into the limits.
     instead_of : InfeasibleError, optional
         Why the previous, better alternative is not possible.
+    choice : Choice, optional
+        Why this technique, if the plan left it open.
     """
 
     plan: ResolvedPlan
@@ -47,10 +46,13 @@ class Decision:
     limits: Limits
     others: Sequence[ResolvedPlan] = ()
     instead_of: InfeasibleError | None = None
+    choice: Choice | None = None
 
 
-def decide(graph: Graph, plan: Plan) -> Decision:
+def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Decision:
     """Return what a plan means for a graph; raise if a quick check shows that it is not feasible.
+
+    A technique that stands for others is tried on a sample of the graph first, which is told by `on_step`.
 
     Examples
     --------
@@ -59,10 +61,15 @@ def decide(graph: Graph, plan: Plan) -> Decision:
     >>> decision.plan.reconcile, decision.plan.refine, decision.limits.capacities.tolist()
     ('consensus', 'subspace', [120, 120])
     """
-    return _first_feasible(graph, candidates(graph, plan.resolved), None)
+    resolved, choice = plan.resolved, None
+    if isinstance(resolved.technique, Chooser):
+        on_step("choosing the technique")
+        assert isinstance(graph, Graph)  # shards are refused without a named technique
+        resolved, choice = choose_technique(graph, plan)
+    return replace(_first_feasible(graph, candidates(graph, resolved), None), choice=choice)
 
 
-def _first_feasible(graph: Graph, plans: Sequence[ResolvedPlan], failure: InfeasibleError | None) -> Decision:
+def _first_feasible(graph: Counted, plans: Sequence[ResolvedPlan], failure: InfeasibleError | None) -> Decision:
     for i, plan in enumerate(plans):
         try:
             return Decision(plan, *_prepare(graph, plan), plans[i + 1 :], failure)
@@ -71,7 +78,7 @@ def _first_feasible(graph: Graph, plans: Sequence[ResolvedPlan], failure: Infeas
     raise failure or InfeasibleError("no plan was tried")
 
 
-def candidates(graph: Graph, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
+def candidates(graph: Counted, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
     """Return the alternatives of a plan for a graph, best first: only ``reconcile="auto"`` has more than one.
 
     A graph with fewer than three vertices per dimension has no landmarks: its backbone would be most of the graph.
@@ -89,14 +96,20 @@ def candidates(graph: Graph, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
     return [plan.reconciled_by(name) for name in possible]
 
 
-def _fits_coordinator(graph: Graph, plan: ResolvedPlan) -> bool:
+def _fits_coordinator(graph: Counted, plan: ResolvedPlan) -> bool:
     """Return whether the graph can be decomposed in the coordinator's memory; on disk there are no landmarks."""
     limit = plan.coordinator_limit()
     if limit is None:
         return True
     from parge.decompose.choice import PROJECTED, choose  # compiled code: not needed to refuse a plan
 
+    assert isinstance(graph, Graph)  # a graph in shards has no coordinator
     return choose(graph, limit).partitioner == PROJECTED[0]
+
+
+def next_decision(graph: Counted, decision: Decision, failure: InfeasibleError) -> Decision:
+    """Return the next alternative of a decision that turned out not to be possible, or raise why."""
+    return replace(_first_feasible(graph, decision.others, failure), choice=decision.choice)
 
 
 class Decomposed(NamedTuple):
@@ -105,6 +118,7 @@ class Decomposed(NamedTuple):
     plan: ResolvedPlan
     decomposition: "Decomposition"
     decomposer: "Decomposer"
+    choice: Choice | None = None
 
 
 def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step) -> Decomposed:
@@ -116,10 +130,11 @@ def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step
         except InfeasibleError as error:
             if not decision.others:
                 raise
-            decision = _first_feasible(graph, decision.others, error)
+            decision = next_decision(graph, decision, error)
             continue
         instead = () if failure is None else (f"{plan.reconcile} instead: {failure}",)
-        return Decomposed(plan, replace(found, notices=(*found.notices, *instead, *_unprojected(plan))), decomposer)
+        found = replace(found, notices=(*found.notices, *instead, *_unprojected(plan)))
+        return Decomposed(plan, found, decomposer, decision.choice)
 
 
 def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
@@ -131,7 +146,7 @@ def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
     return unprojected(plan.partitioner, plan.n_parts)
 
 
-def _prepare(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
+def _prepare(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     """Return how to decompose this graph under a decided plan; raise before any work if it cannot be done."""
     limit = plan.coordinator_limit()
     if limit is None:
@@ -141,6 +156,7 @@ def _prepare(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
 
     if plan.partitioner not in PROJECTED:
         return _within_limits(graph, plan)
+    assert isinstance(graph, Graph)  # a graph in shards has no coordinator
     choice = choose(graph, limit, plan.partitioner)
     decomposer, limits = _within_limits(graph, replace(plan, partitioner=choice.partitioner))
     if isinstance(decomposer, LandmarkDecomposer):
@@ -150,7 +166,7 @@ def _prepare(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     return Chosen(decomposer, choice), limits
 
 
-def _within_limits(graph: Graph, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
+def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     technique, limits, n_parts = plan.technique, plan.limits(graph), plan.n_parts
     if plan.request.parts is not None and n_parts > max(1, graph.n_vertices):
         raise InputError(
@@ -202,7 +218,7 @@ def landmarks_for(graph: Counted, technique: LandmarkTechnique, n_parts: int) ->
 
 
 def prepare_landmarks(
-    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None
+    graph: Counted, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose into subgraphs with a context: a third of the landmarks are anchors, the rest groups.
 
@@ -232,7 +248,7 @@ def prepare_landmarks(
                 raise
 
 
-def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_landmarks: int) -> int:
+def backbone_bytes(graph: Counted, technique: LandmarkTechnique, n_parts: int, n_landmarks: int) -> int:
     """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of that size."""
     from parge.decompose.choice import context_bytes  # compiled code: not needed to refuse a plan
 
@@ -241,7 +257,7 @@ def backbone_bytes(graph: Graph, technique: LandmarkTechnique, n_parts: int, n_l
 
 
 def _within_coordinator(
-    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int, least: int
+    graph: Counted, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int, least: int
 ) -> int:
     """Return the number of landmarks, halved until the coordinator has room to prepare the backbone.
 
@@ -266,7 +282,7 @@ def _within_coordinator(
         n_landmarks //= 2
 
 
-def _counts(graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
+def _counts(graph: Counted, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
     """Return how many super-vertices and anchors make that many landmarks; anchors count as asked."""
     n_parts, n_anchors = plan.n_parts, n_landmarks // 3
     if plan.anchors != AUTO:
@@ -282,7 +298,7 @@ def _counts(graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, n_la
 
 
 def _around(
-    graph: Graph, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None, n_landmarks: int
+    graph: Counted, plan: ResolvedPlan, technique: LandmarkTechnique, limits: Limits | None, n_landmarks: int
 ) -> tuple["Decomposer", Limits]:
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)

@@ -3,22 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 from parge.decompose.limits import Limits, check_request
-from parge.engine.base import Engine, takes_workers
+from parge.display import plan_html
+from parge.engine.base import Engine
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
-from parge.graph.graph import Graph
+from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
-from parge.numbers import MOST, check_number, check_whole
+from parge.numbers import MOST, check_number, check_whole, shown
+from parge.planning.choices import (
+    AnchorStrategy,
+    EngineName,
+    Partitioner,
+    Preset,
+    Purpose,
+    ReconcilerName,
+    RefinerName,
+)
 from parge.reconcile.base import Reconciler, reconcilers
 from parge.refine.base import Refiner, refiners
-from parge.techniques.base import Technique
+from parge.techniques.base import Chooser, Technique
 from parge.techniques.resolve import resolve
+from parge.values import takes_workers
 
-# What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/paper.md).
+# What a preset decides where the plan itself is silent. `paper` is the paper as corrected (docs/explain/paper.md).
 PRESETS: dict[str, dict[str, str]] = {
     "best": {
         "anchors": "auto",
@@ -36,6 +47,9 @@ PRESETS: dict[str, dict[str, str]] = {
     },
 }
 
+
+# What vectors may be for; the first is what nobody has to say.
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 # The word of a request for what is decided later, and what it comes to: reconcilers that a plan may mean, best first;
 # none where spaces agree by construction; no pass for a single part.
@@ -77,6 +91,10 @@ class Plan:
         Name of the final pass over the whole graph (see `parge.refine`), or none; auto is the default of the technique.
     preset : str
         best, or paper.
+    purpose : str, optional
+        What the vectors are for (``--for`` on the command line): labels (the default), links, or both. It decides which
+        pass ``refine="auto"`` means: for links and for both, the techniques whose pass would forget degrees have
+        the pass blend instead.
     engine : str
         How the subgraphs are run: processes, serial (in this process, one by one), or ray (on a cluster).
     address : str, optional
@@ -97,17 +115,20 @@ class Plan:
     'top-cut'
     """
 
+    NOT_FIELDS: ClassVar[str] = " Settings of the technique, such as dim, are given to it: parge.DeepWalk(dim=64)."
+
     technique: Any = "deepwalk"
     parts: int | None = None
     capacities: Sequence[int] | None = None
     memory: Sequence[int | str] | str | None = None
     anchors: str | int | None = None
-    anchor_strategy: str | None = None
-    partitioner: str | None = None
-    reconcile: str | None = None
-    refine: str | None = None
-    preset: str = "best"
-    engine: str = "processes"
+    anchor_strategy: AnchorStrategy | str | None = None
+    partitioner: Partitioner | str | None = None
+    reconcile: ReconcilerName | str | None = None
+    refine: RefinerName | str | None = None
+    preset: Preset = "best"
+    purpose: Purpose | None = None
+    engine: EngineName | str = "processes"
     address: str | None = None
     jobs: int | None = None
     seed: int = 0
@@ -119,9 +140,11 @@ class Plan:
             raise InputError(f"give only one of parts, capacities and memory; got {' and '.join(given)}")
         if self.preset not in PRESETS:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
+        if self.purpose not in (None, *PURPOSES):
+            raise InputError(f"there is no purpose {shown(self.purpose)}; known: {', '.join(PURPOSES)}")
         if self.refine not in (None, "auto"):
             refiners.check(self.refine)
-        check_whole("seed", self.seed)
+        object.__setattr__(self, "seed", check_whole("seed", self.seed))  # numpy's integers are not JSON
         for name in ("parts", "jobs"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), 1)
@@ -133,6 +156,9 @@ class Plan:
             check_whole("capacities", capacity)
         self.budgets()
         self.coordinator_limit()
+
+    def _repr_html_(self) -> str:
+        return plan_html({name: getattr(self, name) for name in ("technique", *PLAN_FIELDS)})
 
     def coordinator_limit(self) -> int | None:
         """Return the most bytes of the coordinator, if that is limited."""
@@ -246,19 +272,21 @@ class ResolvedPlan:
         """Return the most bytes of the coordinator, if that is limited."""
         return self.request.coordinator_limit()
 
-    def limits(self, graph: Graph) -> Limits | None:
+    def limits(self, graph: Counted) -> Limits | None:
         """Return what each worker can hold of this graph; None if only the number of parts is given."""
         if self.request.capacities is not None:
             return Limits.of_vertices(list(self.request.capacities))
         if self.memory is None:
             return None
-        return Limits.of_bytes(read_sizes(self.memory), self.technique.footprint_for(graph))
+        # A graph in shards has no features.
+        one = self.technique.footprint_for(graph) if isinstance(graph, Graph) else self.technique.footprint()
+        return Limits.of_bytes(read_sizes(self.memory), one)
 
-    def refined_for(self, graph: Graph) -> "ResolvedPlan":
+    def refined_for(self, graph: Counted) -> "ResolvedPlan":
         """Return the plan with ``refine="auto"`` replaced by the technique's default for this graph."""
         if self.request.asked("refine") != AUTO or not _is_passed(self.technique, self.n_parts):
             return self
-        found = self.technique.refine_for(graph)
+        found = _pass_for(self.request, self.technique, self.technique.refine_for(graph))
         return self if found == self.refine else _checked(replace(self, refine=found))
 
     def reconciled_by(self, name: str) -> "ResolvedPlan":
@@ -285,7 +313,7 @@ def _resolved(plan: Plan) -> ResolvedPlan:
         n_parts = len(sizes)
     refine = str(plan.asked("refine"))
     if refine == AUTO:
-        refine = technique.refine if _is_passed(technique, n_parts) else NO_PASS
+        refine = _pass_for(plan, technique, technique.refine) if _is_passed(technique, n_parts) else NO_PASS
     return _checked(
         ResolvedPlan(
             request=plan,
@@ -298,6 +326,11 @@ def _resolved(plan: Plan) -> ResolvedPlan:
             refine=refine,
         )
     )
+
+
+def _pass_for(plan: Plan, technique: Technique, usual: str) -> str:
+    """Return the pass that auto means: the usual one of the technique, or its pass for links."""
+    return technique.link_refine or usual if plan.purpose in PURPOSES[1:] else usual
 
 
 def _is_passed(technique: Technique, n_parts: int) -> bool:
@@ -318,6 +351,8 @@ def _reconcilers(plan: Plan, technique: Technique, n_parts: int) -> tuple[str, .
 def _checked(plan: ResolvedPlan) -> ResolvedPlan:
     """Return the plan; raise if its components do not fit together, or need a package that is missing."""
     technique = plan.technique
+    if isinstance(technique, Chooser):
+        return plan  # what it chooses for a graph is checked then
     if technique.needs_extra is not None:
         technique.needs_extra.check(f"the technique {technique.name}")
     plan.refiner.check(technique)
@@ -330,8 +365,8 @@ def landmark_technique(technique: Technique, n_parts: int) -> LandmarkTechnique:
     """Return the technique as one that embeds landmarks; refuse one that does not, and a single part."""
     if not isinstance(technique, LandmarkTechnique):
         raise InputError(
-            f"{technique.name} does not support --reconcile backbone; deepwalk and node2vec do. Use --reconcile "
-            "consensus."
+            f"{technique.name} does not support --reconcile backbone: it embeds no landmarks. "
+            "Use --reconcile consensus."
         )
     if n_parts == 1:
         raise InputError("--reconcile backbone needs at least two parts")

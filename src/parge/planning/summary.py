@@ -7,15 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from parge import memory
 from parge.decompose.decomposition import Decomposition
 from parge.engine.registry import runs_here
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
-from parge.planning.plan import AUTO, PRESETS, Plan
-from parge.reconcile.base import kind_of
+from parge.planning.choices import Preset
+from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
+from parge.reconcile.base import few_anchors, kind_of
 from parge.result import EdgeCounts, Part
-from parge.techniques.base import Technique
+from parge.techniques.base import Chooser, Technique
 from parge.values import Value
 
 
@@ -78,27 +80,15 @@ def summarise(decomposition: Decomposition, technique: Technique, notices: tuple
 def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     if decomposition.n_parts == 1:
         return []
-    n_anchors, dim = decomposition.anchors.size, technique.dim
     found = []
-    if technique.aligned or decomposition.contexts is not None:
-        pass  # its spaces agree by construction: anchors only save edges
-    elif n_anchors < dim:
-        enough = dim <= decomposition.graph.n_vertices
-        remedy = f"Use larger capacities, --anchors {dim} or more, or a lower" if enough else "Use a lower"
-        found.append(
-            f"{n_anchors:,} anchors are fewer than the {dim} dimensions, so the rotation between two spaces is not "
-            f"determined. {remedy} --dim."
-        )
-    elif n_anchors < 2 * dim:
-        found.append(
-            f"{n_anchors:,} anchors are few for {dim} dimensions: the rotation between two spaces is not stable. "
-            f"Give at least {2 * dim} (--anchors {2 * dim})."
-        )
+    if not technique.aligned and decomposition.contexts is None:  # else its spaces agree: anchors only save edges
+        few = few_anchors(decomposition.anchors.size, technique.dim)
+        found += [] if few is None else [few]
     empty = int((decomposition.owned == 0).sum())
     if empty:
         found.append(f"{empty} of {decomposition.n_parts} subgraphs hold no own vertex. Use fewer parts.")
     n_loose, n_vertices = decomposition.unanchored
-    if n_loose and n_anchors:
+    if n_loose and decomposition.anchors.size:
         found.append(
             f"{n_loose:,} connected components ({n_vertices:,} vertices) hold no anchor. Their position in the common "
             "space is arbitrary relative to the rest."
@@ -111,7 +101,17 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     return found
 
 
-_BEST = "best"
+def recomputed(plan: ResolvedPlan) -> tuple[str, ...]:
+    """Return a notice if the pass of a plan in parts computes all vectors anew, so that parts only give its start."""
+    if plan.n_parts == 1 or not plan.refiner.recomputes:
+        return ()
+    return (
+        f"The pass {plan.refine} computes the vectors of the whole graph anew, on this machine; the parts only give it "
+        "a start. --refine none keeps the vectors of the parts, which score lower (docs/measured/quality.md).",
+    )
+
+
+_BEST: Preset = "best"
 
 
 class Idle(NamedTuple):
@@ -139,6 +139,15 @@ def _maps_anchors(plan: Plan) -> bool:
     return not kind_of(str(plan.reconcile)).is_identity
 
 
+def _is_open(plan: Plan) -> bool:
+    return isinstance(plan.resolved.technique, Chooser)
+
+
+def _is_for_links(plan: Plan) -> bool:
+    """Return whether what the vectors are for changes the pass."""
+    return plan.resolved.refine != replace(plan, purpose=None).resolved.refine
+
+
 _ALONE, _NO_ANCHORS = "with one part", "without anchors"
 
 IDLE: tuple[Idle, ...] = (
@@ -149,11 +158,16 @@ IDLE: tuple[Idle, ...] = (
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
     Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
     Idle("jobs", _is_alone, _ALONE),
+    Idle("purpose", _is_open, "with --technique {technique}: for labels and links alike, it looks at held-out edges"),
+    Idle("purpose", lambda plan: not _is_for_links(plan), "with this technique and pass"),
     Idle("preset", lambda plan: not _left_to_preset(plan), "because all options that it sets are given"),
 )
 
 # What a field says where nobody said anything.
-_UNSAID = {"anchors": (None, AUTO), "reconcile": (None, AUTO), "preset": (_BEST,)}
+_UNSAID = {"anchors": (None, AUTO), "reconcile": (None, AUTO), "preset": (_BEST,), "purpose": (None, PURPOSES[0])}
+
+# Fields whose option has another name.
+_OPTIONS = {"purpose": "for"}
 
 
 def _left_to_preset(plan: Plan) -> bool:
@@ -178,23 +192,35 @@ def idle(plan: Plan) -> tuple[str, ...]:
     for field, when, words in IDLE:
         given = getattr(plan, field) not in _UNSAID.get(field, (None,))
         if given and field not in said and when(plan):
-            said[field] = f"--{field.replace('_', '-')} has no effect {words.format(engine=plan.engine)}"
-    return tuple(said.values())
+            option = _OPTIONS.get(field, field.replace("_", "-"))
+            names = {"engine": plan.engine, "technique": plan.resolved.technique.name}
+            said[field] = f"--{option} has no effect {words.format(**names)}"
+    return (*said.values(), *_measured_only(plan))
 
 
-# Of `benchmarks/quality_against_whole_graph.py`, 8 parts, each with its own pass (docs/quality.md).
+def _measured_only(plan: Plan) -> tuple[str, ...]:
+    """Say that limits of memory are kept by measuring, where the system does not enforce them."""
+    if memory.LIMITS_HOLD or (plan.memory is None and plan.coordinator_memory is None):
+        return ()
+    return (
+        "this system does not enforce memory limits: workers are measured, and ended when they exceed theirs; the "
+        "coordinator is measured only",
+    )
+
+
+# Of `benchmarks/quality_against_whole_graph.py`, 8 parts, each with its own pass (docs/measured/quality.md).
 _WITH_FEATURES = (
     "This graph has features, which walks do not use. Consider --technique sgc --refine none: on cora in 8 parts its "
-    "micro-F1 was .827 (whole graph: .833), that of deepwalk .807 (one seed; docs/quality.md)."
+    "micro-F1 was .827 (whole graph: .833), that of deepwalk .807 (one seed; docs/measured/quality.md)."
 )
 _SPARSE = (
     "This graph is sparse. --technique closedform takes less time than deepwalk: on cora and a tree (mean degree 4 and "
-    "3) in 8 parts its micro-F1 was .804 and .860, that of deepwalk .810 and .859 (3 seeds; docs/quality.md)."
+    "3) in 8 parts its micro-F1 was .804 and .860, that of deepwalk .810 and .859 (3 seeds; docs/measured/quality.md)."
 )
 # Of `benchmarks/against_peers.py`, 8 parts, each with its own pass.
 _DENSE = (
     "This graph is dense. Consider --technique spectral: on BlogCatalog (mean degree 65) in 8 parts its micro-F1 was "
-    ".438, that of deepwalk .421. On sparse graphs it was worse and slow (docs/peers.md)."
+    ".438, that of deepwalk .421. On sparse graphs it was worse and slow (docs/measured/peers.md)."
 )
 _SPARSE_DEGREE, _DENSE_DEGREE = 6.0, 30.0
 

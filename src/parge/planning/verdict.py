@@ -17,7 +17,7 @@ from parge.memory import Footprint, format_bytes
 from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import Summary, summarise
-from parge.result import Part
+from parge.result import Choice, Part
 from parge.storage import machine_cores
 from parge.techniques.base import Technique
 from parge.values import Value
@@ -54,11 +54,24 @@ class Planned(Summary):
         About how long the whole run takes; the parts have the time of their worker.
     verdict : str
         One sentence: whether parts are needed, or save memory.
+    choice : Choice, optional
+        Why this technique, where it was chosen by ``technique="auto"``.
     """
 
     whole: Whole
     projected_seconds: float | None = None
     verdict: str
+    choice: Choice | None = None
+
+    def __repr__(self) -> str:
+        from parge.planning.table import as_text, said
+
+        return "\n".join([as_text(self), *said(self)])
+
+    def _repr_html_(self) -> str:
+        from parge.planning.table import as_html
+
+        return as_html(self)
 
 
 def planned(decomposed: Decomposed, notices: tuple[str, ...] = ()) -> Planned:
@@ -83,7 +96,7 @@ def planned(decomposed: Decomposed, notices: tuple[str, ...] = ()) -> Planned:
     total = None if times is None else times.total
     fields = {**vars(summary), "parts": parts}
     verdict = _verdict(plan, decomposition, summary, whole, total)
-    return Planned(**fields, whole=whole, projected_seconds=total, verdict=verdict)
+    return Planned(**fields, whole=whole, projected_seconds=total, verdict=verdict, choice=decomposed.choice)
 
 
 def _times(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence[Part]) -> Times | None:

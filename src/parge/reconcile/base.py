@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.registry import Registry
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import all_finite, row_blocks, rows_at_once
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -114,7 +114,7 @@ def folds(n_anchors: int, n_folds: int = 5) -> IntArray:
 
     Drawn rather than counted off, because anchors come in the order of their numbers, which may have a period.
     """
-    order = stream(0, "anchor folds", n_anchors).permutation(n_anchors)
+    order = keyed_rng(0, "anchor folds", n_anchors).permutation(n_anchors)
     return order % n_folds
 
 
@@ -137,6 +137,24 @@ class Backbone(Identity):
 
     name: ClassVar[str] = "backbone"
     needs_landmarks: ClassVar[bool] = True
+
+
+def few_anchors(n_anchors: int, dim: int, what: str = "anchors") -> str | None:
+    """Return a warning where the anchors cannot, or can hardly, determine rotations of `dim` dimensions.
+
+    >>> few_anchors(40, 32)
+    '40 anchors are few for 32 dimensions: the rotation between two spaces is not stable. Use 64 or more, or a lower \
+--dim.'
+    """
+    if n_anchors >= 2 * dim:
+        return None
+    advice = f"Use {2 * dim:,} or more, or a lower --dim."
+    if n_anchors < dim:
+        return (
+            f"{n_anchors:,} {what} are fewer than the {dim} dimensions, so the rotation between two spaces is not "
+            f"determined. {advice}"
+        )
+    return f"{n_anchors:,} {what} are few for {dim} dimensions: the rotation between two spaces is not stable. {advice}"
 
 
 reconcilers: Registry[type[Reconciler]] = Registry("reconciler", also=("auto",))

@@ -35,7 +35,7 @@ def _seen(decomposition: Decomposition, anchors: IntArray) -> IntArray:
     """Return how many edges each subgraph sees of some anchors."""
     graph = decomposition.graph
     row = np.repeat(np.arange(anchors.size), graph.degrees[anchors])
-    neighbour = graph.indices[_stretches(graph.indptr[anchors], graph.degrees[anchors])]
+    neighbour = graph.indices[stretches(graph.indptr[anchors], graph.degrees[anchors])]
     among = decomposition.is_anchor[neighbour]
     shape = (decomposition.n_parts, anchors.size)
     key = decomposition.part[neighbour[~among]].astype(np.int64) * anchors.size + row[~among]
@@ -43,7 +43,7 @@ def _seen(decomposition: Decomposition, anchors: IntArray) -> IntArray:
     return np.asarray(seen + np.bincount(row[among], minlength=anchors.size))
 
 
-def _stretches(start: IntArray, length: IntArray) -> IntArray:
+def stretches(start: IntArray, length: IntArray) -> IntArray:
     """Return the positions ``start[i] .. start[i] + length[i] - 1`` of every i, one after another."""
     before = np.cumsum(length) - length
     return np.asarray(np.arange(length.sum()) + np.repeat(start - before, length))

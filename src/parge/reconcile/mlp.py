@@ -8,7 +8,7 @@ import numpy as np
 
 from parge.reconcile.base import LinearMap, Map, double, folds, within
 from parge.reconcile.rotations import FEWEST_ANCHORS, Corrected, best_choice
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import row_blocks, rows_at_once
 from parge.typing import FloatArray, Matrix
 
@@ -89,7 +89,7 @@ class MLP(Corrected):
         from sklearn.neural_network import MLPRegressor
 
         # A row and its negative teach an odd map the same; random signs keep the biases from learning a mean.
-        signs = stream(0, "signs", len(X)).choice([-1.0, 1.0], size=(len(X), 1))
+        signs = keyed_rng(0, "signs", len(X)).choice([-1.0, 1.0], size=(len(X), 1))
         model = MLPRegressor(
             hidden_layer_sizes=(self.hidden or X.shape[1],),
             activation="tanh",

@@ -8,7 +8,17 @@ import numpy as np
 import scipy.linalg
 
 from parge.linalg.tall import triangle
-from parge.reconcile.base import Identity, IdentityMap, Map, Reconciler, double, folds, nothing_to_map, resolve
+from parge.reconcile.base import (
+    Identity,
+    IdentityMap,
+    Map,
+    Reconciler,
+    double,
+    few_anchors,
+    folds,
+    nothing_to_map,
+    resolve,
+)
 from parge.result import Helped, Reconciled, Residual
 from parge.storage import release_pages, row_blocks, rows_at_once, some_rows
 from parge.typing import FloatArray, Matrix
@@ -67,16 +77,6 @@ def disagreements(maps: Sequence[Map], anchors: Sequence[FloatArray]) -> list[fl
 def _mapped(apply: Map, rows: FloatArray) -> Matrix:
     exact: Any = double(rows)  # maps keep the precision they are given
     return double(apply(exact))
-
-
-def few_anchors(n_anchors: int, dim: int) -> str | None:
-    """Return a warning where the anchors cannot, or can hardly, determine rotations of `dim` dimensions."""
-    if n_anchors >= 2 * dim:
-        return None
-    advice = f"use {2 * dim:,} anchors or more, or fewer dimensions"
-    if n_anchors < dim:
-        return f"{n_anchors:,} anchors cannot determine a rotation of {dim} dimensions; {advice}"
-    return f"{n_anchors:,} anchors are too few for a stable rotation of {dim} dimensions; {advice}"
 
 
 def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:

@@ -30,6 +30,9 @@ class Subspace(Refiner):
     """
 
     name: ClassVar[str] = "subspace"
+    rounds_planned: ClassVar[int] = 4
+    rounds_usual: ClassVar[int] = 4
+    recomputes: ClassVar[bool] = True
 
     steps: int = 20
     tolerance: float = 0.01

@@ -61,6 +61,10 @@ class Settle(Whiten):
     """
 
     name: ClassVar[str] = "settle"
+    # On graphs of 0.3 and 0.5 M edges it was at work 2.1 and 1.7 times as long as `whiten`.
+    rounds_planned: ClassVar[int] = 20
+    rounds_usual: ClassVar[int] = 6
+    recomputes: ClassVar[bool] = True
 
     rounds: int = 20
     tolerance: float = 0.0005

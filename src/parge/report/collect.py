@@ -1,6 +1,6 @@
 """The content of a report, collected from a run folder without loading all its vectors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,18 +9,20 @@ import numpy as np
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
+from parge.events import OnStep, ignore_step
 from parge.linalg.threads import one_blas_thread
 from parge.reconcile.base import Identity, Map, kind_of, resolve
 from parge.reconcile.reconciliation import Reconciliation
 from parge.report.coloring import LabelColors, color_labels
-from parge.report.projection import Projection, project, same_part_share
-from parge.report.sample import Sample, draw_sample
+from parge.report.projection import Projection, nearest_rows, project, same_part_share
+from parge.report.quality import Quality
+from parge.report.sample import Sample, draw_sample, sample_rows
 from parge.result import EdgeCounts, Part, Refined, Report, Residual
 from parge.run import parts
 from parge.run.metadata import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
 from parge.text import printable
-from parge.typing import IntArray
+from parge.typing import BoolArray, FloatArray, IdArray, IntArray, Matrix
 from parge.values import known
 
 
@@ -38,13 +40,24 @@ class MapView:
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """The sampled vertices, drawn before and after alignment, and as written if that differs."""
+    """The sampled vertices, drawn before and after alignment, and as written if that differs.
+
+    `near` has the nearest sampled vertices of each sampled vertex in the last view, `cosines` how near they are.
+    """
 
     sample: Sample
     names: tuple[str, ...]
     views: tuple[MapView, ...]
     projections: tuple[Projection, ...]
     labels: LabelColors | None
+    near: IntArray
+    cosines: Matrix
+
+    @property
+    def colorings(self) -> tuple[str, ...]:
+        """What dots are coloured by: labels, if there are any, and parts, if there are several."""
+        several = self.sample.part.max(initial=0) > 0 or self.labels is None
+        return tuple(by for by, known in (("label", self.labels is not None), ("part", several)) if known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +73,9 @@ class Findings:
     technique : dict
         Name and settings of the technique.
     cut : (n_parts, n_parts) int64
-        Number of edges between non-anchors, by part.
+        Number of edges between non-anchors, by part; empty where there is no run folder to tell.
     lost : (n_parts, n_parts) int64
-        Number of edges between two parts that neither of them holds.
+        Number of edges between two parts that neither of them holds; empty where there is no run folder to tell.
     edges : EdgeCounts
         Where the edges of the graph are, each counted once.
     atlas : Atlas
@@ -71,6 +84,8 @@ class Findings:
         Name to score, as given.
     versions : tuple of dict
         Versions of the software that computed the vectors, each combination once.
+    quality : Quality
+        How well labels are predicted, and the whole graph beside the parts.
     """
 
     title: str
@@ -82,6 +97,7 @@ class Findings:
     atlas: Atlas
     scores: Mapping[str, Any] = field(default_factory=dict)
     versions: tuple[dict[str, str], ...] = ()
+    quality: Quality = field(default_factory=Quality)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -127,7 +143,9 @@ def collect(
     scores: Mapping[str, Any] | None = None,
     embedding: Embedding | None = None,
     report: Report | None = None,
-    projection: str = "pca",
+    projection: str = "tsne",
+    quality: Quality | None = None,
+    on_step: OnStep = ignore_step,
 ) -> Findings:
     """Collect the content of a report; see `parge.report.page.write_report` for the parameters."""
     decomposition = run.decomposition
@@ -147,9 +165,47 @@ def collect(
         cut=decomposition.cut,
         lost=decomposition.lost,
         edges=decomposition.edge_counts,
-        atlas=_atlas(run, sample, labels, embedding, projection),
+        atlas=_atlas(
+            run,
+            sample,
+            labels,
+            embedding,
+            lambda views, copies: project(views, copies, how=projection, on_step=on_step),
+        ),
         scores=dict(scores or {}),
         versions=_versions(run),
+        quality=quality or Quality(),
+    )
+
+
+def collect_embedding(
+    embedding: Embedding,
+    *,
+    title: str = "",
+    labels: Labels | None = None,
+    scores: Mapping[str, Any] | None = None,
+    projection: str = "tsne",
+    quality: Quality | None = None,
+) -> Findings:
+    """Collect what an embedding alone says: the map of its vectors, and the numbers of its report."""
+    report = replace(embedding.report, vertices=len(embedding), dim=embedding.dim)
+    sample, unknown = sample_rows(embedding.vectors), np.zeros((0, 0), np.int64)
+    return Findings(
+        title=title,
+        report=report,
+        technique={"name": report.technique or "vectors", "settings": {}},
+        cut=unknown,
+        lost=unknown,
+        edges=report.edge_counts or EdgeCounts(0, 0, 0, 0),
+        atlas=_drawn(
+            embedding.ids,
+            sample,
+            {"vectors": sample.after},
+            labels,
+            lambda views, copies: project(views, copies, how=projection),
+        ),
+        scores=dict(scores or {}),
+        quality=quality or Quality(),
     )
 
 
@@ -178,7 +234,7 @@ def _technique(run: Run) -> dict[str, Any]:
 
 
 def _versions(run: Run) -> tuple[dict[str, str], ...]:
-    found = [parts.load_metadata(run.folder.part(i)).get("versions", {}) for i in range(run.decomposition.n_parts)]
+    found = [parts.load_metadata(run.folder.part(i)).versions for i in range(run.decomposition.n_parts)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(version.items()) for version in found))
 
 
@@ -206,7 +262,13 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else printable(value, 60)
 
 
-def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, projection: str) -> Atlas:
+# The nearest vertices that a click shows.
+_NEAREST = 8
+
+Draw = Callable[[list[FloatArray], BoolArray], tuple[Projection, ...]]
+
+
+def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding | None, draw: Draw) -> Atlas:
     ids = run.decomposition.graph.outside_ids
     is_one = run.decomposition.n_parts > 1 and run.in_one_space
     vectors = {"together": sample.after} if is_one else {"before": sample.before, "after": sample.after}
@@ -216,15 +278,31 @@ def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding
             vectors["written"] = written
     if run.decomposition.n_parts == 1:
         vectors = {"after": vectors.get("written", sample.after)}
-    titles = {"before": "Before", "after": "After", "together": "As embedded", "written": "As written"}
+    return _drawn(ids, sample, vectors, labels, draw)
+
+
+_TITLES = {
+    "before": "Before",
+    "after": "After",
+    "together": "As embedded",
+    "written": "As written",
+    "vectors": "Vectors",
+}
+
+
+def _drawn(ids: IdArray, sample: Sample, vectors: Mapping[str, FloatArray], labels: Labels | None, draw: Draw) -> Atlas:
     own = ~sample.is_copy
-    views = [MapView(key, titles[key], same_part_share(rows[own], sample.part[own])) for key, rows in vectors.items()]
+    first = np.unique(sample.place, return_index=True)[1]
+    near, cosines = nearest_rows(list(vectors.values())[-1][first], _NEAREST)
+    views = [MapView(key, _TITLES[key], same_part_share(rows[own], sample.part[own])) for key, rows in vectors.items()]
     return Atlas(
         sample=sample,
         names=tuple(str(name) for name in ids[sample.vertices].tolist()),
         views=tuple(views),
-        projections=project(list(vectors.values()), sample.is_copy, how=projection),
+        projections=draw(list(vectors.values()), sample.is_copy),
         labels=None if labels is None else color_labels(labels, ids, sample.vertices),
+        near=near,
+        cosines=cosines,
     )
 
 

@@ -1,14 +1,15 @@
 """The pictures of the embedding: dots in panels that work without a script, and the data to move them."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from parge.markup import Markup, joined, named, tag
 from parge.report.collect import Atlas, MapView
 from parge.report.coloring import N_COLORS
-from parge.report.markup import Markup, joined, named, tag
-from parge.report.projection import SIDE
+from parge.report.projection import SIDE, Projection
 from parge.typing import BoolArray, IntArray
 
 # Dots are painted in rounds through all groups, so that no group covers the others.
@@ -19,29 +20,30 @@ _CAPTIONS = {
     "after": "aligned in one space",
     "together": "local vectors, already in one space",
     "written": "as in the file, after the final pass",
+    "vectors": "of all vertices, in one space",
 }
+_EXPLAINED = {"together", "vectors"}  # also where they are alone
 
 
 _WATCH = "Watch them move"
 
 
 def panels(atlas: Atlas) -> Markup:
-    """Return one panel per view, coloured by part, and if there are labels, the last view coloured by label."""
-    drawn = [_panel(atlas, number, view, by="part") for number, view in enumerate(atlas.views)]
-    if atlas.labels is not None:
-        drawn.append(_panel(atlas, len(atlas.views) - 1, atlas.views[-1], by="label"))
+    """Return one panel per view, coloured by label if there are labels, and the last view coloured by part."""
+    first, *other = atlas.colorings
+    drawn = [_panel(atlas, number, view, by=first) for number, view in enumerate(atlas.views)]
+    drawn += [_panel(atlas, len(atlas.views) - 1, atlas.views[-1], by=by) for by in other]
     return joined(drawn)
 
 
 def _panel(atlas: Atlas, number: int, view: MapView, *, by: str) -> Markup:
     projection = atlas.projections[0]
     plane = projection.views[number]
-    caption = [tag("b", view.title if by == "part" else f"{view.title}, by label"), " "]
-    several = len(atlas.views) > 1 or view.key == "together"
+    caption = [tag("b", f"{view.title}, by {by}" if len(atlas.colorings) > 1 else view.title), " "]
+    several = len(atlas.views) > 1 or view.key in _EXPLAINED
     caption.append(tag("span", _CAPTIONS[view.key] if several else "coloured by " + by))
-    if projection.explained:
-        shown = f"{projection.name}, {projection.explained[number]:.0%} of the variance"
-        caption.append(tag("small", shown, data_projection=projection.name))
+    words = {drawn.name: _drawn_by(drawn, number) for drawn in atlas.projections}
+    caption.append(tag("small", words[projection.name], data_words=json.dumps(words)))
     return tag(
         "figure",
         tag("figcaption", *caption),
@@ -61,6 +63,12 @@ def _panel(atlas: Atlas, number: int, view: MapView, *, by: str) -> Markup:
         data_view=view.key,
         data_by=by,
     )
+
+
+def _drawn_by(projection: Projection, number: int) -> str:
+    if projection.explained:
+        return f"{projection.name}, {projection.explained[number]:.0%} of the variance"
+    return f"{projection.name}: neighbours stay together, distances between groups mean little"
 
 
 def _layers(dots: Sequence[Markup] = (), links: str = "", copies: Sequence[Markup] = ()) -> list[Markup]:
@@ -123,7 +131,7 @@ def controls(atlas: Atlas) -> Markup:
     keys = [(view.key, f"{view.title} alone") for view in atlas.views]
     several = len(atlas.views) > 1
     show = [("all", "Side by side"), *keys, ("watch", _WATCH)] if several else []
-    by = [("part", "part"), ("label", "label")] if atlas.labels is not None else []
+    by = [(name, name) for name in atlas.colorings] if len(atlas.colorings) > 1 else []
     maps = [(str(i), projection.name) for i, projection in enumerate(atlas.projections)]
     joins = tag("label", tag("input", type="checkbox", id="links", checked=True), "connect the copies of an anchor")
     find = tag(
@@ -181,15 +189,16 @@ def watch_panel(atlas: Atlas) -> Markup | None:
         ),
         class_="panel",
         data_view="watch",
-        data_by="part",
+        data_by=atlas.colorings[0],
         hidden=True,
     )
 
 
 def legends(atlas: Atlas) -> Markup:
     """Return the legend, by part and by label; each entry can be highlighted."""
-    n_parts = int(atlas.sample.part.max(initial=-1)) + 1
-    found = [_legend(atlas, "part", [(i, f"part {i}") for i in range(n_parts)])]
+    n_parts, found = int(atlas.sample.part.max(initial=-1)) + 1, []
+    if n_parts > 1:
+        found.append(_legend(atlas, "part", [(i, f"part {i}") for i in range(n_parts)]))
     if atlas.labels is not None:
         entries: list[tuple[int, Any]] = [(i, named(name)) for i, name in enumerate(atlas.labels.names)]
         present = set(atlas.labels.group.tolist())
@@ -242,4 +251,7 @@ def map_data(atlas: Atlas) -> dict[str, Any]:
         if labels is None
         else {"group": labels.group.tolist(), "texts": labels.texts, "other": labels.other},
         "colors": N_COLORS,
+        "colorings": atlas.colorings,
+        "near": atlas.near.tolist(),
+        "cosines": np.rint(100 * atlas.cosines).astype(int).tolist(),
     }

@@ -12,11 +12,12 @@
   const play = document.getElementById("play");
   const reduced = matchMedia("(prefers-reduced-motion: reduce)");
   const last = data.views[data.views.length - 1];
-  const state = { show: "all", by: "part", projection: 0, only: null, picked: -1 };
+  const near = document.getElementById("near");
+  const state = { show: "all", by: data.colorings[0], projection: 0, only: null, picked: -1, pinned: -1 };
 
   const rowsOf = data.names.map(() => []);
   data.place.forEach((vertex, row) => rowsOf[vertex].push(row));
-  const mixed = panels.find((panel) => panel.dataset.by === "label");
+  const mixed = panels.find((panel) => panel.dataset.by !== data.colorings[0]); // the last view by the other colouring
 
   // --- where rows stand, and which group they are of -------------------------------------------------------------
 
@@ -28,7 +29,7 @@
     return from.map((start, i) => start + (to[i] - start) * eased);
   }
 
-  const colouring = (panel) => (panel === mixed ? "label" : state.by);
+  const colouring = (panel) => (panel === mixed ? panel.dataset.by : state.by);
 
   function groupOf(row, by) {
     return by === "label" ? data.labels.group[data.place[row]] : data.part[row];
@@ -89,10 +90,48 @@
 
   function mark(panel) {
     const layer = panel.querySelector(".picked");
-    if (state.picked < 0) return layer.replaceChildren();
-    const at = spots(panel), rows = rowsOf[state.picked];
-    const rings = rows.map((row) => element("circle", { cx: at[2 * row], cy: at[2 * row + 1], r: 13 }));
-    layer.replaceChildren(...(rows.length > 1 ? [element("path", { d: star(rows, at) })] : []), ...rings);
+    const at = spots(panel), made = [];
+    if (state.pinned >= 0) {
+      const from = rowsOf[state.pinned][0], ends = data.near[state.pinned].map((vertex) => rowsOf[vertex][0]);
+      const lines = ends.map((row) => `M${at[2 * from]} ${at[2 * from + 1]}L${at[2 * row]} ${at[2 * row + 1]}`).join("");
+      made.push(element("path", { class: "near", d: lines }), ...[from, ...ends].map((row) => ring(at, row)));
+    }
+    if (state.picked >= 0) {
+      const rows = rowsOf[state.picked];
+      if (rows.length > 1) made.push(element("path", { d: star(rows, at) }));
+      made.push(...rows.map((row) => ring(at, row)));
+    }
+    layer.replaceChildren(...made);
+  }
+
+  const ring = (at, row) => element("circle", { cx: at[2 * row], cy: at[2 * row + 1], r: 13 });
+
+  // Shows the nearest vertices of one that was clicked; each of them can be clicked in turn.
+  function pin(vertex) {
+    state.pinned = vertex === state.pinned ? -1 : vertex;
+    for (const panel of panels) mark(panel);
+    near.hidden = state.pinned < 0;
+    if (state.pinned < 0) return;
+    const title = document.createElement("b"), list = document.createElement("ol"), name = document.createElement("bdi");
+    name.textContent = data.names[vertex];
+    title.append("Nearest to ", name, ", of the vertices drawn");
+    list.append(...data.near[vertex].map((other, i) => nearItem(other, data.cosines[vertex][i])));
+    near.replaceChildren(title, list);
+  }
+
+  function nearItem(vertex, cosine) {
+    const item = document.createElement("li"), button = document.createElement("button"), name = document.createElement("bdi");
+    name.textContent = data.names[vertex];
+    button.type = "button";
+    button.append(name, ` ${cosine} % alike` + (data.labels && data.labels.texts[vertex] ? ", " : ""));
+    if (data.labels && data.labels.texts[vertex]) {
+      const label = document.createElement("bdi");
+      label.textContent = data.labels.texts[vertex];
+      button.append(label);
+    }
+    button.addEventListener("click", () => { pick(vertex); pin(vertex); });
+    item.append(button);
+    return item;
   }
 
   function facts(vertex) {
@@ -159,7 +198,7 @@
       if (told) tell([told.dataset.tip], event);
       else if (!event.target.closest(".panel svg")) hush();
     });
-    document.addEventListener("keydown", (event) => { if (event.key === "Escape") { hush(); pick(-1); } });
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") { hush(); pick(-1); pin(state.pinned); } });
   }
 
   // --- wiring ----------------------------------------------------------------------------------------------------
@@ -168,14 +207,16 @@
     maps.dataset.show = state.show;
     for (const panel of panels) {
       const view = panel.dataset.view;
-      const wanted = state.show === "all" ? view !== "watch" && !(panel === mixed && state.by === "label") : view === state.show && panel !== mixed;
+      const wanted = state.show === "all" ? view !== "watch" && !(panel === mixed && state.by === panel.dataset.by) : view === state.show && panel !== mixed;
       panel.hidden = !wanted;
       if (wanted) draw(panel);
     }
     for (const legend of document.querySelectorAll(".legend"))
       legend.hidden = !panels.some((panel) => !panel.hidden && colouring(panel) === legend.dataset.by);
-    for (const note of document.querySelectorAll("[data-projection]"))
-      note.textContent = note.dataset.projection === data.projections[state.projection].name ? note.dataset.words : data.projections[state.projection].name;
+    for (const note of document.querySelectorAll("[data-words]"))
+      note.textContent = JSON.parse(note.dataset.words)[data.projections[state.projection].name];
+    for (const title of document.querySelectorAll(".panel:not([data-view=watch]) figcaption b"))
+      title.textContent = title.textContent.replace(/by (label|part)$/, "by " + colouring(title.closest(".panel")));
   }
 
   function wirePanel(panel) {
@@ -187,8 +228,13 @@
         if (vertex < 0) hush();
         else tell(facts(vertex), event);
       });
+    picture.addEventListener("click", (event) => {
+      const vertex = nearest(panel, event);
+      if (vertex >= 0) pin(vertex);
+    });
     picture.addEventListener("pointerleave", hush);
     picture.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && state.picked >= 0) return pin(state.picked);
       const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!by) return;
       event.preventDefault();
@@ -233,7 +279,6 @@
     });
   }
 
-  for (const note of document.querySelectorAll("[data-projection]")) note.dataset.words = note.textContent;
   for (const control of document.querySelectorAll(".switch input"))
     control.addEventListener("change", () => {
       state[control.name] = control.name === "projection" ? +control.value : control.value;

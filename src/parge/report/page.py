@@ -16,13 +16,17 @@ import parge
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
+from parge.events import OnStep, ignore_step
 from parge.io.marks import is_marked, shown
 from parge.io.outputs import check_place, replacing
-from parge.report.collect import Findings, collect
+from parge.io.places import is_url, local_name, shown_name
+from parge.markup import Markup, joined, tag
+from parge.report.collect import Findings, collect, collect_embedding
 from parge.report.maps import map_data
-from parge.report.markup import Markup, joined, tag
 from parge.report.projection import check_projection
+from parge.report.quality import Quality, judge
 from parge.report.sections import heading, lead, sections
+from parge.report.verdict import verdict
 from parge.result import Report
 from parge.run.open_run import Run, open_planned
 
@@ -40,7 +44,10 @@ def write_report(
     title: str = "",
     embedding: Embedding | None = None,
     report: Report | Mapping[str, Any] | None = None,
-    projection: str = "pca",
+    projection: str = "tsne",
+    whole: Embedding | None = None,
+    quality: Quality | None = None,
+    on_step: OnStep = ignore_step,
 ) -> Path:
     """Write a page about a run whose subgraphs are all embedded; return its path.
 
@@ -64,11 +71,27 @@ def write_report(
     report : Report, or its JSON, optional
         The run in numbers, as `parge embed --json` prints them; by default from the run folder.
     projection : str
-        ``pca``, or ``umap`` to add a UMAP picture (needs umap-learn).
+        How vectors are drawn. ``tsne``: neighbours stay together; ``umap``: the same by UMAP (needs umap-learn). Both
+        with the principal components as a second picture. ``pca``: these alone, at once.
+    whole : Embedding, optional
+        The same graph embedded by one worker: the page compares `embedding` with it.
+    quality : Quality, optional
+        What `parge.report.quality.judge` found; by default it is computed here if `embedding` is given.
+    on_step : callable
+        Told of each step that takes seconds.
+
+    Examples
+    --------
+    ``parge report run -o report.html --labels labels.txt --embedding vectors.npy --whole whole.npy`` is
+    ``write_report("run", "report.html", "labels.txt", embedding=Embedding.load("vectors.npy"), whole=...)``.
     """
     target = check_page(path)
     check_projection(projection)
     known = None if labels is None else Labels.of(labels)
+    if whole is not None and embedding is None:
+        raise InputError("to compare with the whole graph, the vectors of the run are needed: give `embedding`, too")
+    if quality is None and embedding is not None:
+        quality = judge(embedding, known, whole)
     with _opened(run) as opened:
         findings = collect(
             opened,
@@ -78,7 +101,40 @@ def write_report(
             embedding=embedding,
             report=None if report is None else Report.of(report),
             projection=projection,
+            quality=quality,
+            on_step=on_step,
         )
+    return _write(findings, target)
+
+
+def write_page(
+    embedding: Embedding,
+    path: str | PathLike[str],
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str] | None = None,
+    scores: Mapping[str, Any] | None = None,
+    *,
+    title: str = "",
+    projection: str = "tsne",
+    whole: Embedding | None = None,
+) -> Path:
+    """Write a page about an embedding alone, of parge or of another tool; return its path.
+
+    It has the map of the vectors, and what the embedding's report says. What only a run folder knows is left out: the
+    edges between parts, and the map before alignment (`write_report` has them).
+    """
+    target = check_page(path)
+    check_projection(projection)
+    if not len(embedding):
+        raise InputError("the embedding has no vector. A page needs at least one.")
+    known = None if labels is None else Labels.of(labels)
+    quality = judge(embedding, known, whole)
+    found = collect_embedding(
+        embedding, title=title, labels=known, scores=scores, projection=projection, quality=quality
+    )
+    return _write(found, target)
+
+
+def _write(findings: Findings, target: Path) -> Path:
     with replacing(target) as file:
         file.write(render(findings).encode())
     return target
@@ -86,7 +142,9 @@ def write_report(
 
 def check_page(path: str | PathLike[str]) -> Path:
     """Return the path if a page can be written there; called before any work."""
-    target = Path(path)
+    if is_url(path):
+        raise InputError(f"expected a file on this machine; got the URL {shown_name(path)}")
+    target = Path(local_name(path))
     if target.suffix.lower() not in {".html", ".htm"}:
         raise InputError(f"the name of a report must end in .html; got {target}")
     check_place(target)
@@ -116,6 +174,7 @@ def render(findings: Findings) -> str:
         "version": joined([parge.__version__]),
         "title": joined([f"{heading(findings)} - parge report"]),
         "heading": joined([heading(findings)]),
+        "verdict": joined([verdict(findings)]),
         "lead": lead(findings),
         "nav": joined(tag("a", section.nav, href=f"#{section.id}") for section in parts),
         "main": joined((section.markup() for section in parts), "\n"),

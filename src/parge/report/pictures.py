@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from parge.markup import Markup, joined, tag
 from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, framed, key, table
 from parge.report.collect import Findings
-from parge.report.markup import Markup, joined, tag
 from parge.result import Part, Residual
 
 # Shades of the cut matrix, the lightest 0; each is a class of the style sheet.
 _SHADES = 10
 
-# Up to so many parts a number fits a cell; up to so many a matrix fits a page.
+# A number fits a cell up to the first number of parts; a matrix fits a page up to the second.
 _NUMBERED, _WHOLE = 12, 64
 
 # sqrt(2): the residual of spaces that have nothing to do with each other.

@@ -7,12 +7,12 @@ import numpy as np
 
 from parge.decompose.decomposition import Decomposition
 from parge.reconcile.base import Map
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import release_pages
 from parge.typing import BoolArray, FloatArray, IntArray
 
-# As many dots as a picture of a few hundred pixels can show, and as a page can carry by its side.
-MOST_VERTICES = 3_000
+# As many dots as a picture of a few hundred pixels can show, and as can be laid out in a few seconds.
+MOST_VERTICES = 2_000
 
 # An anchor is drawn once a subgraph, and its copies are joined: with more than some hundred lines nobody sees any.
 _MOST_ANCHORS, _MOST_COPIES, _FEWEST_ANCHORS = 60, 320, 8
@@ -90,6 +90,13 @@ def draw_sample(
     )
 
 
+def sample_rows(vectors: FloatArray, *, most: int = MOST_VERTICES) -> Sample:
+    """Sample rows of vectors whose parts are not known, the same ones on every call."""
+    chosen = _some(np.arange(len(vectors)), most)
+    rows, zeros = np.asarray(vectors[chosen], np.float32), np.zeros(chosen.size, np.int64)
+    return Sample(chosen, np.arange(chosen.size), zeros, np.zeros(chosen.size, np.bool_), rows, rows)
+
+
 def _anchor_quota(n_parts: int, most: int) -> int:
     if n_parts < 2:
         return most  # one space: there is nothing to join, and anchors, if any, are vertices like others
@@ -99,4 +106,4 @@ def _anchor_quota(n_parts: int, most: int) -> int:
 def _some(vertices: IntArray, n_wanted: int) -> IntArray:
     if vertices.size <= n_wanted:
         return vertices
-    return np.sort(stream(0, "report sample", vertices.size).choice(vertices, n_wanted, replace=False))
+    return np.sort(keyed_rng(0, "report sample", vertices.size).choice(vertices, n_wanted, replace=False))

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from statistics import fmean
 from typing import Any
 
+from parge.markup import Markup, joined, named, tag
 from parge.memory import format_bytes
 from parge.report import pictures, tables
 from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
-from parge.report.markup import Markup, joined, named, tag
+from parge.report.quality import Comparison
 from parge.values import known
 
 
@@ -34,20 +36,26 @@ class Section:
 def sections(findings: Findings) -> list[Section]:
     """Return the sections that apply to this run."""
     makers: list[tuple[bool, Callable[[Findings], Section]]] = [
-        (True, _glance),
+        (findings.report.is_measured, _glance),
         (True, _map),
-        (True, _decomposition),
-        (True, _workers),
+        (_is_scored(findings), _scores),
+        (len(findings.parts) > 1, _decomposition),
+        (findings.report.is_measured, _workers),
         (findings.rotates and bool(findings.residuals), _reconciling),
-        (bool(findings.scores), _scores),
-        (True, _plan),
+        (bool(findings.report.plan), _plan),
     ]
     return [make(findings) for wanted, make in makers if wanted]
+
+
+def _is_scored(findings: Findings) -> bool:
+    return bool(findings.scores) or findings.quality.score is not None or findings.quality.whole is not None
 
 
 def heading(findings: Findings) -> str:
     """Return the title of the page."""
     n_parts = len(findings.parts)
+    if not n_parts:
+        return f"{findings.title or 'Vectors'}, embedded elsewhere"
     how = f"embedded in {n_parts} parts" if n_parts > 1 else "embedded as a whole"
     return f"{findings.title or 'A graph'}, {how}"
 
@@ -57,7 +65,7 @@ def lead(findings: Findings) -> Markup:
     report = findings.report
     plan = report.plan
     said: list[str | None] = [
-        f"{findings.vertices:,} vertices, {report.edges:,} edges",
+        f"{findings.vertices:,} vertices" + ("" if report.edges is None else f", {report.edges:,} edges"),
         joined([named(findings.technique["name"]), f" in {findings.dim} dimensions"]),
     ]
     if len(findings.parts) > 1:
@@ -73,9 +81,10 @@ def _glance(findings: Findings) -> Section:
     seconds, peaks = report.worker_seconds, report.worker_peaks
     slowest, peak = max(seconds), max(peaks)
     bound = parts[peaks.index(peak)].projected_bytes
-    tiles = [_tile(f"{len(parts)}", "parts", f"of at most {max(part.vertices for part in parts):,} vertices")]
+    tiles = []
     if len(parts) > 1:
         tiles += [
+            _tile(f"{len(parts)}", "parts", f"of at most {max(part.vertices for part in parts):,} vertices"),
             _tile(
                 f"{report.lost_edges:.1%}",
                 "edges lost",
@@ -93,8 +102,8 @@ def _glance(findings: Findings) -> Section:
     tiles += [
         _tile(
             pictures.seconds_text(slowest),
-            "slowest worker",
-            f"{slowest / max(fmean(seconds), 1e-9):.2f} times the mean",
+            "slowest worker" if len(parts) > 1 else "time to embed",
+            f"{slowest / max(fmean(seconds), 1e-9):.2f} times the mean" if len(parts) > 1 else "of the one worker",
         ),
         _tile(
             format_bytes(peak),
@@ -113,6 +122,11 @@ def _tile(number: str, name: str, words: str) -> Markup:
     return tag("div", tag("dt", name), tag("dd", number), tag("dd", words, class_="words"))
 
 
+_HOW_TO_LOOK = (
+    "Point at a dot for its name; click it for its nearest neighbours. With the keyboard: arrow keys, then Enter."
+)
+
+
 def _map(findings: Findings) -> Section:
     atlas = findings.atlas
     n_copies = int(atlas.sample.is_copy.sum())
@@ -126,7 +140,7 @@ def _map(findings: Findings) -> Section:
             "rings, one per subgraph. A few very distant vertices are drawn at the edge."
         )
     elif len(atlas.views) == 1:
-        title, words = "The embedding", f"{few}, drawn in the plane of largest variance."
+        title, words = "The embedding", f"The picture shows {few}. Vertices that are alike lie together."
     else:
         title = "Many spaces, then one"
         words = (
@@ -136,12 +150,13 @@ def _map(findings: Findings) -> Section:
             f"{few}, always the same ones; {n_anchors} anchors are drawn as rings, one per subgraph, and connected. "
             "A few very distant vertices are drawn at the edge."
         )
-    output = tag("output", "Point at a dot, or step through them with the arrow keys.", id="named", aria_live="polite")
+    output = tag("output", _HOW_TO_LOOK, id="named", aria_live="polite")
     body = joined(
         [
             controls(atlas),
             tag("div", panels(atlas), watch_panel(atlas), class_="maps", data_show="all"),
             output,
+            tag("div", id="near", hidden=True, aria_live="polite"),
             legends(atlas),
             _mixing(findings),
             tag("noscript", tag("p", "Without scripts the pictures do not move; nothing else is missing.")),
@@ -168,38 +183,39 @@ _OR_HALO = " or in the halo of the other part (vertices of other parts that its 
 
 
 def _decomposition(findings: Findings) -> Section:
-    parts = [tag("div", tag("h3", "Sizes and capacities"), pictures.sizes(findings), class_="card broad")]
-    words = "One worker holds the whole graph."
-    if len(findings.parts) > 1:
-        words = (
-            "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is lost unless one "
-            f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}. Alignment cannot restore lost "
-            "edges."
-        )
-        parts += [
-            tag("div", tag("h3", "Edges between parts"), pictures.cut_matrix(findings), class_="card"),
-            tag(
-                "div",
-                tag("h3", "Where the edges are"),
-                pictures.edges(findings),
-                *([tag("h3", "Anchors and dimensions"), pictures.anchors(findings)] if findings.rotates else []),
-                class_="card",
-            ),
-        ]
-    return Section(
-        "decomposition", "Decomposition", "What each worker holds", words, tag("div", *parts, class_="cards")
+    words = (
+        "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is lost unless one "
+        f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}. Alignment cannot restore lost edges."
     )
+    anchors = [tag("h3", "Anchors and dimensions"), pictures.anchors(findings)] if findings.rotates else []
+    where = [tag("h3", "Where the edges are"), pictures.edges(findings), *anchors]
+    body = [
+        tag("div", tag("h3", "Sizes and capacities"), pictures.sizes(findings), class_="card broad"),
+        _between(findings),
+        tag("div", *where, class_="card"),
+    ]
+    return Section("decomposition", "Decomposition", "What each worker holds", words, tag("div", *body, class_="cards"))
+
+
+def _between(findings: Findings) -> Markup | None:
+    """Return the edges between parts; an embedding alone does not say where they are."""
+    if not findings.cut.size:
+        return None
+    return tag("div", tag("h3", "Edges between parts"), pictures.cut_matrix(findings), class_="card")
+
+
+# A folder does not say which engine ran it, so this is said of all.
+_SERIAL = " (With the engine serial the peak is that of the whole process, and may exceed the bound.)"
 
 
 def _workers(findings: Findings) -> Section:
-    words = (
-        "Memory was projected before any worker started; the measured peak should stay left of the bound. (With the "
-        "engine serial the peak is that of the whole process, and may exceed the bound.) The others wait for the "
-        "slowest worker."
-    )
+    words = f"Memory was projected before any worker started; the measured peak should stay left of the bound.{_SERIAL}"
+    if len(findings.parts) > 1:
+        words += " The others wait for the slowest worker."
     body = [tag("div", pictures.workers(findings), class_="card broad")]
     body.append(tag("div", tag("h3", "Where the time went"), _stages(findings), class_="card broad"))
-    return Section("workers", "Workers", "Time and memory of the workers", words, tag("div", *body, class_="cards"))
+    title = "Time and memory of the workers" if len(findings.parts) > 1 else "Time and memory"
+    return Section("workers", "Workers", title, words, tag("div", *body, class_="cards"))
 
 
 _STAGE_KINDS = {"decompose": "stage1", "prepare": "stage4", "embed": "time", "reconcile": "stage2", "refine": "stage3"}
@@ -229,14 +245,35 @@ def _reconciling(findings: Findings) -> Section:
 
 
 def _scores(findings: Findings) -> Section:
-    body = tag("div", tag("div", tables.scores(findings), class_="card broad"), class_="cards")
-    return Section("scores", "Scores", "Quality of the vectors", None, body)
+    quality, body = findings.quality, []
+    if quality.whole is not None:
+        title = tag("h3", "Parts against the whole graph")
+        words = tag("p", _agreement(quality.whole))
+        body.append(tag("div", title, tables.against_whole(findings), words, class_="card broad"))
+    if quality.score is not None:
+        title = tag("h3", "Labels predicted from vectors")
+        words = tag("p", f"{quality.score}. 1 is perfect.")
+        body.append(tag("div", title, tables.by_label(findings), words, class_="card broad"))
+    if findings.scores:
+        body.append(tag("div", tag("h3", "Scores"), tables.scores(findings), class_="card broad"))
+    return Section("scores", "Quality", "Quality of the vectors", None, tag("div", *body, class_="cards"))
+
+
+def _agreement(whole: Comparison) -> str:
+    """Return how far neighbours agree, and the inner products where they can be compared."""
+    words = (
+        f"Of the 10 nearest neighbours of a vertex, {whole.neighbours:.0%} are the same in both (among sampled "
+        "vertices). Two seeds of the whole graph would not agree fully, either."
+    )
+    if whole.pip is None or not isfinite(whole.pip):
+        return words
+    return f"{words} Inner products differ by {whole.pip:.0%} (relative PIP distance; 0 % is identical)."
 
 
 def _plan(findings: Findings) -> Section:
     body = [
         tag("div", tag("h3", "Plan"), tables.plan(findings), class_="card"),
-        tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card"),
+        tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card") if findings.versions else None,
     ]
     words = "The same graph, plan and seed give the same vectors on machines of the same kind."
     return Section("plan", "Plan", "How to repeat it", words, tag("div", *body, class_="cards"))

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parge.report.bars import Column, Stretch, bar, table
+from parge.markup import Markup, named
+from parge.memory import format_bytes
+from parge.report.bars import Column, Mark, Stretch, bar, table
 from parge.report.collect import Findings
-from parge.report.markup import Markup, named
+from parge.report.pictures import seconds_text
+from parge.values import known
 
 
 def plan(findings: Findings) -> Markup:
@@ -40,6 +43,53 @@ def scores(findings: Findings) -> Markup:
         for row, share in zip(rows, shares, strict=True):
             row.insert(1, bar(1.0, [Stretch(float(share or 0), "own", f"{columns[0]} {share}")]))
     return table(heads, rows, caption="Scores")
+
+
+# So many labels have a row of their own: those that most vertices carry.
+_MOST_LABELS = 24
+
+
+def against_whole(findings: Findings) -> Markup:
+    """Return the parts and the whole graph, each with its score, and memory and time where both are known."""
+    quality, whole = findings.quality, findings.quality.whole
+    rows = [[f"{len(findings.parts)} parts"], ["whole graph"]]
+    columns = [Column("", "text")]
+    if whole is not None and quality.score is not None and whole.score is not None:
+        columns += [Column("micro-F1"), Column("macro-F1")]
+        for row, score in zip(rows, (quality.score, whole.score), strict=True):
+            row += [str(score.micro_f1), str(score.macro_f1)]
+    if whole is not None and whole.report is not None:
+        columns += [Column("largest worker"), Column("slowest worker"), Column("in total")]
+        for row, report in zip(rows, (findings.report, whole.report), strict=True):
+            row += [format_bytes(max(report.worker_peaks)), seconds_text(max(report.worker_seconds))]
+            row.append(seconds_text(known(report.seconds.total, "how long the run took")))
+    return table(columns, rows, caption="The parts and the whole graph") if len(columns) > 1 else Markup("")
+
+
+def by_label(findings: Findings) -> Markup:
+    """Return F1 of each label, most frequent first, that of the whole graph beside it."""
+    quality = findings.quality
+    mine = {} if quality.score is None else quality.score.by_label
+    other = None if quality.whole is None or quality.whole.score is None else quality.whole.score.by_label
+    ranked = sorted(mine, key=lambda label: -quality.carriers.get(label, 0))
+    columns = [Column("label", "text"), Column("F1", "bar", "1"), Column("F1"), Column("vertices")]
+    columns += [] if other is None else [Column("whole graph")]
+    rows = [
+        [
+            named(str(label)),
+            bar(1.0, [Stretch(mine[label], "own", f"F1 {mine[label]:.3f}")], _whole_mark(other, label)),
+            f"{mine[label]:.3f}",
+            f"{quality.carriers.get(label, 0):,}",
+            *([] if other is None else [f"{other[label]:.3f}"]),
+        ]
+        for label in ranked[:_MOST_LABELS]
+    ]
+    few = "" if len(ranked) <= _MOST_LABELS else f", the {_MOST_LABELS} most frequent of {len(ranked):,}"
+    return table(columns, rows, caption=f"F1 of each label{few}")
+
+
+def _whole_mark(other: Mapping[Any, float] | None, label: Any) -> list[Mark]:
+    return [] if other is None else [Mark(other[label], "limit", f"whole graph {other[label]:.3f}")]
 
 
 def _share(text: str | None) -> float | None:

@@ -86,6 +86,18 @@ def load_stored(folder: Path, kind: str) -> dict[str, Stored]:
     }
 
 
+def stored_as(folder: Path, kind: str, content: Mapping[str, np.ndarray[Any, Any] | None]) -> dict[str, Stored]:
+    """Return arrays with the files that hold them, which are not read; empty where the folder has no manifest."""
+    if not exists(folder):
+        return {}
+    known = _manifest(folder, kind)["arrays"]
+    return {
+        name: Stored(folder / f"{name}.npy", known[name], array)
+        for name, array in content.items()
+        if array is not None and name in known
+    }
+
+
 def _link(path: Path, stored: Stored) -> dict[str, Any]:
     """Give the file of an array a second name, or write it again; return its checksum and size."""
     try:
@@ -382,7 +394,7 @@ def ids_of(content: Arrays) -> IdArray | None:
     if "id_ends" not in content:
         return None
     data, ends = content["id_bytes"].tobytes(), content["id_ends"].tolist()
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     if any(start > end for start, end in zip(starts, ends, strict=True)) or (ends and ends[-1] != len(data)):
         raise ValueError("the offsets of its ids do not increase to the end of their text")
     texts = [data[start:end].decode() for start, end in zip(starts, ends, strict=True)]

@@ -18,7 +18,7 @@ from parge.run import arrays, parts, schema
 from parge.run.arrays import Arrays, DamagedError, Stored, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, note_faults
-from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARED, SUBGRAPH
+from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE, SUBGRAPH
 from parge.storage import create_new, take_room
 from parge.text import on_one_line, printable
 
@@ -59,6 +59,11 @@ class RunFolder:
         if not self.exists:
             schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
             return
+        if _is_kind(self.path / PLAN, SHARDED):
+            raise InputError(
+                f"{self.path} holds a run in shards. Only the command that began it, parge embed --sharded, resumes it "
+                "(with --resume). Give the folder of another run."
+            )
         schema.check_run(self.path)
         self.plan_metadata()
 
@@ -121,8 +126,8 @@ class RunFolder:
         arrays.sweep(self.path)
         for name in RUN_NOTES:
             (self.path / name).unlink(missing_ok=True)
-        arrays.discard(self.path / SHARED)
-        arrays.discard(self.path / GRAPH)
+        for name in (SPACE, SHARED, GRAPH):
+            arrays.discard(self.path / name)
         doomed = self.path / f"{PLAN}.old-{os.getpid()}"
         (self.path / PLAN).rename(doomed)
         arrays.discard(doomed)
@@ -159,6 +164,14 @@ class RunFolder:
                 return {}
             arrays.save(place, SHARED, content, {})
         return arrays.load_stored(place, SHARED)
+
+    def stored_graph(self, graph: Graph) -> dict[str, Stored]:
+        """Return the rows of the run's graph with the files that hold them; empty where these are not there."""
+        rows = {"indptr": graph.indptr, "indices": graph.indices, "weights": graph.weights}
+        try:
+            return arrays.stored_as(self.path / GRAPH, GRAPH, rows)
+        except DamagedError:
+            return {}
 
     def has_graph(self) -> bool:
         """Return whether the graph is present and intact."""

@@ -21,7 +21,7 @@ from parge.text import on_one_line, printable
 
 LOCK = "lock"
 
-# Long enough for a worker whose parent was killed to be gone, and for somebody who only asks about the lock.
+# Long enough for a worker whose parent was killed to be gone, and for a process that only asks about the lock.
 _PATIENCE = 2.0
 _POLL_SECONDS = 0.05
 
@@ -87,7 +87,7 @@ def _take(path: Path, until: float) -> int:
             descriptor, is_new = _opened(path)
         except FileNotFoundError:
             if path.parent.is_dir():
-                continue  # who held it has just left
+                continue  # its holder has just left
             raise PargeError(f"Cannot work in {path.parent}: there is no such folder.") from None
         except OSError as error:
             raise PargeError(

@@ -7,8 +7,9 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 from zlib import crc32
@@ -86,6 +87,8 @@ class PlanMetadata:
         What the coordinator's memory limit decided, and the projections; empty without a limit.
     notices : tuple of str
         Notices on the decomposition.
+    choice : dict
+        Why this technique, if the plan left it open; else empty.
     """
 
     settings: dict[str, Any]
@@ -97,10 +100,12 @@ class PlanMetadata:
     edges: tuple[int, ...]
     coordinator: dict[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    choice: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, as `of` reads them."""
         bound = self.technique.bound
+        chosen = {"choice": self.choice} if self.choice else {}
         return {
             "settings": self.settings,
             "run": self.run,
@@ -116,6 +121,7 @@ class PlanMetadata:
             "edges": list(self.edges),
             "coordinator": self.coordinator,
             "notices": list(self.notices),
+            **chosen,
         }
 
     @staticmethod
@@ -144,7 +150,65 @@ class PlanMetadata:
             edges=edges,
             coordinator=_a(dict, metadata.get("coordinator", {})),
             notices=tuple(printable(_a(str, notice)) for notice in _a(list, metadata.get("notices", []))),
+            choice=_a(dict, metadata.get("choice", {})),
         )
+
+
+# Under the names that result folders have had from the first version on.
+_COUNTS = {"supervertices": "lumps"}
+
+
+@dataclass(frozen=True)
+class ResultMetadata:
+    """What a worker measured, beside its vectors.
+
+    Parameters
+    ----------
+    index : int
+        Number of the subgraph.
+    vertices, own, anchors, halo, supervertices, edges : int
+        What the worker held.
+    dim : int
+        Columns of its vectors.
+    seconds, total_seconds : float
+        Of embedding alone, and with reading and writing.
+    peak_bytes : int
+        The most memory that it took.
+    run : str
+        Id of the run.
+    versions : dict
+        Versions of parge, Python and numpy.
+    """
+
+    index: int
+    vertices: int
+    own: int
+    anchors: int
+    halo: int
+    supervertices: int
+    edges: int
+    dim: int
+    seconds: float
+    total_seconds: float
+    peak_bytes: int
+    run: str
+    versions: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, as `of` reads them and ``parge embed-part --json`` prints them."""
+        return {_COUNTS.get(name, name): value for name, value in vars(self).items()}
+
+    @staticmethod
+    def of(metadata: dict[str, Any]) -> "ResultMetadata":
+        """Return the metadata from plain values; raise KeyError, TypeError or ValueError if they are invalid."""
+        checks: dict[Any, Callable[[Any], Any]] = {int: _whole, float: _number, str: partial(_a, str)}
+        found = {
+            one.name: checks[one.type](metadata[_COUNTS.get(one.name, one.name)])
+            for one in fields(ResultMetadata)
+            if one.type in checks
+        }
+        versions = {name: _a(str, version) for name, version in _a(dict, metadata["versions"]).items()}
+        return ResultMetadata(**found, versions=versions)
 
 
 def run_id(settings: dict[str, Any], decomposition: str) -> str:

@@ -22,13 +22,15 @@ from parge.decompose.limits import request_meaning
 from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
+from parge.io.places import local_folder
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
+from parge.planning.choosing import as_chosen
 from parge.planning.decision import Decision, candidates, decide, decompose
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
 from parge.planning.summary import footprint_of, idle, summarise
 from parge.reconcile.reconciliation import Reconciliation, reconcile
-from parge.result import WHERE, Coordinator, Refined, Report, Seconds
+from parge.result import WHERE, Choice, Coordinator, Refined, Report, Seconds
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
@@ -64,27 +66,27 @@ class Run:
     retries: list[str] = field(default_factory=list)
     kept: bool = True
     choice: dict[str, Any] = field(default_factory=dict)
+    chosen: Choice | None = None
     notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
     results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this run is present and intact."""
-        return self._is_ours(self.folder.subgraph_metadata(i), i)
+        found = self.folder.subgraph_metadata(i)
+        return found is not None and (found.get("run"), found.get("index")) == (self.id, i)
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
         if i in self.results:
             return True
         found = self.folder.result(i)
-        if found is None or not self._is_ours(found.metadata, i):
-            return False
-        if found.metadata["vertices"] != self.decomposition.held[i]:
+        if found is None or not self._is_ours(found, i) or found.metadata.vertices != self.decomposition.held[i]:
             return False
         self.results[i] = found
         return True
 
-    def _is_ours(self, metadata: dict[str, Any] | None, i: int) -> bool:
-        return metadata is not None and metadata.get("run") == self.id and metadata.get("index") == i
+    def _is_ours(self, result: Result, i: int) -> bool:
+        return (result.metadata.run, result.metadata.index) == (self.id, i)
 
     def advice(self, i: int) -> str:
         """Return how to embed subgraph i alone, if that is possible from a command line."""
@@ -140,7 +142,7 @@ class Run:
     def _vectors(self, i: int) -> FloatArray:
         place = self.folder.part(i)
         found = self.results.get(i) or parts.load_result(place)
-        if not self._is_ours(found.metadata, i) or len(found.vectors) != self.decomposition.sizes[i]:
+        if not self._is_ours(found, i) or len(found.vectors) != self.decomposition.sizes[i]:
             raise DamagedError(f"the result in {place} does not belong to subgraph {i} of this run; embed it again")
         self.results[i] = found
         return found.vectors
@@ -177,16 +179,17 @@ class Run:
             edges=summary.edges,
             dim=dim,
             technique=summary.technique,
+            choice=self.chosen,
             anchors=summary.anchors,
             edge_counts=summary.edge_counts,
             lost_edges=summary.lost_edges,
             parts=tuple(
-                replace(part, peak_bytes=metadata["peak_bytes"], seconds=metadata["seconds"])
+                replace(part, peak_bytes=metadata.peak_bytes, seconds=metadata.seconds)
                 for part, metadata in zip(summary.parts, took, strict=True)
             ),
-            warnings=(*summary.warnings, *reconciliation.warnings),
+            warnings=tuple(dict.fromkeys((*summary.warnings, *reconciliation.warnings))),  # each once
             notices=(*summary.notices, *self.notices),
-            seconds=stage_seconds(self.seconds, [metadata["seconds"] for metadata in took]),
+            seconds=stage_seconds(self.seconds, [metadata.seconds for metadata in took]),
             reconcile=reconciliation.report(),
             refine=refinement,
             retries=tuple(self.retries),
@@ -231,20 +234,21 @@ def open_run(
         if resume:
             raise InputError("to resume a run, give its folder (run_dir)")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
-            begun = _begin(graph, decide(graph, plan), RunFolder(Path(temporary)), listener)
+            begun = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
             yield replace(begun, kept=False, notices=idle(plan))
         return
     if os.fspath(run_dir) == "":
         raise InputError("expected the name of a run folder; got an empty name")
-    folder = RunFolder(Path(run_dir))
+    folder = RunFolder(local_folder(run_dir))
     folder.check_open(resume=resume)
-    decision = None if folder.exists else decide(graph, plan)  # a plan that cannot be kept leaves no folder behind
+    # A plan that cannot be kept leaves no folder behind.
+    decision = None if folder.exists else _decided(graph, plan, listener)
     with folder.locked():
         folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
         if folder.exists:
             run = _resume(graph, plan, folder, listener)
         else:
-            run = _begin(graph, decision or decide(graph, plan), folder, listener)
+            run = _begin(graph, decision or _decided(graph, plan, listener), folder, listener)
         yield replace(run, notices=(*run.notices, *idle(plan)))
 
 
@@ -259,10 +263,19 @@ def _refuse_no_graph(graph: Any) -> None:
     )
 
 
+def _decided(graph: Graph, plan: Plan, listener: Listener) -> Decision:
+    """Decide what a plan means for a graph, and tell which technique was chosen, and why."""
+    decision = decide(graph, plan, on_step=lambda step: listener(Step("choose", step)))
+    if decision.choice is not None:
+        listener(Step("choose", str(decision.choice)))
+    return decision
+
+
 def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listener) -> Run:
     begun = time.perf_counter()
     listener(Step("decompose"))
-    plan, decomposition, decomposer = decompose(graph, decision, on_step=lambda step: listener(Step("decompose", step)))
+    decomposed = decompose(graph, decision, on_step=lambda step: listener(Step("decompose", step)))
+    plan, decomposition, decomposer = decomposed.plan, decomposed.decomposition, decomposed.decomposer
     seconds = time.perf_counter() - begun
     settings, belongs = _settings(graph, plan), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
@@ -276,6 +289,7 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
         edges=tuple(decomposition.edges.tolist()),
         coordinator=choice,
         notices=decomposition.notices,
+        choice={} if decomposed.choice is None else decomposed.choice.to_json(),
     )
     folder.save_plan(decomposition, metadata)
     return _run(folder, plan, plan.technique, decomposition, metadata)
@@ -288,8 +302,18 @@ def _run(
     known = recorded_seconds(folder.path, metadata.run)
     seconds = {"decompose": metadata.decompose_seconds} | {stage: known[stage] for stage in _RESUMED if stage in known}
     retries, notices = recorded_retries(folder.path, metadata.run), folder.notices()
-    choice = metadata.coordinator
-    return Run(folder, plan, technique, decomposition, metadata.run, seconds, retries, notices=notices, choice=choice)
+    return Run(
+        folder,
+        plan,
+        technique,
+        decomposition,
+        metadata.run,
+        seconds,
+        retries,
+        choice=metadata.coordinator,
+        chosen=Choice.from_json(metadata.choice, "choice") if metadata.choice else None,
+        notices=notices,
+    )
 
 
 def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> ResolvedPlan:
@@ -322,7 +346,7 @@ def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> 
     kept = folder.plan_metadata().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
-    decided = _as_decided(graph, _respelled(plan, kept).resolved, kept)
+    decided = _as_decided(graph, as_chosen(_respelled(plan, kept), kept).resolved, kept)
     check_same(kept, _settings(graph, decided), folder.path)
     decomposition, metadata = folder.load_plan(graph)
     if not folder.has_graph():

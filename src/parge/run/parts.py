@@ -16,7 +16,7 @@ from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, schema
 from parge.run.arrays import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
-from parge.run.metadata import FAILURE, read_note, write_note
+from parge.run.metadata import FAILURE, ResultMetadata, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
 from parge.text import pasteable, printable
 from parge.typing import FloatArray
@@ -111,9 +111,9 @@ def subgraph_index(folder: Path) -> int:
     return 0
 
 
-def save_result(folder: Path, vectors: FloatArray, metadata: dict[str, Any]) -> None:
+def save_result(folder: Path, vectors: FloatArray, metadata: ResultMetadata) -> None:
     """Write the local vectors and their metadata; the record of an earlier failure is removed."""
-    arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, metadata)
+    arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, metadata.to_json())
     remove_failure(folder)
 
 
@@ -128,7 +128,7 @@ class Result(NamedTuple):
     """Local vectors (memory-mapped, all finite) and their metadata."""
 
     vectors: FloatArray
-    metadata: dict[str, Any]
+    metadata: ResultMetadata
 
 
 def load_result(folder: Path) -> Result:
@@ -140,35 +140,27 @@ def load_result(folder: Path) -> Result:
         raise arrays.DamagedError(f"{error}. Embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
 
-def whole_result(folder: Path) -> dict[str, Any] | None:
+def whole_result(folder: Path) -> ResultMetadata | None:
     """Return the metadata of the local vectors if they are intact and belong to this subgraph; None otherwise."""
     schema.check_part(folder)
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_metadata(folder)
-        metadata = load_result(folder).metadata if arrays.exists(folder / RESULT) else {}
-        if metadata and all(metadata[name] == asked.get(name) for name in ("run", "index")):
-            return metadata
+        found = load_result(folder).metadata if arrays.exists(folder / RESULT) else None
+        if found is not None and (found.run, found.index) == (asked.get("run"), asked.get("index")):
+            return found
     return None
 
 
-def load_metadata(folder: Path) -> dict[str, Any]:
+def load_metadata(folder: Path) -> ResultMetadata:
     """Return the metadata of the local vectors, without reading the vectors."""
     return _checked_metadata(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
 
 
-def _checked_metadata(folder: Path, metadata: dict[str, Any]) -> dict[str, Any]:
-    whole = ("index", "vertices", "own", "anchors", "halo", "lumps", "edges", "dim", "peak_bytes")
-    numbers = ("seconds", "total_seconds")
-    right = (
-        all(type(metadata.get(name)) is int and metadata[name] >= 0 for name in whole)
-        and all(isinstance(metadata.get(name), int | float) and 0 <= metadata[name] < np.inf for name in numbers)
-        and isinstance(metadata.get("run"), str)
-        and isinstance(metadata.get("versions"), dict)
-        and all(isinstance(version, str) for version in metadata["versions"].values())
-    )
-    if not right:
-        raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result")
-    return metadata
+def _checked_metadata(folder: Path, metadata: dict[str, Any]) -> ResultMetadata:
+    try:
+        return ResultMetadata.of(metadata)
+    except (KeyError, TypeError, ValueError):
+        raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result") from None
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,10 +12,11 @@ import numpy as np
 
 from parge.embedding import Embedding
 from parge.engine.base import Engine, Task
-from parge.errors import InputError
+from parge.errors import InputError, PargeError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
+from parge.io.places import given_name
 from parge.linalg.threads import one_blas_thread
 from parge.memory import current_limit, private_bytes
 from parge.planning.plan import Plan, ResolvedPlan
@@ -26,15 +28,22 @@ from parge.run import parts
 from parge.run.arrays import Stored
 from parge.run.folder import scratch_matrix
 from parge.run.open_run import STAGES, Run, open_run
-from parge.run.schema import SCRATCH
-from parge.run.worker import PartJob, embed_part, prepare_worker
+from parge.run.schema import SCRATCH, SPACE
+from parge.run.spaces import save_space
+from parge.run.worker import PartJob, embed_part, own_technique, prepare_worker
+from parge.space.frozen import Space, frozen_from
 from parge.space.head import fit_head
-from parge.storage import release_pages, usable_cores
+from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import describe
+from parge.text import printable
 from parge.typing import FloatArray
 
 _NEARLY_DONE = 0.999
+
+# Subgraphs that take no more than this above what any worker takes share a process: they take some tenths of a second
+# of a core, and a process of their own 0.05 s.
+_SMALL_BYTES = 16_000_000
 
 
 def embed(
@@ -66,13 +75,18 @@ def embed(
         Vectors in vertex order, their ids, and a report.
     """
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
-    with _engine(asked) as engine, open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run:
+    with (
+        prepared_engine(asked) as engine,
+        open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run,
+    ):
         embed_parts(run, listener, engine)
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
         run.note_seconds(STAGES)
-        return _embedding(run, vectors, run.report(reconciliation, refinement))
+        unkept = () if run_dir is None else freeze(run, vectors, [run.folder.path / SPACE])
+        report = run.report(reconciliation, refinement)
+        return _embedding(run, vectors, replace(report, notices=(*report.notices, *unkept)))
 
 
 def embed_to_file(
@@ -82,17 +96,24 @@ def embed_to_file(
     *,
     run_dir: Path,
     resume: bool = False,
+    spaces: Sequence[Path] = (),
     listener: Listener = ignore,
 ) -> Report:
-    """Embed a graph into a file without holding all vectors in memory; return the report."""
+    """Embed a graph into a file without holding all vectors in memory; return the report.
+
+    `spaces` are the folders that the frozen space is written to.
+    """
     _refuse_inside(out, run_dir)
-    with _engine(plan) as engine, open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
+    with (
+        prepared_engine(plan) as engine,
+        open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run,
+    ):
         embed_parts(run, listener, engine)
-        return finish(run, out, listener)
+        return finish(run, out, listener, spaces)
 
 
 @contextmanager
-def _engine(plan: Plan) -> Iterator[Engine]:
+def prepared_engine(plan: Plan) -> Iterator[Engine]:
     """Yield the engine of a plan, prepared in the background for the workers of its technique."""
     engine = plan.make_engine()
     if plan.n_parts == 1:
@@ -109,8 +130,8 @@ def _refuse_inside(out: Path, run_dir: Path) -> None:
         raise InputError(f"Cannot write {out}: a run folder may hold only the run. Choose a file outside it.")
 
 
-def finish(run: Run, out: Path, listener: Listener) -> Report:
-    """Reconcile the results of a run and write the embedding; return the report."""
+def finish(run: Run, out: Path, listener: Listener, spaces: Sequence[Path] = ()) -> Report:
+    """Reconcile the results of a run and write the embedding and the spaces; return the report."""
     _refuse_inside(out, run.folder.path)
     reconciliation = reconcile_parts(run, listener)
     with ExitStack() as scratch:
@@ -118,16 +139,45 @@ def finish(run: Run, out: Path, listener: Listener) -> Report:
         merge_parts(run, reconciliation, vectors)
         refinement = refine_vectors(run, vectors, listener, in_files=True)
         run.note_seconds(STAGES)
-        listener(Step("write", str(out)))
+        listener(Step("write", given_name(out)))
         report = run.report(reconciliation, refinement)
         _embedding(run, vectors, report.reproducible()).save(out)
-    return report
+        unkept = freeze(run, vectors, spaces)
+    return replace(report, notices=(*report.notices, *unkept))
+
+
+def freeze(run: Run, vectors: FloatArray, places: Sequence[Path]) -> tuple[str, ...]:
+    """Write the frozen space of finished vectors; the graph of the run is linked, where the file system can do that.
+
+    The vectors are written already. So a space that nobody asked for, in the run folder, may be missing: where it
+    cannot be written, a notice is returned.
+    """
+    try:
+        if places:
+            space = _space(run, vectors)
+            stored = run.folder.stored_graph(run.decomposition.graph)
+            for place in places:
+                save_space(space, place, stored)
+    except (PargeError, MemoryError) as error:
+        if any(not is_inside(place, run.folder.path) for place in places):
+            raise
+        why = "there is not enough memory for it" if isinstance(error, MemoryError) else printable(error, 300)
+        return (f"The run folder has no space for new vertices: {why}. Use --space DIR to write one.",)
+    return ()
+
+
+def _space(run: Run, vectors: FloatArray) -> Space:
+    storage = MEMORY if current_limit() is None else Files(run.folder.path)
+    named = {"technique": run.technique.name, "refine": run.plan.refine}
+    return Space.of(vectors, run.decomposition.graph, **named, storage=storage)
 
 
 def _embedding(run: Run, vectors: FloatArray, report: Report) -> Embedding:
     """Return the vectors with their ids, and the degree head that is fitted on edges of the graph."""
-    graph = run.decomposition.graph
-    return Embedding(vectors, graph.outside_ids, report, fit_head(vectors, graph, run.plan.seed), graph.degrees)
+    graph, technique, refine = run.decomposition.graph, run.technique.name, run.plan.refine
+    head = fit_head(vectors, graph, run.plan.seed)
+    made = partial(frozen_from, graph, technique, refine)
+    return Embedding(vectors, graph.outside_ids, report, head, graph.degrees, made)
 
 
 def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
@@ -159,9 +209,11 @@ def shared_arrays(run: Run) -> dict[str, Stored]:
 def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> None:
     """Embed every subgraph that has no intact result yet, with an engine that is prepared, or with the plan's."""
     n_parts = run.decomposition.n_parts
-    listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
+    if run.decomposition.contexts is not None:
+        listener(Step("prepare"))
     with run.timed("embed"):
         waiting = write_subgraphs(run)
+        listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
         tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
@@ -182,7 +234,9 @@ def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> 
 def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     projected = run.decomposition.projected(run.footprint)
     budgets = run.decomposition.budgets
-    technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
+    described = describe(run.technique)
+    technique = described or run.technique  # what was planned, whatever a folder may say
+    is_own = own_technique(described) is not None  # it leaves nothing behind in a process
     return [
         Task(
             key=i,
@@ -192,6 +246,7 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
             limit_bytes=None if budgets is None else int(budgets[i]),
             label=f"subgraph {i}",
             advice=run.advice(i),
+            shares_process=is_own and bool(projected[i] <= run.footprint.fixed + _SMALL_BYTES),
             on_failure=partial(parts.record_failure, run.folder.part(i)),
             on_retry=on_retry,
         )

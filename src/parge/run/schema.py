@@ -16,8 +16,9 @@ from parge.run.metadata import PART_NOTES, RUN_NOTES
 from parge.storage import all_finite
 from parge.text import on_one_line
 
-PLAN, GRAPH, SHARED, SUBGRAPH, RESULT = "plan", "graph", "shared", "subgraph", "result"
+PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, SPACE = "plan", "graph", "shared", "subgraph", "result", "space"
 PARTS, MANIFEST = "parts", "manifest.json"
+SHARDED, DONE, SHARD, ROWS, MERGED, PASS = "sharded", "done", "shard", "rows", "merged", "pass"
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,14 @@ class Kind:
 
 
 _INTEGERS = ("int32", "int64")
-_ROWS = {
+_EDGES = {
     "indptr": Kind(("int64",), needed=True),
     "indices": Kind(_INTEGERS, needed=True),
     "weights": Kind(("float32",)),
+}
+_IDS = {"ids": Kind(("int64",)), "id_bytes": Kind(("uint8",)), "id_ends": Kind(("int64",))}
+_ROWS = {
+    **_EDGES,
     "features_indptr": Kind(_INTEGERS),
     "features_indices": Kind(_INTEGERS),
     "features_data": Kind(("float32",)),
@@ -60,6 +65,15 @@ _SHARED = {
     **{f"shared_{name}": Kind(("float32",), finite=True) for name in ("mass", "degree")},
 }
 
+# Rows of a graph in shards (`parge.cluster`): numbers of the vertices, and neighbours by number.
+_SHARD = {
+    "names": Kind(("int32",), needed=True),
+    "indptr": Kind(("int64",), needed=True),
+    "indices": Kind(("int32",), needed=True),
+    "weights": Kind(("float32",)),
+    **_IDS,
+}
+
 LAYOUT: dict[str, dict[str, Kind]] = {
     PLAN: {
         "part": Kind(("int32",), needed=True),
@@ -69,9 +83,7 @@ LAYOUT: dict[str, dict[str, Kind]] = {
         "lump": Kind(("int64",)),
         "halos": Kind(("int64",)),
         "lumped_edges": Kind(("int64",)),
-        "ids": Kind(("int64",)),
-        "id_bytes": Kind(("uint8",)),
-        "id_ends": Kind(("int64",)),
+        **_IDS,
     },
     GRAPH: _ROWS,
     SUBGRAPH: {
@@ -83,6 +95,27 @@ LAYOUT: dict[str, dict[str, Kind]] = {
     },
     SHARED: _SHARED,
     RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True, finite=True)},
+    SPACE: {
+        **_EDGES,
+        **_IDS,
+        "vectors": Kind(("float32",), ndim=2, needed=True, finite=True),
+        "origin": Kind(("uint8",), needed=True),
+        "stale": Kind(("float32",), needed=True, finite=True),
+        "matrix": Kind(("float32",), ndim=2, needed=True, finite=True),
+        "offset": Kind(("float32",), needed=True, finite=True),
+        "lengths": Kind(("float64",), needed=True, finite=True),
+        "confidence": Kind(("float64",), needed=True, finite=True),
+    },
+    SHARDED: {},
+    DONE: {},
+    SHARD: _SHARD,
+    ROWS: {**_SHARD, "is_anchor": Kind(("bool",), needed=True), "codes": Kind(("int16",), needed=True)},
+    MERGED: {"between": Kind(("float64",), ndim=2, needed=True, finite=True)},
+    PASS: {
+        "vectors": Kind(("float32",), ndim=2, needed=True, finite=True),
+        "mean": Kind(("float64",), needed=True, finite=True),
+        "matrix": Kind(("float64",), ndim=2, needed=True, finite=True),
+    },
 }
 """Kind of folder -> name of array -> what it must be."""
 
@@ -108,7 +141,7 @@ def is_array_file(name: str) -> bool:
 SCRATCH = "embedding.npy"
 """The file in which vectors are merged."""
 
-TEMPORARY_FOLDER = re.compile(r"(plan|graph|shared|subgraph|result)\.(tmp|old)-[0-9]+")
+TEMPORARY_FOLDER = re.compile(r"(plan|graph|shared|subgraph|result|space)\.(tmp|old)-[0-9]+")
 """Folders that are being written or removed."""
 
 TEMPORARY_FILE = re.compile(
@@ -119,7 +152,21 @@ TEMPORARY_FILE = re.compile(
 _PART = re.compile(r"[0-9]{3,}")
 
 # Names that begin as one of ours does: some file systems do not tell capitals apart.
-_NAMES = (PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, PARTS, MANIFEST, LOCK, SCRATCH, "refine", *RUN_NOTES, *PART_NOTES)
+_NAMES = (
+    PLAN,
+    GRAPH,
+    SHARED,
+    SUBGRAPH,
+    RESULT,
+    SPACE,
+    PARTS,
+    MANIFEST,
+    LOCK,
+    SCRATCH,
+    "refine",
+    *RUN_NOTES,
+    *PART_NOTES,
+)
 _STEMS = {name.partition(".")[0] for name in _NAMES}
 _OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)", re.IGNORECASE)
 
@@ -136,7 +183,7 @@ def check_run(folder: Path) -> None:
                 _refuse_unless(_PART.fullmatch(part.name) is not None, part)
                 check_part(part)
         elif not _is_stray(entry):
-            _check(entry, (PLAN, GRAPH, SHARED), RUN_NOTES)
+            _check(entry, (PLAN, GRAPH, SHARED, SPACE), RUN_NOTES)
 
 
 def strays(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from parge.run.lock import holder
 from parge.run.schema import RESULT, SUBGRAPH
 from parge.text import printable
 
-# From this share on, what a worker has done tells how long it will take.
+# From this share on, a worker's progress says how long it will take.
 _MEASURED = 0.02
 
 
@@ -139,8 +139,8 @@ def _part(folder: RunFolder, run: str, i: int, vertices: int, edges: int) -> Par
         except arrays.DamagedError as error:
             message = str(error)
         else:
-            if metadata["run"] == run and metadata["index"] == i:
-                return found("done", seconds=metadata["seconds"], peak_bytes=metadata["peak_bytes"], share=1.0)
+            if (metadata.run, metadata.index) == (run, i):
+                return found("done", seconds=metadata.seconds, peak_bytes=metadata.peak_bytes, share=1.0)
             message = "its result belongs to another run"
     worker = holder(place)
     if worker is not None:

@@ -79,7 +79,7 @@ def _places(module: str) -> list[Path]:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         return []
-    if found is None:  # the folder one stands in is not on the path yet, and `restore_declared` puts it there
+    if found is None:  # the current folder is not on the path yet, and `restore_declared` puts it there
         folder = current_folder()
         return [] if folder is None else [folder / module]
     return [Path(place) for place in [*(found.submodule_search_locations or ()), found.origin] if place]

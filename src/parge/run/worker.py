@@ -19,9 +19,10 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import measured_tree, over_limit, reset_peak
 from parge.run import parts
 from parge.run.lock import Held
+from parge.run.metadata import ResultMetadata
 from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.techniques.base import Technique, check_shared, embed_checked
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore
@@ -66,7 +67,7 @@ class PartJob:
         parts.accept_result(self.folder, files)
 
 
-def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
+def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     """Embed the subgraph of a part folder; return the metadata of its result.
 
     The random stream depends only on the run's seed and the number of the subgraph, so the vectors do not depend
@@ -80,27 +81,33 @@ def embed_part(job: PartJob, progress: Progress = silent) -> dict[str, Any]:
         technique = _technique(job, metadata)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_begun = time.perf_counter()
-        rng = stream(metadata["seed"], "embed", subgraph.index)
+        rng = keyed_rng(metadata["seed"], "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
         if over_limit():
             raise MemoryError  # no result of a worker that kept its limit only by luck
-        result = {
-            "index": subgraph.index,
-            "vertices": subgraph.n_vertices,
-            "own": subgraph.n_own,
-            "anchors": subgraph.n_anchors,
-            "halo": subgraph.n_halo,
-            "lumps": subgraph.n_supervertices,
-            "edges": subgraph.n_edges,
-            "dim": int(vectors.shape[1]),
-            "seconds": time.perf_counter() - embedding_begun,
-            "total_seconds": time.perf_counter() - begun,
-            "peak_bytes": peak_bytes(),
-            "run": metadata["run"],
-            "versions": {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
-        }
+        result = ResultMetadata(
+            index=subgraph.index,
+            vertices=subgraph.n_vertices,
+            own=subgraph.n_own,
+            anchors=subgraph.n_anchors,
+            halo=subgraph.n_halo,
+            supervertices=subgraph.n_supervertices,
+            edges=subgraph.n_edges,
+            dim=int(vectors.shape[1]),
+            seconds=time.perf_counter() - embedding_begun,
+            total_seconds=time.perf_counter() - begun,
+            peak_bytes=peak_bytes(),
+            run=metadata["run"],
+            versions={"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
+        )
         parts.save_result(job.folder, vectors, result)
     return result
+
+
+def own_technique(described: Mapping[str, Any] | None) -> Technique | None:
+    """Return the described technique if it is parge's own and needs no other package; otherwise None."""
+    technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
+    return technique if technique is not None and technique.needs_extra is None else None
 
 
 def prepare_worker(described: Mapping[str, Any] | None) -> None:
@@ -110,8 +117,8 @@ def prepare_worker(described: Mapping[str, Any] | None) -> None:
     """
     from parge.kernels.jit import load_compiled
 
-    technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
-    if technique is not None and technique.needs_extra is None:
+    technique = own_technique(described)
+    if technique is not None:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
         plain = type(technique)(dim=technique.dim)
         plain.embed(Subgraph.whole(ring), np.random.default_rng(0))

@@ -10,8 +10,8 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.ids import positions, show_ids
 from parge.linalg.procrustes import rotation
-from parge.reconcile.base import LinearMap, double, folds
-from parge.reconcile.reconciliation import few_anchors, smallest_strength, unrelated
+from parge.reconcile.base import LinearMap, double, few_anchors, folds
+from parge.reconcile.reconciliation import smallest_strength, unrelated
 from parge.storage import release_pages, row_blocks
 from parge.typing import IntArray, Matrix
 
@@ -52,13 +52,13 @@ class Alignment:
     @property
     def warning(self) -> str | None:
         """A warning of too few shared ids for the dimensions, or of unrelated spaces; None otherwise."""
-        few = few_anchors(self.shared, self.dim)
+        few = few_anchors(self.shared, self.dim, "shared ids")
         if unrelated(self.after, self.held_out, determined=few is None):
             return (
                 "the spaces hardly agree after rotation: the shared ids are about as far apart as unrelated vectors "
                 "are (141 %). Check that the ids mean the same vertices"
             )
-        return None if few is None else few.replace("anchors", "shared ids")
+        return few
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers under the names of the fields."""

@@ -13,7 +13,7 @@ from parge.linalg import logistic
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.links import ONLY_COSINE, LinkHead
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.storage import release_pages, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
@@ -30,7 +30,7 @@ def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
     An edge counts at the degrees that its ends have without it, as a pair that is not yet an edge would. Where degrees
     then say nothing, or the contrary (trees), the head has only the cosine.
     """
-    rng = stream(seed, "link head")
+    rng = keyed_rng(seed, "link head")
     edges, others = _some_edges(graph, rng), _some_others(graph, rng)
     if not len(edges) or not len(others):
         return ONLY_COSINE

@@ -266,6 +266,23 @@ def _check_callable(target: Any, name: str) -> None:
         )
     if not (_binds(target, 2) or _binds(target, 1)):
         raise InputError(f"{name} is called as f(csr, rng), but is declared as {name}{inspect.signature(target)}")
+    second = _second(target)
+    if second in DIM_NAMES:
+        raise InputError(
+            f"{name} is called as f(csr, rng), so that its second parameter, {second!r}, would receive the random "
+            f"generator. Settings are passed by name: declare it as {name}(csr, rng, {second}), or as "
+            f"{name}(csr, *, {second})."
+        )
+
+
+def _second(function: Any) -> str | None:
+    """Return the name of the parameter that a second value would go to."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # some built-in functions have no signature
+        return None
+    by_place = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return by_place[1] if len(by_place) > 1 else None
 
 
 def _binds(function: Any, count: int) -> bool:

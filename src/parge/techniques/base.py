@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf
-from typing import Any, ClassVar, Protocol, get_args
+from typing import Any, ClassVar, NamedTuple, Protocol, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
 from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
+from parge.result import Choice
 from parge.skipgram.batches import Mode
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
@@ -44,6 +45,8 @@ class Technique(ABC):
     """True where the vectors of different subgraphs lie in one space by construction."""
     refine: ClassVar[str] = "none"
     """The pass over the whole graph that ``refine="auto"`` means (see `parge.refine`)."""
+    link_refine: ClassVar[str] = ""
+    """The pass that ``refine="auto"`` means where links matter (``purpose="links"``); empty: the same."""
     refines_whole: ClassVar[bool] = True
     """Whether the pass also improves the vectors of a graph that was embedded whole."""
 
@@ -87,6 +90,25 @@ class Technique(ABC):
     def projected_bytes(self, n_vertices: int, n_edges: int) -> int:
         """Return the most memory that a worker needs for a subgraph of that size, in bytes."""
         return self.footprint().bytes(n_vertices, n_edges)
+
+
+class Chosen(NamedTuple):
+    """The technique that was chosen, and why."""
+
+    technique: Technique
+    choice: Choice
+
+
+class Chooser(ABC):
+    """The capability of a technique that stands for others: a plan asks it once which one suits the graph."""
+
+    @abstractmethod
+    def candidates(self, graph: Graph | None = None) -> tuple[Technique, ...]:
+        """Return the techniques that it may choose for a graph; without a graph, all that it may ever choose."""
+
+    @abstractmethod
+    def choose(self, graph: Graph, seed: int = 0, among: Sequence[Technique] = ()) -> Chosen:
+        """Return one of the candidates, or of those in `among`; the same for the same graph and seed."""
 
 
 # Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
@@ -252,7 +274,7 @@ def _names(arrays: Mapping[str, Any]) -> str:
 def common_dim(technique: Technique, dims: Sequence[int]) -> int:
     """Return the number of columns that all subgraphs' vectors have, or name two that differ.
 
-    `dims` are the columns of subgraphs 0, 1, ...; 0 for one without vertices, where nothing tells.
+    `dims` are the columns of subgraphs 0, 1, ...; 0 for one without vertices, where the number is unknown.
     """
     known = [(dim, index) for index, dim in enumerate(dims) if dim]
     for dim, index in known:

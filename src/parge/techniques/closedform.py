@@ -51,6 +51,7 @@ class ClosedForm(Technique, BackboneTechnique):
 
     name: ClassVar[str] = "closedform"
     refine: ClassVar[str] = "settle"
+    link_refine: ClassVar[str] = "blend"
 
     window: int = 5
     negatives: int = 5
@@ -101,10 +102,10 @@ class ClosedForm(Technique, BackboneTechnique):
         the landmarks from which vertices are extended, and the vectors twice. Groups are formed from the rows in
         float64, sorted.
         """
-        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * EXTENSION_LANDMARKS
+        matrices, columns = 4 * 4 * _LANDMARKS**2, 4 * EXTENSION_LANDMARKS[0]
         tables = 4 * (2 * padded(self.dim) + 2 * self.dim)
         return Footprint(
-            BASE_BYTES + EXTENSION_BYTES,
+            BASE_BYTES + 2 * EXTENSION_BYTES,
             GRAPH_BYTES_PER_VERTEX + 80 + matrices + columns + tables,
             GRAPH_BYTES_PER_EDGE + _GROUPING_BYTES_PER_EDGE,
         )

@@ -49,6 +49,7 @@ class SkipGramWalks(Technique, BackboneTechnique):
     """
 
     refine: ClassVar[str] = "whiten"
+    link_refine: ClassVar[str] = "blend"
 
     walks: int = 10
     walk_length: int = 40

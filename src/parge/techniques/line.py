@@ -66,6 +66,7 @@ class LINE(Technique):
 
     name: ClassVar[str] = "line"
     refine: ClassVar[str] = "settle"
+    link_refine: ClassVar[str] = "blend"
 
     def __post_init__(self) -> None:
         if self.order not in {"both", "first", "second"}:

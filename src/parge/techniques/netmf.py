@@ -29,7 +29,7 @@ from parge.typing import FloatArray, IntArray, Matrix
 # Columns of the exact matrix computed at once.
 _COLUMNS = 64
 
-# Entries of the low-rank matrix that exist at once (float32), but of so many rows at least.
+# Entries of the low-rank matrix that exist at once (float32), but of this number of rows at least.
 _ENTRIES, _LEAST_ROWS = 2**19, 32
 
 # Components smaller than this are worked on together: loops over thousands of tiny ones would cost more.
@@ -79,6 +79,7 @@ class NetMF(Technique):
 
     name: ClassVar[str] = "netmf"
     refine: ClassVar[str] = "settle"
+    link_refine: ClassVar[str] = "blend"
 
     window: int = 10
     negatives: int = 1

@@ -57,6 +57,7 @@ class ProNE(Technique):
 
     name: ClassVar[str] = "prone"
     refine: ClassVar[str] = "settle"
+    link_refine: ClassVar[str] = "blend"
 
     step: int = 10
     mu: float = 0.2

@@ -15,6 +15,8 @@ for _name, _home in {
     "sgc": "sgc:SGC",
     "closedform": "closedform:ClosedForm",
     "whitened": "whitened:Whitened",
+    "blend": "blend:Blend",
+    "auto": "auto:Auto",
     "graphsage": "graphsage:GraphSAGE",
 }.items():
     techniques.register_at(_name, f"parge.techniques.{_home}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.numbers import shown
+from parge.slips import suggestion
 from parge.storage import current_folder
 from parge.techniques.adapt import DIM_NAMES, Adapted, adapt
 from parge.techniques.base import Technique
@@ -48,6 +49,22 @@ def resolve(technique: Any, settings: Mapping[str, Any] | None = None) -> Techni
     if _is_technique(technique):
         return _build(technique, given)
     return _foreign(technique, given, "")
+
+
+def setting_names(technique: Any) -> tuple[str, ...] | None:
+    """Return the names of the settings that `resolve` takes with this technique; None where it takes any name.
+
+    >>> setting_names("sgc")
+    ('dim', 'hops', 'seed')
+    """
+    if isinstance(technique, str):
+        technique = _imported(technique) if ":" in technique else techniques.get(technique)
+    if _is_technique(technique):
+        return tuple(field.name for field in fields(technique))
+    if not (inspect.isclass(technique) or _is_function(technique)):
+        return ("dim",)
+    known = _keywords(technique, {"": None}, positional=2 if _is_function(technique) else 0)
+    return None if "" in known else ("dim", *(name for name in known if name != "dim"))
 
 
 def describe(technique: Technique) -> dict[str, Any] | None:
@@ -129,7 +146,8 @@ def _typed(cls: type[Technique], given: Mapping[str, Any]) -> dict[str, Any]:
 def _parsed(known: Mapping[str, Any], given: Mapping[str, Any], owner: str) -> dict[str, Any]:
     for name in given:
         if name not in known:
-            raise InputError(f"{owner} has no setting {shown(name)}; it has {', '.join(known) or 'none'}")
+            close = suggestion(name, known)
+            raise InputError(f"{owner} has no setting {shown(name)}; it has {', '.join(known) or 'none'}.{close}")
     return {name: _value(value, known[name], f"{name} of {owner}") for name, value in given.items()}
 
 
@@ -222,11 +240,9 @@ def _foreign(found: Any, given: Mapping[str, Any], path: str, *, free: bool = Tr
     owner = path or getattr(found, "__name__", type(found).__name__)
     extra = {name: value for name, value in given.items() if name != "dim"}
     dim = None if given.get("dim") is None else _value(given["dim"], int, f"dim of {owner}")
-    is_class = inspect.isclass(found)
-    is_function = callable(found) and not is_class and not hasattr(found, "fit") and not hasattr(found, "fit_transform")
     target = found
-    if is_class or is_function:
-        known = _keywords(found, extra if free else {}, positional=2 if is_function else 0)
+    if inspect.isclass(found) or _is_function(found):
+        known = _keywords(found, extra if free else {}, positional=2 if _is_function(found) else 0)
         keywords = _parsed(known, extra, owner)
         alias = next((name for name in DIM_NAMES if name in known), None)
         if dim is not None and alias is not None:
@@ -236,6 +252,11 @@ def _foreign(found: Any, given: Mapping[str, Any], path: str, *, free: bool = Tr
         name = next(iter(extra))
         raise InputError(f"{owner} is an object and takes no setting {name!r}. Name its class instead.")
     return adapt(target, dim, path=path, settings=tuple(given.items()))
+
+
+def _is_function(found: Any) -> bool:
+    fits = hasattr(found, "fit") or hasattr(found, "fit_transform")
+    return callable(found) and not inspect.isclass(found) and not fits
 
 
 def _bound(found: Any, keywords: dict[str, Any], owner: str) -> Any:

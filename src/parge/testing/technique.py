@@ -23,7 +23,7 @@ from parge.typing import FloatArray, IntArray
 
 _COMMUNITIES = 4
 
-# A projection is useful where it is not much more than what is needed: under this factor, from so many edges on.
+# A projection is useful where it is not much more than what is needed: under this factor, from this number of edges on.
 _MOST_OVER, _FROM_EDGES = 2.0, 50_000
 
 _ARRAYS = ("indptr", "indices", "weights", "ids")

@@ -181,7 +181,7 @@ def test_weights_of_a_text_file_without_header_are_asked_for_by_number(tmp_path:
 def test_formats_whose_weights_have_no_name_say_so(tmp_path: Path) -> None:
     path = tmp_path / "g.graph"
     path.write_text("2 1\n2\n1\n")
-    with pytest.raises(InputError, match="have no name"):
+    with pytest.raises(InputError, match=r"--weight .*\.graph files"):
         read(path, weight="w")
 
 
@@ -229,3 +229,18 @@ class TestOtherLibraries:
     def test_pyg(self) -> None:
         data = SimpleNamespace(edge_index=np.array([[0], [1]]), num_nodes=2, edge_attr=np.ones((1, 1)))
         assert any("edge_attr" in notice for notice in Graph.from_pyg(data).notices)
+
+    def test_features_of_pyg_come_along(self) -> None:
+        data = SimpleNamespace(edge_index=np.array([[0, 1], [1, 0]]), num_nodes=3, x=np.eye(3, 2))
+        found = Graph.from_pyg(data).features
+        assert found is not None
+        assert found.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
+        for wrong in (np.eye(2), np.ones(3), np.array([["a"]] * 3)):
+            with pytest.raises(InputError, match="x must be"):
+                Graph.from_pyg(SimpleNamespace(edge_index=data.edge_index, num_nodes=3, x=wrong))
+
+    def test_a_pyg_graph_whose_edges_go_one_way_is_told(self) -> None:
+        one_way = np.array([[0, 1, 2, 1, 1], [1, 2, 1, 1, 2]])
+        assert any("directed" in notice for notice in Graph.from_pyg(one_way).notices)
+        both = np.concatenate([one_way, one_way[::-1]], axis=1)
+        assert not any("directed" in notice for notice in Graph.from_pyg(both).notices)

@@ -5,6 +5,7 @@
 ``.npz``              arrays ``vectors`` and ``ids``, and the report
 ``.parquet``          columns ``id`` and ``vector`` (a list of fixed size), and the report
 ``.vec .emb .txt``    word2vec text: a line ``n d``, then ``id x1 ... xd`` a line, float32
+a folder              Parquet files and a manifest, as ``parge embed --sharded`` writes them; only read here
 ===================== ==============================================================================
 """
 
@@ -14,11 +15,13 @@ from pathlib import Path
 
 from parge.errors import InputError, plain_reason
 from parge.io.embeddings.common import Vectors
+from parge.io.embeddings.folder import read_folder
 from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix, is_npy, read_npy, write_npy
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
 from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
 from parge.io.embeddings.word2vec import check_text_ids, is_text, read_text, write_text
 from parge.io.outputs import Output, check_outputs, check_place
+from parge.io.places import delivered, fetched, is_url, local_name, shown_name
 from parge.typing import IdArray
 
 _Reader = Callable[[Path], Vectors]
@@ -57,14 +60,28 @@ def write(table: Vectors, path: str | os.PathLike[str]) -> None:
 
     An existing file is replaced, as `numpy.save` does; the command line refuses unless parge wrote it.
     """
-    path = check_output(path)
-    _FORMATS[path.suffix.lower()][1](table, path)
+    with delivered(path) as place:
+        check_output(place)
+        _FORMATS[place.suffix.lower()][1](table, place)
 
 
 def read(path: str | os.PathLike[str]) -> Vectors:
-    """Read vectors in the format of the suffix."""
-    path = Path(path)
-    reader = _FORMATS[_known_suffix(path)][0]
+    """Read vectors in the format of the suffix; those of a URL are fetched first."""
+    name = local_name(path)
+    if not is_url(name) and Path(name).is_dir():
+        return _read(Path(name), read_folder)
+    _known_suffix(Path(name))
+    with fetched(name, beside=_second(name)) as place:
+        return _read(place)
+
+
+def _second(name: str) -> str | None:
+    """Return the URL of the ids beside a matrix; of files the reader finds it itself."""
+    return str(name)[: -len(".npy")] + ".ids.txt" if is_url(name) and name.lower().endswith(".npy") else None
+
+
+def _read(path: Path, reader: _Reader | None = None) -> Vectors:
+    reader = reader or _FORMATS[_known_suffix(path)][0]
     try:
         return reader(path)
     except InputError as error:
@@ -95,8 +112,10 @@ def embedding_outputs(path: Path) -> list[Output]:
     return [Output(path, is_npy), Output(ids_path(path), lambda _beside: not path.exists() or is_matrix(path))]
 
 
-def embedding_inputs(path: Path) -> list[Path]:
-    """Return the files that an embedding is read from."""
+def embedding_inputs(path: Path | str) -> list[Path | str]:
+    """Return the files that an embedding is read from; a text is a URL."""
+    if isinstance(path, str):
+        return [path, *filter(None, [_second(path)])]
     return [path, ids_path(path)] if path.suffix.lower() == ".npy" else [path]
 
 
@@ -113,7 +132,12 @@ def check_ids(path: str | os.PathLike[str], ids: IdArray, *, overwrite: bool = T
         check_outputs([Output(ids_path(path), lambda ids_file: has_ids(ids_file, ids))], overwrite=overwrite)
 
 
+def is_embedding_name(path: Path) -> bool:
+    """Return whether the suffix names a format of embeddings."""
+    return path.suffix.lower() in _FORMATS
+
+
 def _known_suffix(path: Path) -> str:
-    if path.suffix.lower() not in _FORMATS:
-        raise InputError(f"{path}: the suffix names no embedding format. Use one of {', '.join(_FORMATS)}.")
+    if not is_embedding_name(path):
+        raise InputError(f"{shown_name(path)}: the suffix names no embedding format. Use one of {', '.join(_FORMATS)}.")
     return path.suffix.lower()

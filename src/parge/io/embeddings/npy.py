@@ -53,20 +53,21 @@ def is_matrix(path: Path) -> bool:
         if np.lib.format.read_magic(file) != (1, 0):
             return False
         shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
-    return len(shape) == 2 and not by_columns and dtype in (np.float32, np.float64)
+    return len(shape) == 2 and not by_columns and dtype in (np.float16, np.float32, np.float64)
 
 
 def has_ids(path: Path, ids: IdArray) -> bool:
     """Return whether a file of ids holds the very ids that would be written there."""
     with path.open("rb") as file:
         for rows in row_blocks(ids.size, _ROWS):
-            lines = _lines(ids[rows])
+            lines = id_lines(ids[rows])
             if file.read(len(lines)) != lines:
                 return False
         return not file.read(1)
 
 
-def _lines(ids: IdArray) -> bytes:
+def id_lines(ids: IdArray) -> bytes:
+    """Return ids as lines of text."""
     return "".join(f"{line}\n" for line in ids.astype(STRING).tolist()).encode()
 
 
@@ -77,7 +78,7 @@ def write_npy(table: Vectors, path: Path) -> None:
     with replacing(path) as file, replacing(ids_path(path)) as ids:
         write_matrix(file, table.vectors)
         for rows in row_blocks(table.ids.size, _ROWS):
-            ids.write(_lines(table.ids[rows]))
+            ids.write(id_lines(table.ids[rows]))
         check_still_free(path, ids_path(path))  # both or none are replaced
 
 

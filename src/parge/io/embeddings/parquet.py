@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.errors import InputError
-from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
-from parge.io.embeddings.common import Vectors, head_bytes, read_head, read_report, report_bytes
+from parge.ids import TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
+from parge.io.embeddings.arrow import batches, schema_of
+from parge.io.embeddings.common import Vectors, read_head, read_report
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
-from parge.storage import release_pages, row_blocks
 from parge.typing import IdArray, IntArray
 
 _ROWS = 65_536
@@ -20,35 +20,16 @@ _ROWS = 65_536
 # Read at once; and what an id takes, as strings of arrow, Python and numpy.
 _BATCH_BYTES, _ID_BYTES = 64 << 20, 200
 
-# Of a row group, which a writer holds until it is complete.
-_GROUP_BYTES = 8 << 20
-
-
-def _group_rows(dim: int) -> int:
-    return max(64, min(_ROWS, _GROUP_BYTES // (4 * dim)))
-
 
 def write_parquet(table: Vectors, path: Path) -> None:
-    """Write one row group per block of vertices."""
-    import pyarrow as pa
+    """Write one row group per batch of vertices."""
     from pyarrow import parquet
 
-    number = pa.from_numpy_dtype(table.vectors.dtype)
-    key = pa.string() if table.ids.dtype == STRING else pa.int64()
-    columns, known = [("id", key), ("vector", pa.list_(number, table.dim))], {"parge": report_bytes(table.report)}
-    if table.head is not None and table.degrees is not None:
-        columns, known = [*columns, ("degree", pa.int64())], {**known, "parge.head": head_bytes(table.head)}
-    schema = pa.schema(columns).with_metadata(known)
+    schema = schema_of(table)
     # Bits of floats neither repeat nor compress: trying to costs time and saves nothing.
     with replacing(path) as file, parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as out:
-        for rows in row_blocks(len(table.vectors), _group_rows(table.dim)):
-            flat = pa.array(np.ascontiguousarray(table.vectors[rows]).ravel())
-            vector = pa.FixedSizeListArray.from_arrays(flat, table.dim)
-            arrays = [pa.array(table.ids[rows], key), vector]
-            if len(columns) > len(arrays) and table.degrees is not None:
-                arrays.append(pa.array(table.degrees[rows], pa.int64()))
-            out.write_batch(pa.record_batch(arrays, schema=schema))
-            release_pages(table.vectors)
+        for batch in batches(table):
+            out.write_batch(batch)
 
 
 def is_parquet(path: Path) -> bool:

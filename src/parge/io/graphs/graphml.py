@@ -9,6 +9,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.graph.build import assemble, number_integers, number_strings
+from parge.graph.columns import ALL_FOUND, Wanted
 from parge.graph.convert import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.vertices import add_vertices
@@ -28,13 +29,13 @@ _LONGEST_TAG, _LONGEST_NUMBER = 16 * _AT_ONCE, 100
 _NAME_BYTES = 200
 
 
-def read_graphml(path: Path, *, weighted: bool = True, weight: str | None = None) -> Graph:
+def read_graphml(path: Path, wanted: Wanted = ALL_FOUND) -> Graph:
     """Read the graph of a GraphML file; the edge attribute called ``weight``, or as asked for, gives the weights.
 
     Documents with a document type are refused: entities that expand to gigabytes, or to other files, are declared
     in it, and no graph needs one.
     """
-    found = _Elements(path, weight or "weight")
+    found = _Elements(path, wanted.weight or "weight")
     with open_bytes(path) as file, foreign_errors(path, "GraphML"):
         try:
             n_read = 0
@@ -48,9 +49,9 @@ def read_graphml(path: Path, *, weighted: bool = True, weight: str | None = None
                 f"{path}, line {error.lineno:,}: not well-formed XML ({expat.errors.messages[error.code]}). Is the "
                 "file complete?"
             ) from None
-    if weight is not None:
+    if wanted.weight is not None:
         found.check_weight()
-    return found.graph(weighted=weighted)
+    return found.graph(weighted=wanted.weighted)
 
 
 class _Elements:

@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.gather import (
-    Columns,
-    by_name,
-    by_place,
-    guessed_notice,
-    ignored_notice,
-    is_guessed,
-    place_of,
-)
+from parge.graph.columns import Columns, Wanted, asked_for, by_name, guessed_notice, ignored_notice, is_guessed
 from parge.io.files import foreign_errors, single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -41,7 +33,7 @@ class Layout:
     start : int
         Bytes before the first edge: comments and a header.
     delimiter : str
-        Space, tab or comma.
+        Space, tab or comma, or as asked for.
     blanks : bool
         Whether any run of blanks separates; else each single delimiter does, and ids may contain blanks.
     n_columns : int
@@ -56,6 +48,8 @@ class Layout:
         What is ignored.
     maybe_names : tuple of str
         The ids of the first line where they could as well be names of columns; else nothing.
+    header : tuple of str
+        The names of the columns, where the first line has them.
     """
 
     start: int
@@ -67,6 +61,12 @@ class Layout:
     attributes: bool = False
     notices: tuple[str, ...] = ()
     maybe_names: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+
+    @property
+    def quotes(self) -> bool:
+        """Whether quotes hold a field together: between commas and other marks, not between tabs or blanks."""
+        return has_quotes(self.delimiter)
 
     def cleaned(self, segment: bytes) -> bytes:
         """Return lines that pyarrow can split: no comments, and one delimiter between columns."""
@@ -80,8 +80,13 @@ class Layout:
         return split_line(line, self.delimiter, self.blanks)
 
 
+def has_quotes(delimiter: str) -> bool:
+    """Return whether quotes mean something between such delimiters."""
+    return delimiter not in "\t "
+
+
 def split_line(line: str, delimiter: str, blanks: bool) -> list[str]:
-    """Return the fields of one line; quotes mean something between commas only.
+    """Return the fields of one line; quotes mean nothing between tabs or blanks.
 
     >>> split_line('"a, b", c', ",", False)
     ['a, b', 'c']
@@ -89,9 +94,9 @@ def split_line(line: str, delimiter: str, blanks: bool) -> list[str]:
     if blanks:
         return [field for field in line.replace("\t", " ").split(" ") if field]
     fields = line.split(delimiter)
-    if delimiter == "," and '"' in line:
+    if has_quotes(delimiter) and '"' in line:
         with suppress(csv.Error):
-            fields = next(csv.reader([line]))
+            fields = next(csv.reader([line], delimiter=delimiter))
     return [field.strip(" \t") for field in fields]
 
 
@@ -104,10 +109,10 @@ def is_integer(field: str) -> bool:
     return bool(_INTEGER.fullmatch(field)) and field != "-0" and -(2**63) <= int(field[:21]) < 2**63
 
 
-def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str | None = None) -> Layout | None:
+def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | None:
     """Return the layout of a file from its first lines, or None where they hold no data.
 
-    A column of weights that is asked for by its name makes the first line a header.
+    A column that is asked for by its name makes the first line a header.
     """
     start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     _refuse_binary(head, path)
@@ -116,9 +121,12 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str |
         return None
     texts = [line.decode("utf-8", "replace") for _, line in lines]
     texts, attributes = _without_attributes(texts, suffix)
-    delimiter, blanks = _delimiter(texts, suffix)
+    if wanted.delimiter is None:
+        delimiter, blanks = _delimiter(texts, suffix)
+    else:
+        delimiter, blanks = wanted.delimiter, wanted.delimiter == " "
     rows = [split_line(text, delimiter, blanks) for text in texts]
-    header = rows[0] if _is_header(rows) or (weight is not None and weight in rows[0]) else None
+    header = rows[0] if _has_header(rows, wanted) else None
     body = rows[1:] if header else rows
     if header and not body:
         return None
@@ -126,6 +134,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str |
     _refuse_narrow(path, n_columns, texts[0], delimiter, blanks)
     layout = Layout(
         start=lines[bool(header)][0],
+        header=tuple(header or ()),
         delimiter=delimiter,
         blanks=blanks,
         n_columns=n_columns,
@@ -135,7 +144,21 @@ def sniff(head: bytes, path: Path, *, suffix: str, weighted: bool, weight: str |
         notices=("the {...} after the two ids ignored",) if attributes else (),
     )
     with foreign_errors(path, "text"):
-        return _with_columns(layout, header, body, weighted, weight)
+        return _with_columns(layout, header, body, wanted)
+
+
+def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
+    """Return the layout of a further part of an edge list, or None where it has no data.
+
+    It is that of the first part; its first line is a header only where it repeats that of the first.
+    """
+    start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    _refuse_binary(head, path)
+    lines = _data_lines(head, start)
+    if lines and layout.header:
+        first = split_line(lines[0][1].decode("utf-8", "replace"), layout.delimiter, layout.blanks)
+        lines = lines[1:] if tuple(first) == layout.header else lines
+    return replace(layout, start=lines[0][0]) if lines else None
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:
@@ -206,6 +229,13 @@ def _has_inner_blanks(text: str, mark: str) -> bool:
     return any(" " in field.strip(" \t") or "\t" in field.strip(" \t") for field in text.split(mark))
 
 
+def _has_header(rows: list[list[str]], wanted: Wanted) -> bool:
+    """Return whether the first row names columns: as was said, or as it looks."""
+    if wanted.header is not None:
+        return wanted.header
+    return any(name in rows[0] for name in wanted.columns if not name.isdigit()) or _is_header(rows)
+
+
 def _is_header(rows: list[list[str]]) -> bool:
     """Return whether the first row names columns: by names in common use, or as words over integers or weights."""
     first, rest = rows[0], rows[1:]
@@ -231,51 +261,43 @@ def _is_like_number(field: str) -> bool:
     return bool(_LIKE_NUMBER.fullmatch(field)) or field.lstrip("+-").lower() in _NO_NUMBERS
 
 
-def _numbers(n_columns: int) -> list[str]:
-    return [str(number + 1) for number in range(n_columns)]
-
-
 def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks: bool) -> None:
     if n_columns > 1:
         return
-    between = {"\t": "tabs", ",": "commas"}.get("" if blanks else delimiter, "blanks")
-    semicolons = " Semicolons do not separate columns: replace them by commas." if ";" in text else ""
+    between = {"\t": "tabs", ",": "commas"}.get(delimiter, repr(delimiter)) if not blanks else "blanks"
+    semicolons = " If semicolons separate the columns, say so (delimiter=';', --delimiter ';')."
+    semicolons = semicolons if ";" in text and delimiter != ";" else ""
     raise InputError(
         f"{path}: only one column found in the line {text[:80]!r} (split at {between}); an edge has two ids. Write one "
         f"edge per line: two ids and optionally a weight, separated by blanks, tabs or commas.{semicolons}"
     )
 
 
-def _with_columns(
-    layout: Layout, header: list[str] | None, body: list[list[str]], weighted: bool, weight: str | None
-) -> Layout:
+def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]], wanted: Wanted) -> Layout:
     """Choose the columns and say which are ignored."""
     named = by_name(header) if header else None
-    if named and max(named.used) < layout.n_columns:
-        columns = named
-    else:
-        columns = by_place(header or (), layout.n_columns)
-        place = columns.weight
-        if place is not None:
-            fields = [row[place] for row in body if len(row) > place and row[place]]
-            words = is_guessed(header or (), columns, weight) and not any(map(_is_like_number, fields))
-            if not fields or words:
-                columns = replace(columns, weight=None)
-    if weight is not None:
-        columns = replace(columns, weight=place_of(header or _numbers(layout.n_columns), weight))
+    names = header or []
+    columns = asked_for(names, wanted, layout.n_columns)
+    place = columns.weight
+    if place is not None and wanted.weight is None and not (named and max(named.used) < layout.n_columns):
+        fields = [row[place] for row in body if len(row) > place and row[place]]
+        words = is_guessed(names, columns, wanted) and not any(map(_is_like_number, fields))
+        if not fields or words:
+            columns = replace(columns, weight=None)
     read = columns
-    if not weighted:
+    if not wanted.weighted:
         columns = replace(columns, weight=None)
-    notices = guessed_notice(header or (), columns, weight)
-    notices += ignored_notice(header or (), read, layout.n_columns, weighted=weighted)
+    notices = guessed_notice(names, columns, wanted)
+    notices += ignored_notice(names, read, layout.n_columns, weighted=wanted.weighted)
     integers = all(is_integer(row[place]) for row in body for place in columns.used[:2] if place < len(row))
-    if header and not integers and (layout.blanks or not named):
+    if header and wanted.header is None and not integers and (layout.blanks or not named) and not wanted.columns:
         notices += (f"the first line is read as column names: {' '.join(header)!r}",)
-    first = () if header or layout.blanks or integers else tuple(body[0])
+    doubtful = wanted.header is None and not header and not layout.blanks and not integers
+    first = tuple(body[0][place] for place in columns.used[:2]) if doubtful else ()
     return replace(
         layout,
         columns=columns,
         integers=integers,
         notices=layout.notices + notices,
-        maybe_names=first[:2] if all(_WORD.fullmatch(field) for field in first) else (),
+        maybe_names=first if all(_WORD.fullmatch(field) for field in (body[0] if first else ())) else (),
     )

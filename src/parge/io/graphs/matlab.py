@@ -110,7 +110,7 @@ def _refuse_expansion(path: Path) -> None:
 
 
 def _unpacked(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield what so many bytes of a file unpack to, in blocks."""
+    """Yield what a compressed part of a file unpacks to, in blocks."""
     stream, left = zlib.decompressobj(), size
     while left and not stream.eof and (packed := file.read(min(left, _BLOCK))):
         left -= len(packed)

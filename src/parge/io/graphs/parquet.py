@@ -1,12 +1,16 @@
 """Parquet files of edges."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from parge.graph.gather import EDGE_BYTES, gatherer
+from parge.errors import InputError
+from parge.graph.columns import ALL_FOUND, Wanted
+from parge.graph.gather import EDGE_BYTES, Gatherer, gatherer
 from parge.graph.graph import Graph
 from parge.graph.table import EdgeTable, edge_columns
 from parge.io.files import check_file, foreign_errors
-from parge.io.tables import open_table
+from parge.io.footers import read_footer
+from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 
@@ -14,19 +18,47 @@ from parge.storage import MEMORY, Files, Storage
 _BATCH, _ROW_BYTES = 2**20, 32
 
 
-def read_parquet(path: Path, *, weighted: bool = True, weight: str | None = None, storage: Storage = MEMORY) -> Graph:
-    """Read the edges of a Parquet file: columns by their names, else the first two and as weights the third."""
-    check_file(path)
-    with foreign_errors(path, "Parquet"), open_table(path) as table:
-        n_rows, names = table.n_rows, table.names
+def read_parquet(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage: Storage = MEMORY) -> Graph:
+    """Read the edges of Parquet files: columns by their names, else the first two and as weights the third."""
+    n_rows = 0
+    for path in paths:
+        check_file(path)
+        n_rows += read_footer(path).n_rows
         if storage is MEMORY:
             refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
-        columns = edge_columns(table.schema, None, None, weight)
-        reader = EdgeTable(names, columns, gatherer(storage), weighted=weighted, weight=weight)
-        used = [names[place] for place in reader.columns.used]
-        size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
-        for batch in table.batches(used, size):
-            reader.add([batch.column(batch.schema.get_field_index(name)) for name in used])
-            if storage is MEMORY:
-                refuse_over_budget(reader.projected_bytes, f"{n_rows:,} edges with such ids")
-        return reader.graph()
+    reader: EdgeTable | None = None
+    for path in paths:
+        with foreign_errors(path, "Parquet"), open_table(path) as table:
+            if reader is None:
+                reader = EdgeTable(table.names, edge_columns(table.schema, wanted), gatherer(storage), wanted)
+            _add(reader, table, storage)
+    assert reader is not None
+    return reader.graph()
+
+
+def _add(reader: EdgeTable, table: Table, storage: Storage) -> None:
+    """Take in one file; its columns of edges are called as in the first."""
+    missing = [name for name in reader.names if name not in table.names]
+    if missing:
+        raise InputError(
+            f"it has no column {missing[0]!r}, which the first part has; its columns are "
+            f"{', '.join(map(repr, table.names))}. Parts need the same columns."
+        )
+    reader.begin()
+    size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
+    for batch in table.batches(reader.names, size):
+        reader.add([batch.column(batch.schema.get_field_index(name)) for name in reader.names])
+        if storage is MEMORY:
+            refuse_over_budget(reader.projected_bytes, f"{table.n_rows:,} edges with such ids")
+
+
+def gather_parquet(path: Path, groups: Sequence[int], wanted: Wanted = ALL_FOUND) -> Gatherer:
+    """Return the edges of some row groups of a Parquet file as they are given."""
+    check_file(path)
+    with foreign_errors(path, "Parquet"), open_table(path) as table:
+        edges = Gatherer()
+        reader = EdgeTable(table.names, edge_columns(table.schema, wanted), edges, wanted)
+        for batch in table.batches(reader.names, _BATCH, groups):
+            reader.add([batch.column(batch.schema.get_field_index(name)) for name in reader.names])
+            refuse_over_budget(reader.projected_bytes, f"{path} has edges with such ids")
+        return edges

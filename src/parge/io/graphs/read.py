@@ -1,7 +1,8 @@
 """Files into graphs: the format by the suffix; where a large graph goes; vertices and features from other files."""
 
+import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,23 +10,17 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
+from parge.graph.columns import Wanted
 from parge.graph.graph import Graph
-from parge.ids import STRING, as_numbers
-from parge.io.archive import check_complete, declared_arrays
-from parge.io.files import (
-    COMPRESSIONS,
-    check_file,
-    foreign_errors,
-    format_suffix,
-    is_compressed,
-    read_head,
-    read_texts,
-    without_comments,
-)
+from parge.graph.stream import arrow_stream, is_frame
+from parge.ids import STRING, as_ids
+from parge.io.files import COMPRESSIONS, check_file, format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer
-from parge.memory import parse_bytes, private_bytes, refuse_over_budget
-from parge.storage import MEMORY, Files, Storage, row_blocks, rows_at_once
-from parge.typing import IdArray
+from parge.io.graphs.beside import ids_of_frame, read_vertices, with_features
+from parge.io.graphs.parts import part_files
+from parge.io.places import fetched
+from parge.memory import parse_bytes, private_bytes
+from parge.storage import MEMORY, Files, Storage
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
 _READERS = {
@@ -37,11 +32,11 @@ _READERS = {
     ".graphml": ("parge.io.graphs.graphml", "read_graphml"),
 }
 
-# Read into files where memory does not hold the graph; the others are read whole.
+# Formats with columns, beside text; read into files where memory does not hold the graph. The others are read whole.
 _EXTERNAL = {".parquet"}
 
-# Formats whose weights have a name, beside text.
-_NAMED = {".parquet", ".graphml"}
+# Formats whose weights have a name, beside those with columns.
+_NAMED = {".graphml"}
 
 # Read in place, so that they cannot be compressed once more.
 _SEEKABLE = {".parquet", ".npz", ".mat"}
@@ -65,32 +60,49 @@ _OTHERS = {
 
 
 def read(
-    path: str | Path,
+    path: Any,
     *,
-    vertices: int | str | Path | None = None,
-    features: str | Path | None = None,
+    vertices: Any = None,
+    features: Any = None,
     weighted: bool = True,
     weight: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
     coordinator_memory: int | str | None = None,
     scratch: Path | None = None,
 ) -> Graph:
-    """Read a graph from a file.
+    """Read a graph from a file, from a folder of parts, from a store, or from the table of another library.
 
     Parameters
     ----------
-    path : path
+    path : path, URL or frame
         Edge list (whitespace, tab or comma; optional third column of weights; also ``.gz`` or ``.zst``), ``.parquet``,
-        ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``; docs/formats.md has the details.
-    vertices : int or path, optional
+        ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``; docs/reference/formats.md has the details.
+        A folder or a pattern (``edges/*.csv``) of text or Parquet parts is one graph. ``s3://``, ``gs://``, ``hf://``,
+        ``https://`` and
+        ``file://`` URLs are fetched. Anything with ``__arrow_c_stream__`` (DuckDB, Polars, pandas, pyarrow) is read a
+        batch at a time.
+    vertices : int, path, URL, frame or ids, optional
         Extra (isolated) vertices: a count n, which means that the ids are 0..n-1 (any other id is an error), or a file
-        with one id per line.
-    features : path, optional
-        Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``.
+        with one id per line, or a frame or list of ids.
+    features : path, URL or frame, optional
+        Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``; or, by
+        vertex id, ``.parquet`` or a frame with a column ``id`` and columns of numbers, or one of lists of numbers.
     weighted : bool
         Whether to read weights; otherwise every edge has weight 1.
     weight : str, optional
-        Column (its name, or its number from 1 in a text file without a header) or GraphML attribute that holds the
-        weights; by default one called weight, or the third column.
+        Column (its name, or its number from 1) or GraphML attribute that holds the weights; by default one called
+        weight, or the third column.
+    source, target : str, optional
+        Columns of the two ends, likewise; by default those called so (or src and dst, from and to, ...), or the first
+        two. For text and Parquet.
+    delimiter : str, optional
+        What separates the columns of a text file: one character, or ``tab``, ``comma``, ``semicolon``, ``pipe``,
+        ``space``; by default seen from its first lines.
+    header : bool, optional
+        Whether the first line of a text file names the columns; by default judged by its words.
     coordinator_memory : size, optional
         Memory limit of this process, such as ``"2GB"``. A larger graph (an edge list or Parquet) is processed on disk:
         its rows are sorted in files and memory-mapped.
@@ -102,35 +114,68 @@ def read(
     Graph
         An undirected graph; `Graph.notices` lists what was changed while reading.
     """
-    path = Path(path)
+    if isinstance(path, str) and not path:
+        raise InputError("expected the name of a file; got an empty name")  # not the current folder
+    wanted = Wanted(source, target, weight, weighted, delimiter, header)
     known = _known_vertices(vertices)
-    reader = _reader(path)
-    external = _format(path) in _EXTERNAL or _format(path) not in _READERS
-    in_files = {"storage": storage_for(path, coordinator_memory, scratch)} if external else {}
-    graph = reader(path, weighted=weighted, **in_files, **_named_weight(path, weighted, weight))
-    if known is not None:
-        graph = _with_vertices(graph, known, path)
-    elif graph.n_edges == 0:
+    if is_frame(path):
+        graph, path = _of_frame(path, wanted, known), "the frame"
+    else:
+        with fetched(path) as place:
+            files = part_files(place)
+            graph = _read_edges(files, wanted, coordinator_memory, scratch)
+            graph = graph if known is None else _with_vertices(graph, known, place, files)
+    if known is None and graph.n_edges == 0:
         dropped = "".join(f" ({notice})" for notice in graph.notices)
         raise InputError(
             f"{path} has no edge between two vertices{dropped}. To read a graph without edges, give its vertices: "
             "their number, or a file with one id per line."
         )
-    return graph if features is None else _with_features(graph, Path(features))
+    return graph if features is None else with_features(graph, features)
 
 
-def _named_weight(path: Path, weighted: bool, weight: str | None) -> dict[str, str]:
-    """Return the argument of a reader that can look for weights by a name."""
-    if weight is None:
-        return {}
-    if not weighted:
-        raise InputError(
-            f"both the weights {weight!r} and no weights are asked for. Give only one of weight and unweighted."
-        )
-    suffix = _format(path)
-    if suffix in _READERS and suffix not in _NAMED:
-        raise InputError(f"{path}: the weights of {suffix} files have no name. Omit {weight!r}.")
-    return {"weight": weight}
+def _of_frame(frame: Any, wanted: Wanted, known: Any) -> Graph:
+    from parge.graph.table import from_stream
+    from parge.graph.vertices import add_vertices
+
+    if wanted.of_text:
+        raise InputError(f"{' and '.join(wanted.of_text)} cannot be used with a frame. Omit it.")
+    with arrow_stream(frame, "edges") as reader:
+        graph = from_stream(reader, wanted)
+    return graph if known is None else add_vertices(graph, known)
+
+
+def _read_edges(files: list[Path], wanted: Wanted, coordinator_memory: int | str | None, scratch: Path | None) -> Graph:
+    """Read the edges of one file, or of parts, by the reader of their format, which is given what it can use."""
+    path = files[0]
+    reader, suffix = _reader(path), _format(path)
+    for other in files[1:]:
+        if _format(other) != suffix and {_format(other), suffix} & {*_READERS}:
+            raise InputError(
+                f"the parts in a folder or of a pattern need one format, but those of {path} and {other} differ. "
+                "Give a pattern, such as '*.parquet'."
+            )
+    if suffix in _READERS and suffix not in _EXTERNAL:
+        if len(files) > 1:
+            raise InputError(f"{path.parent}: {suffix} files are no parts of one graph. Give one of them.")
+        _refuse_idle(path, suffix, wanted)
+        return reader(path, wanted) if suffix in _NAMED else reader(path, weighted=wanted.weighted)
+    if suffix in _READERS and wanted.of_text:
+        raise _idle(path, suffix, wanted.of_text)
+    return reader(files, wanted, storage=storage_for(files, coordinator_memory, scratch))
+
+
+def _refuse_idle(path: Path, suffix: str, wanted: Wanted) -> None:
+    """Refuse what is asked of a format that has no columns: it would have no effect."""
+    given = [name for name in ("source", "target", "weight") if getattr(wanted, name) is not None]
+    idle = [name for name in given if name != "weight" or suffix not in _NAMED] + wanted.of_text
+    if idle:
+        raise _idle(path, suffix, idle)
+
+
+def _idle(path: Path, suffix: str, names: list[str]) -> InputError:
+    options = " and ".join(f"--{name} ({name}=)" for name in names)
+    return InputError(f"{path}: {options} cannot be used with {suffix} files, which have none. Omit {options}.")
 
 
 def _reader(path: Path) -> Callable[..., Graph]:
@@ -157,16 +202,23 @@ def _format(path: Path) -> str:
         return ".mtx" if file.read(14) == b"%%MatrixMarket" else suffix
 
 
-def _known_vertices(vertices: int | str | Path | None) -> Any:
-    """Return the count, the ids of the file, or None."""
+def _known_vertices(vertices: Any) -> Any:
+    """Return the count, the ids of the file or frame, or None."""
     if vertices is None:
         return None
     from parge.graph.vertices import check_vertex_count
 
-    return read_vertices(Path(vertices)) if isinstance(vertices, str | Path) else check_vertex_count(vertices)
+    if isinstance(vertices, str | os.PathLike):
+        with fetched(vertices) as path:
+            return read_vertices(path)
+    if is_frame(vertices):
+        return ids_of_frame(vertices)
+    if isinstance(vertices, Sequence | np.ndarray) and not isinstance(vertices, bytes) and np.ndim(vertices) == 1:
+        return as_ids(vertices)
+    return check_vertex_count(vertices)
 
 
-def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
+def _with_vertices(graph: Graph, known: Any, path: Path, files: list[Path]) -> Graph:
     from parge.graph.vertices import add_vertices
 
     if graph.n_vertices and graph.outside_ids.dtype != STRING and not isinstance(known, int) and known.dtype == STRING:
@@ -176,78 +228,20 @@ def _with_vertices(graph: Graph, known: Any, path: Path) -> Graph:
     try:
         return add_vertices(graph, known)
     except InputError as error:
-        raise InputError(f"{path}{_first_line_outside(graph, known, path)}: {error}") from None
+        raise InputError(f"{path}{_first_line_outside(graph, known, files)}: {error}") from None
 
 
-def _first_line_outside(graph: Graph, n_vertices: int, path: Path) -> str:
+def _first_line_outside(graph: Graph, n_vertices: int, files: list[Path]) -> str:
     """Say in which line of a text edge list an id first stands that is not one of 0..n_vertices-1."""
     from parge.graph.vertices import outside
     from parge.io.graphs.text import first_line_with
 
     found = outside(graph, n_vertices)
-    line = None if found is None or _format(path) in _READERS else first_line_with(path, str(found))
-    return "" if line is None else f", line {line:,}"
-
-
-def _with_features(graph: Graph, path: Path) -> Graph:
-    check_file(path)
-    with foreign_errors(path, "features (.npz of scipy or numpy, or .npy)"):
-        matrix: Any
-        if path.suffix.lower() == ".npz":
-            matrix = _npz_matrix(path)
-        elif path.suffix.lower() == ".npy":
-            check_complete(path)
-            matrix = np.load(path, allow_pickle=False, mmap_mode="r")
-        else:
-            raise InputError(f"{path}: features are read from .npz (scipy.sparse.save_npz, numpy.savez) or .npy")
-        if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-            raise InputError(
-                f"{path}: features must be a matrix of numbers; found type {matrix.dtype}, shape {matrix.shape}"
-            )
-        if matrix.shape[0] != graph.n_vertices:
-            raise InputError(
-                f"{path} has {matrix.shape[0]:,} rows, but the graph has {graph.n_vertices:,} vertices. Give one row "
-                "per vertex, in ascending order of ids (is --vertices missing?)."
-            )
-        found = graph.with_features(_sparse(path, matrix))
-        if not np.isfinite(found.features.data).all():
-            raise InputError(f"{path}: features must be finite; found NaN or infinity")
-    return found
-
-
-def _sparse(path: Path, matrix: Any) -> Any:
-    """Return features as sparse rows; a dense matrix, which may be a map of a file, some rows at a time."""
-    import scipy.sparse as sp
-
-    refuse_over_budget(8 * matrix.shape[1], f"{path} has {matrix.shape[1]:,} features")
-    if sp.issparse(matrix):
-        return matrix
-    blocks, n_entries = [], 0
-    for rows in row_blocks(len(matrix), rows_at_once(max(1, matrix.shape[1]))):
-        blocks.append(sp.csr_matrix(np.asarray(matrix[rows]).astype(np.float32)))
-        n_entries += blocks[-1].nnz
-        refuse_over_budget(3 * 8 * n_entries, f"{path} has at least {n_entries:,} nonzero features")
-    return sp.vstack(blocks, format="csr") if blocks else sp.csr_matrix(matrix.shape, dtype=np.float32)
-
-
-def _npz_matrix(path: Path) -> Any:
-    """Return the sparse matrix that scipy saved, or the only array that numpy did."""
-    import scipy.sparse as sp
-
-    from parge.io.graphs.matrix import load_sparse
-
-    members = declared_arrays(path)
-    if "format" in members:
-        matrix = sp.csr_matrix(load_sparse(path))
-        matrix.check_format(full_check=True)
-        return matrix
-    if len(members) != 1:
-        raise InputError(
-            f"{path} holds {', '.join(sorted(members)) or 'nothing'}; save features as one numpy array, or as a scipy "
-            "sparse matrix"
-        )
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # numpy leaves a bad file open
-        return np.asarray(arrays[next(iter(members))])
+    for path in files if found is not None and _format(files[0]) not in _READERS else ():
+        line = first_line_with(path, str(found))
+        if line is not None:
+            return f", line {line:,}" if len(files) == 1 else f", {path.name}, line {line:,}"
+    return ""
 
 
 # Reading takes 34 bytes an edge at its peak (measured at 8.6 M and 34.5 M edges), 8 of which stay; KaMinPar then
@@ -261,8 +255,8 @@ _UNPACKED = 5
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 1 << 25
 
 
-def storage_for(path: Path, limit: int | str | None, folder: Path | None = None) -> Storage:
-    """Return memory where the graph of this file fits under the limit with all that is done to it, else files.
+def storage_for(paths: Sequence[Path], limit: int | str | None, folder: Path | None = None) -> Storage:
+    """Return memory where the graph of these files fits under the limit with all that is done to it, else files.
 
     Parameters
     ----------
@@ -274,7 +268,7 @@ def storage_for(path: Path, limit: int | str | None, folder: Path | None = None)
     if limit is None:
         return MEMORY
     room = (parse_bytes(limit) if isinstance(limit, str) else limit) - private_bytes()
-    if projected_edges(path) * _BYTES_AN_EDGE <= room:
+    if sum(map(projected_edges, paths)) * _BYTES_AN_EDGE <= room:
         return MEMORY
     place = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
     return Files(place, min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, room // 16)))
@@ -287,24 +281,3 @@ def projected_edges(path: Path) -> int:
     head = read_head(path)
     size = path.stat().st_size * (_UNPACKED if is_compressed(path) else 1)
     return int(size * head.count(b"\n") / max(1, len(head)))
-
-
-# Bytes of text read together.
-_BLOCK = 1 << 20
-
-# Measured at the peak for an id of a file: as a string, as an integer, and joined with those of the edges.
-_ID_BYTES = 130
-
-
-def read_vertices(path: Path) -> IdArray:
-    """Read ids, one per line; lines that start with # or % are comments, blanks around an id are not part of it."""
-    ids: list[IdArray] = []
-    n_ids = n_text = 0
-    for text in read_texts(path, _BLOCK, "one vertex id", clean=without_comments):
-        names = [stripped for line in text.split("\n") if (stripped := line.strip(" \t\r"))]
-        ids.append(np.array(names, STRING))
-        n_ids, n_text = n_ids + len(names), n_text + len(text)
-        refuse_over_budget(_ID_BYTES * n_ids + 4 * n_text, f"{path} names {n_ids:,} vertices or more")
-    if not n_ids:
-        raise InputError(f"{path} names no vertex. Write one id per line.")
-    return as_numbers(np.concatenate(ids))

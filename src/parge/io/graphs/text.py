@@ -1,6 +1,7 @@
 """Text edge lists: two ids per line, and optionally a weight."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.build import check_weights
+from parge.graph.columns import ALL_FOUND, Wanted
 from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.io.files import MAX_LINE, format_suffix, line_number, narrow, read_head, read_segments
-from parge.io.graphs.layout import NUMBER, Layout, is_integer, sniff
+from parge.io.graphs.layout import NUMBER, Layout, continued, is_integer, sniff
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 from parge.typing import FloatArray, IntArray
@@ -26,32 +28,70 @@ _SLICE = 2**18
 
 
 class _NotIntegers(Exception):  # noqa: N818 - not an error: the ids are strings, then
-    """Ids that would not come back as given if they were read as integers, and the byte where their line starts."""
+    """Ids that would not come back as given if they were read as integers: their file, and where their line starts."""
 
-    def __init__(self, offset: int) -> None:
-        super().__init__(offset)
-        self.offset = offset
+    def __init__(self, path: Path, offset: int) -> None:
+        super().__init__(path, offset)
+        self.path, self.offset = path, offset
 
 
-def read_edge_list(path: Path, *, weighted: bool = True, weight: str | None = None, storage: Storage = MEMORY) -> Graph:
-    """Read a text edge list; docs/formats.md says what is recognised."""
-    layout = sniff(read_head(path), path, suffix=format_suffix(path), weighted=weighted, weight=weight)
-    if layout is None:
+Part = tuple[Path, Layout]
+"""A file of an edge list, and its layout."""
+
+
+def read_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage: Storage = MEMORY) -> Graph:
+    """Read the files of a text edge list, alike in columns; docs/reference/formats.md says what is recognised."""
+    parts = _parts(paths, wanted)
+    if not parts:
         return Graph.from_edges([], [])
-    if not layout.integers:
-        return _doubtful_header(_gather(path, layout, storage).graph(layout.notices), layout.maybe_names)
+    layout = parts[0][1]
+    edges, notices = _gathered(parts, storage)
+    return _doubtful_header(edges.graph(notices), () if layout.integers else layout.maybe_names)
+
+
+def gather_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND) -> Gatherer:
+    """Return the edges of the files of a text edge list as they are given."""
+    parts = _parts(paths, wanted)
+    return _gathered(parts, MEMORY)[0] if parts else Gatherer()
+
+
+def _gathered(parts: list[Part], storage: Storage) -> tuple[Gatherer, tuple[str, ...]]:
+    """Gather edges with integer ids, or with strings where one id is no integer; return what there is to say, too."""
+    layout = parts[0][1]
     try:
-        return _gather(path, layout, storage).graph(layout.notices)
+        return _gather(parts, storage), layout.notices
     except _NotIntegers as found:
-        line = line_number(path, found.offset)
-        notice = f"ids are read as strings, because line {line:,} has one that is not a plain 64-bit integer"
-        return _gather(path, replace(layout, integers=False), storage).graph((*layout.notices, notice))
+        where = f"line {line_number(found.path, found.offset):,}"
+        where += f" of {found.path.name}" if len(parts) > 1 else ""
+        notice = f"ids are read as strings, because {where} has one that is not a plain 64-bit integer"
+        strings = [(path, replace(layout, integers=False)) for path, layout in parts]
+        return _gather(strings, storage), (*layout.notices, notice)
 
 
-def _gather(path: Path, layout: Layout, storage: Storage) -> Gatherer:
+def _parts(paths: Sequence[Path], wanted: Wanted) -> list[Part]:
+    """Return the files that hold edges, each with its layout: the first of them decides for all."""
+    found: list[Part] = []
+    for path in paths:
+        head = read_head(path)
+        if found:
+            layout = continued(found[0][1], head, path)
+        else:
+            layout = sniff(head, path, suffix=format_suffix(path), wanted=wanted)
+        if layout is not None:
+            found.append((path, layout))
+    return found
+
+
+def _gather(parts: Sequence[Part], storage: Storage) -> Gatherer:
     """Parse segment by segment: as it is, else cleaned; one that still fails is searched for the line at fault."""
-    edges, parser = gatherer(storage), _Parser(layout)
-    clean = False
+    edges = gatherer(storage)
+    for path, layout in parts:
+        _gather_part(edges, path, layout, storage)
+    return edges
+
+
+def _gather_part(edges: Gatherer, path: Path, layout: Layout, storage: Storage) -> None:
+    parser, clean = _Parser(layout), False
     for offset, segment in read_segments(path, layout.start, storage.block if isinstance(storage, Files) else None):
         parsed = None if clean or parser.needs_cleaning(segment) else parser.parse(segment)
         if parsed is None:
@@ -62,7 +102,6 @@ def _gather(path: Path, layout: Layout, storage: Storage) -> Gatherer:
         edges.add(*parsed)
         if storage is MEMORY:
             refuse_over_budget(edges.projected_bytes, f"{path} has over {offset:,} bytes of edges")
-    return edges
 
 
 def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
@@ -74,7 +113,7 @@ def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
         return graph
     notice = (
         f"the first line, {','.join(names)!r}, is read as an edge, although no other line has these ids. If it names "
-        "the columns, call them source and target, or remove the line."
+        "the columns, give --header (header=True), or call them source and target."
     )
     return replace(graph, notices=(*graph.notices, notice))
 
@@ -135,7 +174,7 @@ class _Parser:
         """Return an arrow table of the columns that make an edge, or None where they cannot be read."""
         names = [str(place) for place in range(self.layout.n_columns)]
         used = [names[place] for place in self.layout.columns.used]
-        quote = '"' if self.layout.delimiter == "," else False
+        quote = '"' if self.layout.quotes else False
         for number, kind in enumerate(self._types):
             types = dict(zip(used, (kind, kind, pa.float64()), strict=False))
             if not len(text):
@@ -161,7 +200,7 @@ class _Parser:
         if not self.layout.blanks and pc.any(pc.match_substring_regex(named.dictionary, "^[ \t]|[ \t]$")).as_py():
             named = encoded(*(pc.ascii_trim(column, " \t") for column in (source, target)))
         bad = pc.equal(named.dictionary, "")
-        if self.layout.delimiter == ",":
+        if self.layout.quotes:
             bad = pc.or_(bad, pc.match_substring_regex(named.dictionary, "[\r\n]"))
         return None if pc.any(bad).as_py() else named
 
@@ -209,7 +248,7 @@ def _explained(path: Path, parser: _Parser, offset: int, segment: bytes) -> Exce
             odd = place
         place += len(line)
     if layout.integers and odd is not None:
-        return _NotIntegers(odd)
+        return _NotIntegers(path, odd)
     near = line_number(path, offset + begin)
     return InputError(f"{path}, about line {near:,}: these lines cannot be split into edges")
 
@@ -239,7 +278,7 @@ def _text(line: bytes, layout: Layout) -> str:
 
 def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
     shown = f"in {text[:80]!r}"
-    if layout.delimiter == "," and text.count('"') % 2:
+    if layout.quotes and text.count('"') % 2:
         return f"a quote is not closed, {shown}. Close it; ids cannot hold line breaks."
     if len(fields) != layout.n_columns:
         return (

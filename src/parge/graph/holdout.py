@@ -9,7 +9,7 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import contains, edges_once, pair_keys
 from parge.ids import positions, show_ids
 from parge.numbers import check_number
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 from parge.typing import IntArray
 
 # Rounds of drawing by degree before all pairs are looked at, and the most vertices for which they are.
@@ -43,12 +43,17 @@ def hold_out(graph: Graph, share: float = 0.5, seed: int = 0) -> HeldOut:
         raise InputError(
             f"at least two edges are needed, one to hold out and one to keep; the graph has {graph.n_edges}"
         )
-    rng = stream(seed, "hold out")
+    rng = keyed_rng(seed, "hold out")
+    train, positives = remove_edges(graph, n_held, rng)
+    keys = keys_of(all_edges(graph), graph.n_vertices)
+    return HeldOut(train, positives, non_edges(graph.n_vertices, keys, n_held, rng))
+
+
+def remove_edges(graph: Graph, count: int, rng: np.random.Generator) -> tuple[Graph, IntArray]:
+    """Return the graph without some of its edges, drawn at random, and those edges, (count, 2)."""
     edges = all_edges(graph)
-    held = np.zeros(len(edges), np.bool_)
-    held[rng.choice(len(edges), n_held, replace=False)] = True
-    keys = keys_of(edges, graph.n_vertices)
-    return HeldOut(_without(graph, keys[held]), edges[held], non_edges(graph.n_vertices, keys, n_held, rng))
+    held = edges[np.sort(rng.choice(len(edges), count, replace=False))]
+    return _without(graph, keys_of(held, graph.n_vertices)), held
 
 
 def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
@@ -71,7 +76,7 @@ def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
     if not held_keys.size:
         raise InputError("there are no held-out edges")
     avoid = np.union1d(known, held_keys)
-    negatives = non_edges(train.n_vertices, avoid, held_keys.size, stream(seed, "hold out"))
+    negatives = non_edges(train.n_vertices, avoid, held_keys.size, keyed_rng(seed, "hold out"))
     return HeldOut(train, pairs_of(held_keys, train.n_vertices), negatives)
 
 
@@ -81,7 +86,7 @@ def by_degree(train: Graph, positives: IntArray, seed: int = 0) -> IntArray:
     The degrees are those of the whole graph, held-out edges included. Then the ends of edges and of other pairs have
     the same degrees, and a score cannot win by the degrees alone (Aiyappa et al., ICML 2025). Pairs may repeat.
     """
-    n, rng = train.n_vertices, stream(seed, "hold out by degree")
+    n, rng = train.n_vertices, keyed_rng(seed, "hold out by degree")
     degrees = train.degrees + np.bincount(positives.ravel(), minlength=n)
     avoid = np.union1d(keys_of(all_edges(train), n), keys_of(positives, n))
     upto = np.cumsum(degrees)

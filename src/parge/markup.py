@@ -38,6 +38,23 @@ def named(value: Any) -> Markup:
     return tag("bdi", value)
 
 
+def rows_of(headings: Iterable[Any], rows: Iterable[Iterable[Any]]) -> Markup:
+    """Return a table for a notebook: numbers and words to the right, as its own style sheet has it."""
+    head = tag("tr", *(tag("th", heading) for heading in headings))
+    return tag("table", tag("thead", head), tag("tbody", *(tag("tr", *(tag("td", c) for c in row)) for row in rows)))
+
+
+def facts(title: str, pairs: Iterable[tuple[str, Any]], notes: Iterable[Any] = ()) -> Markup:
+    """Return a value for a notebook: its title, names with what they are, and notes below; None is left out.
+
+    >>> facts("Graph", [("vertices", 3), ("weights", None)])
+    '<div><b>Graph</b><table><tbody><tr><th>vertices</th><td>3</td></tr></tbody></table></div>'
+    """
+    rows = [tag("tr", tag("th", name), tag("td", value)) for name, value in pairs if value is not None]
+    below = [tag("div", note) for note in notes]
+    return tag("div", tag("b", title), tag("table", tag("tbody", *rows)), *below)
+
+
 def _given(children: Iterable[Any]) -> Iterable[Any]:
     return (child for child in children if child is not None)
 

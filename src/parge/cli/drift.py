@@ -1,0 +1,46 @@
+"""``parge drift``: how far a space is from a fresh embedding."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option
+from parge.cli.options import LocalName, PathName, all_of, header_option, json_option, reading_options, say_idle
+from parge.cli.update import read_changes
+from parge.memory import parse_bytes
+from parge.run.spaces import open_space, space_folder
+from parge.space.drift import drift
+
+
+@click.command("drift")
+@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("graph", type=PathName(), metavar="[EDGES]", required=False)
+@all_of([*reading_options(features=False), header_option])
+@click.option("--removed", type=LocalName(path_type=Path), metavar="FILE", help="Edges that went; columns as in EDGES.")
+@memory_option
+@json_option
+def command(space: Path, removed: Path | None, coordinator_memory: str | None, as_json: bool, **options: Any) -> None:
+    """Estimate how far SPACE is from a fresh embedding: 0 as fresh (two seeds differ as much), 1 unrelated.
+
+    Nothing is embedded. With EDGES, the drift that SPACE would have after parge update with them.
+
+    \b
+    Example:
+      parge drift space tuesday.txt
+    """
+    folder = space_folder(space)
+    if options["graph"] is None and removed is None:
+        say_idle(("vertices", "unweighted", "weight", "source", "target", "delimiter", "header"), "without EDGES")
+    with capped_coordinator(coordinator_memory), show.steps("drift") as step:
+        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
+        step("reading the space")
+        frozen = open_space(folder)
+        more, less = read_changes(options, removed, limit, None)
+        step("looking at vertices")
+        found = drift(frozen, more, less)
+    if as_json:
+        show.print_json(found.to_json())
+    else:
+        show.out.print(str(found))

@@ -1,0 +1,116 @@
+"""``parge place``: vectors of vertices that a frozen space does not know."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option
+from parge.cli.options import (
+    LocalName,
+    OutName,
+    PathName,
+    all_of,
+    graph_inputs,
+    header_option,
+    json_option,
+    overwrite_option,
+    read_graph,
+    reading_options,
+)
+from parge.ids import show_ids
+from parge.io.embeddings.files import check_ids, embedding_outputs
+from parge.io.outputs import Output, check_outputs, replacing
+from parge.memory import parse_bytes
+from parge.run.spaces import open_space, space_folder
+from parge.space.place import Placed, place
+from parge.storage import MEMORY, Files
+from parge.text import on_one_line
+
+_HEAD = b"vertex\tconfidence\tedges\tagreement\n"
+
+
+@click.command("place")
+@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("graph", type=PathName(), metavar="EDGES")
+@all_of([*reading_options(features=False), header_option])
+@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
+@click.option(
+    "--confidence",
+    type=LocalName(path_type=Path),
+    metavar="FILE.tsv",
+    help="Also write, for each new vertex, how much there was to place it by.",
+)
+@overwrite_option
+@memory_option
+@json_option
+def command(
+    space: Path,
+    out: Path,
+    confidence: Path | None,
+    overwrite: bool,
+    coordinator_memory: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Place the vertices of EDGES that SPACE does not know, in the same space. No other vector changes.
+
+    SPACE is the folder of parge embed --space, or a kept run folder. EDGES has edges of new vertices to known ones and
+    to each other. Vertices that no path leads to are named and get the origin. OUT holds only the new vertices.
+
+    \b
+    Examples:
+      parge embed monday.txt -o vectors.npz --space space
+      parge place space tuesday.txt -o new.npz
+    """
+    folder = space_folder(space)
+    outputs = [*embedding_outputs(out), *([] if confidence is None else [Output(confidence, _is_ours)])]
+    check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
+    with capped_coordinator(coordinator_memory), show.steps("placing") as step:
+        step("reading the space")
+        frozen = open_space(folder)
+        step("reading the edges")
+        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
+        edges = read_graph(options, memory=limit, scratch=out.parent)
+        check_ids(out, edges.outside_ids, overwrite=overwrite)
+        step("placing")
+        placed = place(frozen, edges, storage=MEMORY if limit is None else Files(out.parent))
+        placed.embedding.save(out)
+        if confidence is not None:
+            _write_confidence(placed, confidence)
+    show.notices([*edges.notices, *_notices(placed)])
+    if as_json:
+        show.print_json(placed.to_json())
+    else:
+        told = placed.to_json()
+        show.out.print(
+            f"{told['placed']:,} vertices placed from {told['edges']:,} edges in {placed.seconds:.2f} s; mean "
+            f"confidence {told['confidence']:.2f}; written to {on_one_line(out)}"
+        )
+
+
+def _notices(placed: Placed) -> list[str]:
+    found = []
+    if placed.unused:
+        found.append(f"{placed.unused:,} edges between known vertices were not used; parge update uses them")
+    if placed.unreachable.size:
+        found.append(
+            f"{placed.unreachable.size:,} vertices have no path to a known vertex and are at the origin: "
+            f"{show_ids(placed.unreachable)}"
+        )
+    return found
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_HEAD)) == _HEAD
+
+
+def _write_confidence(placed: Placed, path: Path) -> None:
+    """Write one line per new vertex; tabs and line ends in ids are escaped."""
+    with replacing(path) as file:
+        file.write(_HEAD)
+        for row in placed.rows():
+            name = on_one_line(str(row["vertex"]), 10_000)
+            file.write(f"{name}\t{row['confidence']}\t{row['edges']}\t{row['agreement']}\n".encode(errors="replace"))

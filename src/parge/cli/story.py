@@ -1,0 +1,262 @@
+"""What `parge demo` tells: refused whole, embedded in parts, killed and resumed, as good as the whole graph."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich.table import Table
+
+from parge.cli import show
+from parge.embedding import Embedding
+from parge.errors import PargeError
+from parge.evaluate.labels import Labels, read_labels
+from parge.events import Listener, Step
+from parge.graph.graph import Graph
+from parge.ids import positions
+from parge.io.graphs.read import read
+from parge.memory import format_bytes, parse_bytes
+from parge.planning.plan import Plan
+from parge.report.page import write_report
+from parge.report.quality import Quality, judge
+from parge.run.folder import RunFolder
+from parge.run.open_run import open_run
+from parge.run.pipeline import embed, write_subgraphs
+from parge.run.status import status
+from parge.seeds import keyed_rng
+from parge.techniques.deepwalk import DeepWalk
+
+GRAPH, VERTICES, LABELS = "graph.txt", "graph.vertices.txt", "labels.txt"
+VECTORS, PAGE, RUN = "embedding.parquet", "report.html", "run"
+
+# What each worker may take. A worker with the whole graph took 371 MB, the largest of 8 workers 126 MB (one run of
+# `make bench-front`, the same graph with another seed); 284 MB is the bound of the plan for these parts.
+LIMIT = "290MB"
+FEWEST_PARTS = 8
+
+# Labelled vertices that are scored: more would only take longer.
+_SCORED = 4_000
+
+# Vertices that come later, and the edges of each.
+_NEW, _NEW_EDGES = 100, 5
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is embedded: the folder with the graph, the technique, the number of parts."""
+
+    out: Path
+    technique: DeepWalk
+    parts: int
+    seed: int
+
+    @property
+    def limits(self) -> list[str] | None:
+        """One limit per worker, where the parts are small enough for it and the system keeps limits."""
+        return [LIMIT] * self.parts if self.parts >= FEWEST_PARTS and sys.platform == "linux" else None
+
+    @property
+    def plan(self) -> Plan:
+        """The run in parts."""
+        limits = self.limits
+        if limits is None:
+            return Plan(technique=self.technique, seed=self.seed, parts=self.parts)
+        return Plan(technique=self.technique, seed=self.seed, memory=limits)
+
+    @property
+    def words(self) -> list[str]:
+        """The same plan as words of the command line."""
+        size = ["--parts", str(self.parts)] if self.limits is None else ["--memory", ",".join(self.limits)]
+        walks = ["--param", f"walks={self.technique.walks}"]
+        return [*size, "--dim", str(self.technique.dim), *walks, "--seed", str(self.seed)]
+
+
+def tell(story: Story) -> None:
+    """Run the whole story and print what happens, and what to do next."""
+    begun = time.monotonic()
+    with show.run_progress() as listener:
+        vertices = story.out / VERTICES
+        graph = read(story.out / GRAPH, vertices=vertices if vertices.exists() else None)
+        _say(f"1. A graph of {graph.n_vertices:,} vertices and {graph.n_edges:,} edges: {story.out / GRAPH}")
+        _say("   (The first run on a machine compiles code for its processor: up to a minute more, once.)")
+        if story.limits is not None:
+            _refuse_whole(story, graph, listener)
+        embedding = _in_parts(story, graph, listener)
+        _say("4. The same graph on one worker with all the memory it wants.")
+        whole = embed(graph, Plan(technique=story.technique, seed=story.seed, parts=1), listener=listener)
+        labels = read_labels(story.out / LABELS)
+        _place_new(embedding, labels, listener)
+        finish(story.out / RUN, story.out, "A generated graph", _some(labels), embedding, whole, listener)
+    RunFolder(story.out / RUN).discard()
+    _say(f"All this took {time.monotonic() - begun:.0f} s.")
+
+
+def _say(text: str) -> None:
+    show.out.print(text, markup=False, highlight=False)
+
+
+def _refuse_whole(story: Story, graph: Graph, listener: Listener) -> None:
+    """Give the whole graph to one worker under the limit, and print what the system answers."""
+    listener(Step("embed", f"the whole graph on one worker with {LIMIT}"))
+    with TemporaryDirectory(prefix="parge-whole-") as folder:
+        plan = Plan(technique=story.technique, seed=story.seed, parts=1)
+        with open_run(graph, plan, run_dir=Path(folder) / RUN, resume=False, listener=lambda _: None) as run:
+            write_subgraphs(run)
+            part = run.folder.part(0)
+        said = limited(["embed-part", str(part)])
+    _say(f"2. One worker that may take {LIMIT} (ulimit -d {parse_bytes(LIMIT) // 1024}) gets the whole graph:")
+    for line in said:
+        _say(f"     {line.replace(folder, str(story.out))}")
+
+
+def limited(words: Sequence[str]) -> list[str]:
+    """Run a command under the limit and return its last words."""
+    import resource
+
+    limit = parse_bytes(LIMIT)
+
+    def keep() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "parge", *words], preexec_fn=keep, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+        return ["It fits, so this graph does not need parts."]
+    return [line for line in done.stderr.splitlines() if line.startswith("Error")] or done.stderr.splitlines()[-1:]
+
+
+def _in_parts(story: Story, graph: Graph, listener: Listener) -> Embedding:
+    """Embed in parts in another process, kill that, and resume here."""
+    run = story.out / RUN
+    limit = "" if story.limits is None else f" of at most {LIMIT}"
+    _say(f"3. {story.parts} workers{limit} get a part each. The run is killed in the middle:")
+    done = _killed(story, run, listener)
+    _say(f"     killed (signal 9) with {done} of {story.parts} parts done; resumed from {run}")
+    resume = (run / "plan").exists()
+    embedding = embed(graph, story.plan, run_dir=run, resume=resume, listener=listener)
+    peak = format_bytes(max(embedding.report.worker_peaks))
+    _say(f"     finished: no worker took more than {peak}")
+    return embedding
+
+
+def _killed(story: Story, run: Path, listener: Listener) -> int:
+    """Start the run as a user would, kill all its processes when a third of the parts is done; return how many."""
+    listener(Step("embed", "in another process, which is killed"))
+    vertices = story.out / VERTICES
+    more = ["--vertices", str(vertices)] if vertices.exists() else []
+    with TemporaryDirectory(prefix="parge-killed-") as folder:
+        words = ["embed", str(story.out / GRAPH), "-o", f"{folder}/never.npy", "--run-dir", str(run), *more]
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "parge", *words, *story.words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            while process.poll() is None and _done(run) < max(1, story.parts // 3):
+                time.sleep(0.1)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return _done(run)
+
+
+def _done(run: Path) -> int:
+    try:
+        return sum(part.state == "done" for part in status(run).parts)
+    except (PargeError, OSError):
+        return 0
+
+
+def _place_new(embedding: Embedding, labels: Labels, listener: Listener) -> None:
+    """Place vertices that were not there, each with edges into one community, and look where they land."""
+    listener(Step("place", f"{_NEW} new vertices"))
+    rng, begun = keyed_rng(0, "demo place"), time.monotonic()
+    first = np.asarray(labels.indicator.argmax(axis=1)).ravel()
+    chosen = rng.integers(labels.classes.size, size=_NEW)
+    last = int(embedding.ids.max())
+    edges = [
+        (last + 1 + i, int(vertex))
+        for i, community in enumerate(chosen)
+        for vertex in rng.choice(labels.ids[first == community], _NEW_EDGES)
+    ]
+    placed = embedding.place(edges)
+    took = time.monotonic() - begun
+    nearest = np.asarray(embedding.neighbors(placed.vectors, k=1)[0]).ravel()
+    home = first[positions(labels.ids, nearest)] == chosen[np.asarray(placed.ids, np.int64) - last - 1]
+    _say(
+        f"5. {_NEW} new vertices with {_NEW_EDGES} edges each are placed in {took:.1f} s; nothing is trained or moved:"
+    )
+    _say(f"     for {home.mean():.0%} of them the nearest vertex is of the community that they have edges to")
+
+
+def _some(labels: Labels) -> Labels:
+    """Return the labels of some vertices, always the same."""
+    if len(labels) <= _SCORED:
+        return labels
+    rows = keyed_rng(0, "demo labels").choice(len(labels), _SCORED, replace=False)
+    rows.sort()
+    return Labels(labels.ids[rows], labels.classes, labels.indicator[rows])
+
+
+def finish(
+    run: str | Path,
+    out: Path,
+    title: str,
+    labels: Labels | None,
+    embedding: Embedding,
+    whole: Embedding | None,
+    listener: Listener,
+) -> None:
+    """Score, write the page and the vectors of the same run, and print the comparison and the next command."""
+    listener(Step("evaluate", "scoring the vectors"))
+    quality = judge(embedding, labels, whole)
+    page = write_report(
+        run,
+        out / PAGE,
+        labels,
+        title=title,
+        embedding=embedding,
+        quality=quality,
+        on_step=lambda text: listener(Step("report", text)),
+    )
+    embedding.save(out / VECTORS)
+    show.out.print(_table(embedding, quality, whole))
+    _say(_meaning(quality))
+    _say(f"Vectors: {out / VECTORS}   Report of the same run: {page}")
+    _say("Your own graph: parge embed EDGES.csv -o vectors.parquet --parts 8")
+
+
+def _meaning(quality: Quality) -> str:
+    if quality.kept is not None:
+        return f"The parts reach {quality.kept:.1%} of the whole graph's micro-F1."
+    if quality.whole is not None:
+        return f"Of 10 nearest neighbours, {quality.whole.neighbours:.0%} are the same in parts and whole."
+    return "The whole graph was not embedded: it is large. The parts stand alone."
+
+
+def _table(embedding: Embedding, quality: Quality, whole: Embedding | None) -> Table:
+    """Return memory, time and score of the parts and of the whole graph."""
+    table = Table(header_style="bold")
+    table.add_column("")
+    for heading in ("largest worker", "slowest worker", "whole run", "micro-F1"):
+        table.add_column(heading, justify="right")
+    rows = [(f"{len(embedding.report.parts)} parts", embedding, quality.score)]
+    if whole is not None and quality.whole is not None:
+        rows.append(("whole graph", whole, quality.whole.score))
+    for name, found, score in rows:
+        report = found.report
+        table.add_row(
+            name,
+            format_bytes(max(report.worker_peaks)),
+            f"{max(report.worker_seconds):.1f} s",
+            f"{report.seconds.total:.1f} s",
+            "-" if score is None else str(score.micro_f1),
+        )
+    return table

@@ -1,0 +1,152 @@
+"""``parge update``: a new version of a space, in which edges were added and removed."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parge.cli import show
+from parge.cli.ending import capped_coordinator, memory_option
+from parge.cli.options import (
+    LocalName,
+    Number,
+    PathName,
+    all_of,
+    columns_of,
+    graph_inputs,
+    header_option,
+    json_option,
+    overwrite_option,
+    read_graph,
+    reading_options,
+    say_idle,
+)
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.ids import show_ids
+from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
+from parge.io.outputs import check_outputs
+from parge.memory import parse_bytes
+from parge.run.spaces import check_space_output, described, open_space, save_space, space_folder
+from parge.space.update import THRESHOLD, Updated, update
+from parge.storage import MEMORY, Files
+
+
+@click.command("update")
+@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("graph", type=PathName(), metavar="[EDGES]", required=False)
+@all_of([*reading_options(features=False), header_option])
+@click.option(
+    "--removed", type=LocalName(path_type=Path), metavar="FILE", help="Edges to remove, before others are added."
+)
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=LocalName(path_type=Path),
+    metavar="OUT",
+    help="Folder of the new space; or a file for all vectors (.npz, ...), then the space goes to --space.",
+)
+@click.option(
+    "--space",
+    "new_space",
+    type=LocalName(path_type=Path),
+    metavar="DIR",
+    help="Folder of the new space, where OUT is a file.  [default: OUT.space]",
+)
+@click.option(
+    "--threshold",
+    type=Number(min=0),
+    default=THRESHOLD,
+    show_default=True,
+    help="Share of its edges that may change before a vertex moves.",
+)
+@overwrite_option
+@memory_option
+@json_option
+def command(
+    space: Path,
+    removed: Path | None,
+    out: Path,
+    new_space: Path | None,
+    threshold: float,
+    overwrite: bool,
+    coordinator_memory: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Write a new version of SPACE with EDGES added: new vertices are placed, and vertices whose edges changed move.
+
+    All other vectors keep their bits. SPACE itself stays as it is, so a command that was stopped can be repeated, and
+    updates can follow on each other.
+
+    \b
+    Examples:
+      parge update space tuesday.txt -o space-2
+      parge update space-2 wednesday.txt --removed gone.txt -o vectors.npz --space space-3
+    """
+    folder = space_folder(space)
+    if options["graph"] is None and removed is None:
+        raise InputError("there is nothing to change: give EDGES to add, or --removed with edges to remove.")
+    if options["graph"] is None:
+        say_idle(("vertices", "unweighted", "weight"), "without EDGES")
+    is_file = is_embedding_name(out)
+    if new_space is not None and not is_file:
+        raise InputError(f"both -o {out} and --space {new_space} name a folder for the space. Give only one.")
+    place = out if not is_file else new_space or out.with_name(f"{out.name}.space")
+    inputs = [*graph_inputs(options), *([] if removed is None else [removed])]
+    outputs = embedding_outputs(out) if is_file else []
+    check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
+    check_space_output(place, [*inputs, folder], [output.path for output in outputs])
+    with capped_coordinator(coordinator_memory), show.steps("updating") as step:
+        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
+        step("reading the space")
+        frozen = open_space(folder)
+        step("reading the edges")
+        more, less = read_changes(options, removed, limit, place.parent)
+        step("moving vertices")
+        storage = MEMORY if limit is None else Files(place.parent)
+        found = update(frozen, more, less, threshold=threshold, storage=storage)
+        if is_file:
+            check_ids(out, found.space.ids, overwrite=overwrite)
+        step("writing the space")
+        size = save_space(found.space, place)
+        if is_file:
+            found.space.embedding().save(out)
+    told = [*(() if more is None else more.notices), *_notices(found), described(place, size)]
+    show.notices(told)
+    if as_json:
+        show.print_json({**found.to_json(), "space": str(place), "bytes": size})
+    else:
+        show.out.print(_summary(found))
+
+
+def read_changes(
+    options: dict[str, Any], removed: Path | None, limit: int | None, scratch: Path | None
+) -> tuple[Graph | None, Graph | None]:
+    """Return the edges to add and to remove, each None where no file is given."""
+    from parge.io.graphs.read import read
+
+    columns = {**columns_of(dict(options)), "weighted": False, "weight": None}
+    less = None if removed is None else read(removed, **columns, coordinator_memory=limit, scratch=scratch)
+    return (None if options["graph"] is None else read_graph(options, memory=limit, scratch=scratch)), less
+
+
+def _notices(found: Updated) -> list[str]:
+    said = []
+    if found.missing:
+        said.append(f"{found.missing:,} edges of --removed were not there")
+    if found.unreachable.size:
+        said.append(
+            f"{found.unreachable.size:,} vertices have no path to a known vertex and are at the origin: "
+            f"{show_ids(found.unreachable)}"
+        )
+    return said
+
+
+def _summary(found: Updated) -> str:
+    told = found.to_json()
+    return (
+        f"{told['placed']:,} vertices placed, {told['moved']:,} moved, {told['kept']:,} unchanged; {told['added']:,} "
+        f"edges added, {told['removed']:,} removed; version {told['version']}, in {found.seconds:.2f} s"
+    )

@@ -1,0 +1,446 @@
+"""A run in shards, from a folder of edges to a folder of vectors: no process holds the graph or all vectors."""
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import parge
+from parge.cluster.flight import LOOPBACK, Program
+from parge.cluster.ingest import Counts
+from parge.cluster.ship import MOST_PARTS
+from parge.cluster.source import Source
+from parge.cluster.split import Aim
+from parge.cluster.stages import Cut, Divide, Finish, Folders, Read
+from parge.cluster.team import Team
+from parge.decompose.anchors import AnchorDecomposer
+from parge.decompose.supervertices import LandmarkDecomposer
+from parge.engine.base import Engine, Task
+from parge.engine.registry import joins_cluster
+from parge.errors import InfeasibleError, InputError
+from parge.events import Listener, Part, Step, ignore
+from parge.io.embeddings.folder import replace_vectors, write_manifest
+from parge.linalg.threads import one_blas_thread
+from parge.memory import Footprint, peak_bytes
+from parge.planning.decision import Decision, decide, next_decision
+from parge.planning.plan import Plan, ResolvedPlan
+from parge.planning.summary import idle
+from parge.reconcile.reconciliation import Reconciliation, reconcile
+from parge.refine.whiten import Whiten
+from parge.result import WHERE, Coordinator, EdgeCounts, Refined, Report, Seconds
+from parge.result import Part as PartReport
+from parge.run import arrays, parts
+from parge.run.folder import check_same
+from parge.run.lock import LOCK, hold
+from parge.run.metadata import run_id
+from parge.run.pipeline import prepared_engine
+from parge.run.schema import DONE, PLAN, SHARDED
+from parge.run.worker import PartJob, embed_part
+from parge.techniques.base import Chooser
+from parge.techniques.resolve import describe
+from parge.values import Settings
+
+_READ, _DIVIDE, _CUT, _FINISH = "read", "divide", "cut", "finish"
+_FOLDERS = ("shards", "rows", "pass", "parts")
+
+# Lost edges beyond this share are worth a warning, as `parge.planning.summary` has it.
+_MUCH_LOST = 0.25
+
+
+def embed_sharded(
+    source: Source,
+    plan: Plan,
+    out: Path,
+    *,
+    run_dir: Path,
+    resume: bool = False,
+    listener: Listener = ignore,
+) -> Report:
+    """Embed a graph that no process holds, and write a folder of vectors; return the report.
+
+    Parameters
+    ----------
+    source : Source
+        The files of edges.
+    plan : Plan
+        As for `parge.embed`; there are as many shards as parts.
+    out : Path
+        The folder of vectors: a Parquet file for each part, and a manifest.
+    run_dir : Path
+        Folder that keeps the run. On several machines all of them must see it under this name.
+    resume : bool
+        Resume the run in `run_dir` where it stopped.
+    listener : callable
+        Called at every stage.
+
+    Equivalent: ``parge embed FOLDER -o OUT --sharded``.
+    """
+    resolved = _checked(replace(plan, coordinator_memory=None))
+    check_run_folder(run_dir, resume=resume)
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with hold(run_dir), prepared_engine(plan) as engine:
+        arrays.sweep(run_dir)
+        run = ShardedRun.opened(run_dir, source, resolved, engine, listener)
+        return run.embed(out)
+
+
+def _checked(plan: Plan) -> ResolvedPlan:
+    """Return the plan; refuse what only a process that holds the whole graph can do."""
+    found, technique = plan.resolved, plan.resolved.technique
+    if found.n_parts > MOST_PARTS:
+        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
+    if found.partitioner != "kaminpar" or found.anchor_strategy != "alternating":
+        raise InputError(
+            "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
+            "--preset best."
+        )
+    if isinstance(technique, Chooser):
+        raise InputError("--technique auto tries techniques on a sample of the whole graph. With --sharded, name one.")
+    if technique.shared_shapes:
+        raise InputError(
+            f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
+            "--sharded."
+        )
+    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten):
+        raise InputError(
+            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten or "
+            "--refine none."
+        )
+    return found
+
+
+def check_run_folder(path: Path, *, resume: bool) -> None:
+    """Refuse a folder in which a run in shards can neither start nor resume; nothing in it is changed."""
+    if not os.path.lexists(path):
+        return
+    if path.is_symlink() or not path.is_dir():
+        raise InputError(f"{path} cannot be a run folder: it is not a folder. Choose another name.")
+    if not arrays.exists(path / PLAN):
+        strange = [entry.name for entry in path.iterdir() if entry.name != LOCK]
+        if strange:
+            raise InputError(f"{path} is not empty and holds no run of parge. Choose a new or an empty folder.")
+        return
+    arrays.load(path / PLAN, SHARDED, arrays=False)
+    if not resume:
+        raise InputError(
+            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), or use another --run-dir"
+        )
+
+
+@dataclass(eq=False)
+class ShardedRun:
+    """An open run in shards: its folder, its plan, and what its stages have answered."""
+
+    folder: Path
+    id: str
+    source: Source
+    plan: ResolvedPlan
+    engine: Engine
+    listener: Listener
+    retries: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    peaks: dict[int, int] = field(default_factory=dict)
+
+    @staticmethod
+    def opened(folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener) -> "ShardedRun":
+        """Return the run in a folder, new or resumed; a resumed one must have the same settings."""
+        settings = _settings(source, plan)
+        if arrays.exists(folder / PLAN):
+            listener(Step("resume", str(folder)))
+            _, kept = arrays.load(folder / PLAN, SHARDED, arrays=False)
+            check_same(kept["settings"], settings, folder)
+        else:
+            arrays.save(folder / PLAN, SHARDED, {}, {"settings": settings})
+        return ShardedRun(folder, run_id(settings, SHARDED), source, plan, engine, listener)
+
+    @property
+    def folders(self) -> Folders:
+        """Where shards keep what they have."""
+        return Folders(self.folder)
+
+    def embed(self, out: Path) -> Report:
+        """Run all stages that are not done yet, and write the vectors."""
+        size = self.plan.n_parts
+        read = self._stage(_READ, "read", size, lambda: Read(self.folders, self.source))
+        counts = _counts(read)
+        decision, divided = self._divided(counts, size)
+        cut = self._stage(_CUT, "prepare", size, lambda: self._cut(counts, decision))
+        footprint = _footprint(decision)
+        self._embed_parts(cut, decision, footprint)
+        with self._timed("reconcile"), one_blas_thread():
+            self.listener(Step("reconcile", decision.plan.reconcile))
+            anchors = [self._anchor_vectors(i, cut[i]["anchors"]) for i in range(size)]
+            reconciliation = reconcile(decision.plan.reconciler, anchors)
+            del anchors
+        staged = out.with_name(f".{out.name}.parge-{self.id}")
+        finish = Finish(self.folders, counts, reconciliation.maps, decision.plan.refiner, staged, self.id)
+        answers = self._stage(_FINISH, "refine", size, lambda: finish)
+        report = self._report(counts, decision, divided, cut, reconciliation, answers, footprint)
+        self.listener(Step("write", str(out)))
+        shards = [{key: answer[key] for key in ("file", "rows", "sha256")} for answer in answers]
+        kept = replace(report.reproducible(), others=Settings())  # what shards took is measured, too
+        write_manifest(staged, shards, answers[0]["dim"], kept)
+        replace_vectors(staged, out)
+        return report
+
+    def _divided(self, counts: Counts, size: int) -> tuple[Decision, list[dict[str, Any]]]:
+        """Choose parts and anchors as decided; where that is not possible, by the next alternative."""
+        decision = decide(counts, self.plan.request)
+        kept = self._answers(_DIVIDE)
+        while kept is not None and decision.plan.reconcile != kept[0]["reconcile"] and decision.others:
+            decision = next_decision(counts, decision, InfeasibleError("as the run began"))
+        while True:
+            name = decision.plan.reconcile
+            try:
+                divided = self._stage(
+                    _DIVIDE,
+                    "decompose",
+                    size,
+                    partial(Divide, self.folders, _aim(decision), counts.n_vertices),
+                    {"reconcile": name},
+                )
+                return decision, divided
+            except InfeasibleError as error:
+                if not decision.others:
+                    raise
+                decision = next_decision(counts, decision, error)
+
+    def _cut(self, counts: Counts, decision: Decision) -> Cut:
+        decomposer = decision.decomposer if isinstance(decision.decomposer, LandmarkDecomposer) else None
+        plan = decision.plan
+        metadata = {"technique": describe(plan.technique), "seed": plan.seed, "run": self.id}
+        return Cut(
+            self.folders, counts, decision.limits, plan.technique, metadata, plan.partitioner, plan.seed, decomposer
+        )
+
+    def _stage(
+        self, name: str, stage: str, size: int, program: Any, extra: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Run a stage, unless it is done; return what each shard answered."""
+        kept = self._answers(name)
+        if kept is not None:
+            return kept
+        self.listener(Step(stage, f"in {size} shards"))
+        with self._timed(stage):
+            answers = [{**answer, **(extra or {})} for answer in self._team().run(name, size, _program(program))]
+        for rank, answer in enumerate(answers):
+            self.peaks[rank] = max(self.peaks.get(rank, 0), answer["peak_bytes"])
+        arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": answers})
+        return answers
+
+    def _answers(self, name: str) -> list[dict[str, Any]] | None:
+        place = self.folder / f"done-{name}"
+        if not arrays.exists(place):
+            return None
+        found: list[dict[str, Any]] = arrays.load(place, DONE)[1]["answers"]
+        for rank, answer in enumerate(found):
+            self.peaks[rank] = max(self.peaks.get(rank, 0), answer["peak_bytes"])
+        return found
+
+    def _team(self) -> Team:
+        budgets = self.plan.request.budgets() if self.plan.memory is None else _budgets(self.plan)
+        towards = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
+        return Team(self.engine, self.folder, budgets, towards, self._on_retry)
+
+    def _on_retry(self, words: str) -> None:
+        self.retries.append(words)
+        self.listener(Step("retry", words))
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun
+
+    def _embed_parts(self, cut: list[dict[str, Any]], decision: Decision, footprint: Footprint) -> None:
+        """Embed every part that has no result yet, as every run does."""
+        n_parts, technique = len(cut), decision.plan.technique
+        waiting = [i for i in range(n_parts) if parts.whole_result(self.folders.part(i)) is None]
+        self.listener(Step("embed", f"{n_parts} subgraphs with {technique.name}"))
+        budgets = decision.limits.budgets
+        tasks = [
+            Task(
+                key=i,
+                function=embed_part,
+                argument=PartJob(self.folders.part(i), describe(technique) or technique),
+                projected_bytes=footprint.bytes(cut[i]["vertices"], cut[i]["edges"]),
+                limit_bytes=None if budgets is None else int(budgets[i]),
+                label=f"subgraph {i}",
+                on_failure=partial(parts.record_failure, self.folders.part(i)),
+                on_retry=self._on_retry,
+            )
+            for i in waiting
+        ]
+        with self._timed("embed"):
+            for i in set(range(n_parts)) - set(waiting):
+                self.listener(Part(i, 1.0, n_parts))
+            for task, _ in self.engine.run(tasks, lambda task, share: self.listener(Part(task.key, share, n_parts))):
+                self.listener(Part(task.key, 1.0, n_parts))
+
+    def _anchor_vectors(self, index: int, n_anchors: int) -> Any:
+        vectors = parts.load_result(self.folders.part(index)).vectors
+        return vectors[len(vectors) - n_anchors :]
+
+    def _report(
+        self,
+        counts: Counts,
+        decision: Decision,
+        divided: list[dict[str, Any]],
+        cut: list[dict[str, Any]],
+        reconciliation: Reconciliation,
+        answers: list[dict[str, Any]],
+        footprint: Footprint,
+    ) -> Report:
+        plan, limits = decision.plan, decision.limits
+        edges = EdgeCounts(*cut[0]["counts"])
+        lost = edges.lost / max(1, counts.n_edges)
+        took = [parts.load_metadata(self.folders.part(i)) for i in range(len(cut))]
+        notices = [*counts.notices, *idle(plan.request)]
+        if decision.instead_of is not None:
+            notices.append(f"{plan.reconcile} instead: {decision.instead_of}")
+        warnings = list(reconciliation.warnings)
+        if lost > _MUCH_LOST:
+            warnings.append(
+                f"{lost:.0%} of the edges are lost: they join two parts, and neither holds them. Use more anchors, "
+                "fewer parts or larger capacities to keep more."
+            )
+        del divided
+        return Report(
+            vertices=counts.n_vertices,
+            edges=counts.n_edges,
+            dim=answers[0]["dim"],
+            technique=plan.technique.name,
+            anchors=cut[0]["anchors"],
+            edge_counts=edges,
+            lost_edges=lost,
+            parts=tuple(
+                PartReport(
+                    vertices=found["vertices"],
+                    own=found["own"],
+                    halo=found["halo"],
+                    supervertices=found["lumps"],
+                    capacity=int(limits.capacities[i]),
+                    edges=found["edges"],
+                    projected_bytes=footprint.bytes(found["vertices"], found["edges"]),
+                    kept_edges=found["kept"],
+                    budget_bytes=None if limits.budgets is None else int(limits.budgets[i]),
+                    peak_bytes=took[i].peak_bytes,
+                    seconds=took[i].seconds,
+                )
+                for i, found in enumerate(cut)
+            ),
+            warnings=tuple(warnings),
+            notices=tuple(notices),
+            seconds=self._stage_seconds(),
+            reconcile=reconciliation.report(),
+            refine=Refined.from_json({**answers[0]["pass"], "name": plan.refine}),
+            retries=tuple(self.retries),
+            coordinator=Coordinator(peak_bytes=peak_bytes()),
+            plan=Settings(plan.settings()),
+            parge=parge.__version__,
+            others=Settings({"shards": [{"peak_bytes": self.peaks[rank]} for rank in sorted(self.peaks)]}),
+        )
+
+    def _stage_seconds(self) -> Seconds:
+        names = ("decompose", "prepare", "embed", "reconcile", "refine")
+        found = {name: float(self.seconds.get(name, 0.0)) for name in names}
+        return Seconds(**found, total=sum(found.values()))
+
+
+def _program(program: Any) -> Program:
+    found: Program = program()
+    return found
+
+
+def _counts(read: list[dict[str, Any]]) -> Counts:
+    first = read[0]
+    if first["edges"] == 0 and first["vertices"] == 0:
+        raise InputError("the files have no edge between two vertices")
+    return Counts(first["vertices"], first["edges"], tuple(first["notices"]), first["weighted"])
+
+
+def _aim(decision: Decision) -> Aim:
+    """Return what a split has to be for a decided plan."""
+    decomposer, limits = decision.decomposer, decision.limits
+    if isinstance(decomposer, LandmarkDecomposer):
+        limits, decomposer = decomposer.room(limits), decomposer.parts
+    assert isinstance(decomposer, AnchorDecomposer)
+    return Aim(
+        limits,
+        decomposer.n_anchors,
+        decomposer.at_most,
+        decomposer.seed,
+        decomposer.balance,
+        decomposer.partitioner,
+    )
+
+
+def _footprint(decision: Decision) -> Footprint:
+    if isinstance(decision.decomposer, LandmarkDecomposer):
+        return decision.decomposer.footprint
+    return decision.plan.technique.footprint()
+
+
+def _budgets(plan: ResolvedPlan) -> list[int]:
+    from parge.planning.plan import read_sizes
+
+    assert plan.memory is not None
+    return [int(size) for size in read_sizes(plan.memory)]
+
+
+def _own_address() -> str:
+    import socket
+
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # nothing is sent: the system says by which of our addresses it would be
+        return str(probe.getsockname()[0])
+    return LOOPBACK
+
+
+def _settings(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
+    """Return everything that determines the result, as a file gives it back."""
+    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
+    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
+    settings["technique"] = describe(plan.technique) or live
+    stats = [(name, Path(name).stat()) for name in source.files]
+    files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
+    settings["graph"] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def discard(folder: Path) -> str | None:
+    """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept."""
+    folders = [*(folder / f"done-{name}" for name in (_READ, _DIVIDE, _CUT, _FINISH)), folder / "merged"]
+    folders += [folder / "shared"]
+    for name in _FOLDERS:
+        if (folder / name).is_dir():
+            for inner in (folder / name).iterdir():
+                folders += [inner / "subgraph", inner / "result", inner] if name == "parts" else [inner]
+    with contextlib.suppress(OSError):
+        for place in folders:
+            with contextlib.suppress(OSError):
+                (place / LOCK).unlink(missing_ok=True)
+            arrays.discard(place)
+        for name in _FOLDERS:
+            with contextlib.suppress(OSError):
+                (folder / name).rmdir()
+        arrays.discard(folder / PLAN)
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+    return f"{folder} is kept: it holds files that this run did not write" if folder.exists() else None

@@ -1,0 +1,43 @@
+"""Source: the files of edges that shards read, each its share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from parge.errors import InputError
+from parge.graph.columns import ALL_FOUND, Wanted
+from parge.io.files import check_file, format_suffix
+from parge.io.graphs.parts import part_files
+
+# Formats that are one table or matrix, which nobody reads a share of.
+_WHOLE = {".mtx", ".npz", ".npy", ".mat", ".graph", ".graphml", ".gml", ".gexf", ".json", ".zip", ".tar"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which edges: files, extra vertices, and how weights are read.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Parquet files or text edge lists.
+    vertices : int or str, optional
+        A count n (the ids are 0..n-1), or a file with one id a line.
+    wanted : Wanted
+        Which columns are read.
+    """
+
+    files: tuple[str, ...]
+    vertices: int | str | None = None
+    wanted: Wanted = ALL_FOUND
+
+
+def edge_files(path: Path) -> tuple[str, ...]:
+    """Return the files of a folder or a pattern, or the one file; names that begin with a dot or _ are left out."""
+    files = part_files(path)
+    for file in files:
+        check_file(file)
+        if format_suffix(file) in _WHOLE:
+            raise InputError(
+                f"{file}: shards read Parquet files and text edge lists. Convert it, or embed it without --sharded."
+            )
+    return tuple(map(str, files))

@@ -1,0 +1,387 @@
+"""The stages of a run in shards: each reads what the stage before left in files, and leaves its own.
+
+A stage is a program for all shards (`parge.cluster.mesh`). Because every stage begins from files, a shard that is lost
+costs the stage that it was in, and nothing before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.cluster.cutting import (
+    Held,
+    Landmarks,
+    cut_out,
+    cut_plain,
+    edge_counts,
+    fetch,
+    hold,
+    landmarks,
+    merged_noise,
+    merged_weights,
+    nearest,
+)
+from parge.cluster.ingest import Counts, Shard, ingest
+from parge.cluster.mesh import Mesh
+from parge.cluster.refine import State, begin, whiten_shared
+from parge.cluster.rows import Owners, rows_of
+from parge.cluster.ship import PartRows, ship
+from parge.cluster.source import Source
+from parge.cluster.split import Aim, split_shared
+from parge.decompose.limits import Limits
+from parge.decompose.supervertices import LandmarkDecomposer
+from parge.graph.subgraph import Subgraph
+from parge.io.embeddings.common import Vectors
+from parge.io.embeddings.parquet import write_parquet
+from parge.landmarks.base import LandmarkTechnique
+from parge.linalg.whitening import Turn
+from parge.memory import peak_bytes, reset_peak
+from parge.reconcile.base import Map
+from parge.reconcile.merge import AnchorMerge
+from parge.refine.base import Refiner
+from parge.refine.whiten import Whiten
+from parge.run import arrays, parts
+from parge.run.arrays import DamagedError, id_arrays, ids_of
+from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED
+from parge.techniques.base import Technique, check_shared
+from parge.typing import FloatArray, IntArray
+
+# A pass is kept after every so many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
+KEPT_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the shards of a run keep what they have."""
+
+    path: Path
+
+    def shard(self, rank: int) -> Path:
+        """Return the folder of what a shard has read."""
+        return self.path / "shards" / f"{rank:03d}"
+
+    def rows(self, index: int) -> Path:
+        """Return the folder of the rows of a part."""
+        return self.path / "rows" / f"{index:03d}"
+
+    def part(self, index: int) -> Path:
+        """Return the part folder, as every run has it."""
+        return self.path / PARTS / f"{index:03d}"
+
+    def kept(self, index: int, place: int) -> Path:
+        """Return one of the two folders in which the vectors of a part are kept during a pass."""
+        return self.path / "pass" / f"{index:03d}-{place}"
+
+    @property
+    def merged(self) -> Path:
+        """The folder of the weights between landmarks."""
+        return self.path / MERGED
+
+    @property
+    def shared(self) -> Path:
+        """The folder of what all workers get."""
+        return self.path / SHARED
+
+
+def _measured(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "peak_bytes": peak_bytes()}
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read the files."""
+
+    folders: Folders
+    source: Source
+
+    def __call__(self, mesh: Mesh) -> dict[str, Any]:
+        """Keep the rows of this shard; return the counts."""
+        reset_peak()
+        shard, counts = ingest(mesh, self.source)
+        content: arrays.Arrays = {
+            "names": shard.names,
+            "indptr": shard.indptr,
+            "indices": shard.neighbours,
+            **id_arrays(shard.ids),
+        }
+        if shard.weights is not None:
+            content["weights"] = shard.weights
+        arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
+        found = {"vertices": counts.n_vertices, "edges": counts.n_edges, "notices": list(counts.notices)}
+        return _measured({**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)})
+
+
+@dataclass(frozen=True)
+class Divide:
+    """Choose parts and anchors, and send every row to its part."""
+
+    folders: Folders
+    aim: Aim
+    n_vertices: int
+
+    def __call__(self, mesh: Mesh) -> dict[str, Any]:
+        """Keep the parts that this shard receives."""
+        reset_peak()
+        content, _ = arrays.load(self.folders.shard(mesh.rank), SHARD)
+        shard = Shard(
+            np.array(content["names"]), _ids(content), np.array(content["indptr"]), content["indices"],
+            content.get("weights"),
+        )  # fmt: skip
+        owners = Owners.even(self.n_vertices, mesh.size)
+        rows = rows_of(mesh, shard.names, shard.indptr, shard.neighbours, owners)
+        split = split_shared(mesh, owners, rows, self.aim)
+        sizes = []
+        for part in ship(mesh, shard, rows, split, self.aim.limits.n_parts):
+            self._save(part)
+            sizes.append([part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)])
+        return _measured({"parts": sizes, "anchors": mesh.count(int(split.anchors.sum()))})
+
+    def _save(self, part: PartRows) -> None:
+        content: arrays.Arrays = {
+            "names": part.names,
+            "indptr": part.indptr,
+            "indices": part.neighbours,
+            "is_anchor": part.is_anchor,
+            "codes": part.codes,
+            **id_arrays(part.ids),
+        }
+        if part.weights is not None:
+            content["weights"] = part.weights
+        arrays.save(self.folders.rows(part.index), ROWS, content, {"index": part.index})
+
+
+def _ids(content: arrays.Arrays) -> Any:
+    found = ids_of(content)
+    if found is None:
+        raise DamagedError("a shard lacks the ids of its vertices. Start the run again in another folder.")
+    return found
+
+
+def load_rows(folders: Folders, index: int) -> PartRows:
+    """Return the rows of a part, mapped from its files."""
+    content, _ = arrays.load(folders.rows(index), ROWS)
+    return PartRows(
+        index,
+        np.array(content["names"]),
+        np.array(content["is_anchor"]),
+        _ids(content),
+        np.array(content["indptr"]),
+        content["indices"],
+        content["codes"],
+        content.get("weights"),
+    )
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Cut out every part's subgraph, with its context where the technique has a backbone.
+
+    Parameters
+    ----------
+    decomposer : LandmarkDecomposer, optional
+        How many landmarks there are and what a context may take; None for subgraphs without a context.
+    """
+
+    folders: Folders
+    counts: Counts
+    limits: Limits
+    technique: Technique
+    metadata: dict[str, Any]
+    partitioner: str
+    seed: int
+    decomposer: LandmarkDecomposer | None = None
+
+    def __call__(self, mesh: Mesh) -> dict[str, Any]:
+        """Write the part folder of this shard; return what it holds."""
+        reset_peak()
+        held = hold(mesh, load_rows(self.folders, mesh.rank))
+        if self.decomposer is None:
+            subgraph, halo, asked, marks = cut_plain(mesh, held), held.rows.ghosts[:0], list[Any](), 0
+            stored: dict[str, Any] = {}
+        else:
+            found = landmarks(
+                mesh, held, self.counts.n_vertices, self.decomposer.n_supervertices, self.partitioner, self.seed
+            )
+            stored = self._backbone(mesh, held, found)
+            subgraph, halo, asked = self._with_context(mesh, held, found, self.decomposer)
+            marks = found.n
+        counts, kept = edge_counts(mesh, held, halo, asked)
+        parts.save_subgraph(self.folders.part(mesh.rank), subgraph, self.metadata, stored)
+        numbers = {
+            "vertices": subgraph.n_vertices,
+            "own": subgraph.n_own,
+            "halo": subgraph.n_halo,
+            "lumps": subgraph.n_supervertices,
+            "edges": subgraph.n_edges,
+            "landmarks": marks,
+            "kept": kept,
+            "counts": [counts.inside, counts.at_anchors, counts.in_halos, counts.lost],
+            "anchors": int(held.anchors.size),
+        }
+        return _measured(numbers)
+
+    def _backbone(self, mesh: Mesh, held: Held, found: Landmarks) -> dict[str, Any]:
+        """Prepare the backbone on shard 0, from sums over all shards; return its files."""
+        technique = self.technique
+        assert isinstance(technique, LandmarkTechnique)
+        noise = merged_noise(mesh, held, found, technique)
+        weights = merged_weights(mesh, held, found)
+        if weights is not None:
+            arrays.save(self.folders.merged, MERGED, {"between": weights}, {})
+            made = technique.embed_merged(weights, noise)
+            check_shared(technique, made, found.n)
+            content = {f"shared_{name}": array for name, array in made.items()}
+            arrays.save(self.folders.shared, SHARED, content, {})
+            del weights, made, content
+        mesh.share()  # the files are there
+        return dict(arrays.load_stored(self.folders.shared, SHARED))
+
+    def _with_context(
+        self, mesh: Mesh, held: Held, found: Landmarks, decomposer: LandmarkDecomposer
+    ) -> tuple[Subgraph, Any, list[Any]]:
+        """Cut out the subgraph with the largest halo that its limit has room for."""
+        between = arrays.load(self.folders.merged, MERGED)[0]["between"]
+        chosen = nearest(mesh, held, self.counts, decomposer)
+        ours = np.unique(found.of[held.own]).size
+        room = int(self.limits.capacities[mesh.rank]) - held.own.size - (found.n - ours)
+        size = max(0, min(room, chosen.size))
+        while True:
+            halo, asked = fetch(mesh, held, found, chosen[:size])
+            subgraph = cut_out(held, found, halo, between)
+            over = self._is_over(subgraph, mesh.rank) and size > 0
+            if mesh.count(int(over)) == 0:
+                return subgraph, halo.names, asked
+            size = size // 2 if over else size
+
+    def _is_over(self, subgraph: Subgraph, index: int) -> bool:
+        assert self.decomposer is not None
+        if self.limits.budgets is None:
+            return False
+        return bool(self.decomposer.footprint.bytes(subgraph.n_vertices, subgraph.n_edges) > self.limits.budgets[index])
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Map every part into the common space, pass over the whole graph, and write a file of vectors for each part.
+
+    Parameters
+    ----------
+    maps : sequence of Map
+        One for each part.
+    refiner : Refiner
+        The pass.
+    out : Path
+        The folder of the files.
+    """
+
+    folders: Folders
+    counts: Counts
+    maps: Sequence[Map]
+    refiner: Refiner
+    out: Path
+    run: str
+
+    def __call__(self, mesh: Mesh) -> dict[str, Any]:
+        """Write the vectors of this shard's part; return how many, and what the pass did."""
+        reset_peak()
+        held = hold(mesh, load_rows(self.folders, mesh.rank))
+        vectors = self._merged(mesh, held)
+        about: dict[str, Any] = {}
+        if isinstance(self.refiner, Whiten) and self.counts.n_edges:
+            state = self._resumed(mesh) or begin(mesh, vectors)
+            del vectors
+            state = whiten_shared(
+                mesh, held, state, self.refiner, self.counts.n_vertices, lambda now: self._keep(mesh.rank, now)
+            )
+            vectors = state.rows
+            about = {"rounds": state.done, "changes": [round(value, 4) for value in state.changes]}
+        self.out.mkdir(exist_ok=True)
+        path = self.out / shard_name(mesh.rank)
+        write_parquet(Vectors(vectors, held.part.ids), path)
+        digest = arrays.file_digest(path)
+        return _measured(
+            {"rows": len(vectors), "dim": int(vectors.shape[1]), "sha256": digest, "file": path.name, "pass": about}
+        )
+
+    def _merged(self, mesh: Mesh, held: Held) -> FloatArray:
+        """Return the vectors of own vertices, mapped, and of anchors at home here, the mean of all copies."""
+        local, apply = parts.load_result(self.folders.part(mesh.rank)).vectors, self.maps[mesh.rank]
+        own = held.own
+        out = np.empty((held.rows.n_own, local.shape[1]), np.float32)
+        out[own] = apply(np.array(local[: own.size]))
+        home = _homes(mesh, held)
+        copies = np.asarray(apply(np.array(local[own.size :])), np.float64)
+        seen = _evidence(mesh, held)
+        found = mesh.swap([(copies[home == t], seen[home == t]) for t in range(mesh.size)])
+        merge = AnchorMerge(int(held.part.is_anchor.sum()), local.shape[1])
+        for rows, weights in found:
+            merge.add(rows, weights)
+        out[held.part.is_anchor] = merge.vectors()
+        return out
+
+    def _keep(self, index: int, state: State) -> None:
+        if state.done % KEPT_ROUNDS or state.turn.matrix is None:
+            return
+        about = {
+            "run": self.run,
+            "done": state.done,
+            "rank": state.turn.rank,
+            "changes": list(state.changes),
+            "length": state.length,
+            "is_over": state.is_over,
+        }
+        content: arrays.Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
+        arrays.save(self.folders.kept(index, state.done // KEPT_ROUNDS % 2), PASS, content, about)
+
+    def _resumed(self, mesh: Mesh) -> State | None:
+        """Return the last state that all shards have kept, if there is one."""
+        there = {state.done: state for place in range(2) if (state := self._load(mesh.rank, place)) is not None}
+        mine = np.array([*there, *[0] * (2 - len(there))], np.int64)
+        common = set.intersection(*(set(found[0].tolist()) for found in mesh.share(mine))) - {0}
+        return there[max(common)] if common else None
+
+    def _load(self, index: int, place: int) -> State | None:
+        folder = self.folders.kept(index, place)
+        if not arrays.exists(folder):
+            return None
+        try:
+            content, about = arrays.load(folder, PASS)
+        except DamagedError:
+            return None
+        if about.get("run") != self.run:
+            return None
+        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), int(about["rank"]), is_narrow=True)
+        rows = np.array(content["vectors"])
+        return State(
+            int(about["done"]), rows, turn, tuple(about["changes"]), float(about["length"]), bool(about["is_over"])
+        )
+
+
+def shard_name(index: int) -> str:
+    """Return the name of the file that holds the vectors of a part."""
+    return f"part-{index:05d}.parquet"
+
+
+def _homes(mesh: Mesh, held: Held) -> IntArray:
+    """Return the part in which each anchor is at home."""
+    mine = np.full(held.anchors.size, -1, np.int64)
+    mine[np.searchsorted(held.anchors, held.part.names[held.part.is_anchor])] = mesh.rank
+    return np.asarray(np.max([found[0] for found in mesh.share(mine)], axis=0))
+
+
+def _evidence(mesh: Mesh, held: Held) -> IntArray:
+    """Return how many edges this part's subgraph has at each anchor, as `parge.reconcile.merge.evidence`."""
+    rows, n = held.rows, held.anchors.size
+    code = np.repeat(held.codes[: rows.n_own] & 1, rows.degrees).astype(np.bool_)
+    there = (held.codes[rows.indices] & 1).astype(np.bool_)
+    place = np.zeros(held.codes.size, np.int64)
+    at = np.flatnonzero(held.codes & 1)
+    place[at] = np.searchsorted(held.anchors, rows.all_names[at])
+    seen = np.bincount(place[rows.indices[~code & there]], minlength=n)
+    among = mesh.total(np.bincount(place[rows.indices[code & there]], minlength=n))
+    seen = seen + among
+    nobody = mesh.total(seen) == 0
+    return np.where(nobody, 1, seen)

@@ -1,0 +1,32 @@
+"""What a call says while it works: progress to people, events to listeners, notices and warnings through `warnings`."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from parge.errors import PargeNotice, PargeWarning
+from parge.events import Event, Listener, ignore
+from parge.progress import progress_for
+from parge.text import printable
+
+
+@contextmanager
+def heard(progress: bool | None, listener: Listener) -> Iterator[Listener]:
+    """Yield one listener for what is shown and for the caller's own."""
+    with progress_for(progress) as shown:
+        if listener is ignore:
+            yield shown
+            return
+
+        def both(event: Event) -> None:
+            shown(event)
+            listener(event)
+
+        yield both
+
+
+def warn(notices: Iterable[str], texts: Iterable[str], *, depth: int = 2) -> None:
+    """Issue notices and warnings as Python warnings, at the line that called the function that is `depth` calls up."""
+    for words, category in ((notices, PargeNotice), (texts, PargeWarning)):
+        for text in words:
+            warnings.warn(printable(text), category, stacklevel=depth + 1)

@@ -1,0 +1,120 @@
+"""Exports by suffix: how each is written, what it needs, and which existing file may be replaced.
+
+====================== ==============================================================================
+``.npy .npz .parquet`` as embeddings are saved, in float32 or float16
+``.safetensors``       tensors ``vectors`` and ``ids``
+``.faiss``             an index of FAISS
+``.usearch``           an index of usearch
+``.lance``             a Lance data set (a folder)
+``.hf``                a data set as Hugging Face lays it out (a folder)
+====================== ==============================================================================
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from parge.errors import Extra, InputError
+from parge.io.embeddings import files as embedding_files
+from parge.io.embeddings.common import Vectors
+from parge.io.embeddings.files import embedding_outputs, write
+from parge.io.embeddings.npy import check_line_ids
+from parge.io.exports import faiss, folders, safetensors, usearch
+from parge.io.exports.common import Export, as_dtype, keys_path
+from parge.io.outputs import Output, check_outputs, nobody_s
+from parge.io.places import Name, delivered, delivery, is_url, shown_name
+from parge.typing import IdArray
+
+Writer = Callable[[Vectors, Path, Export], None]
+"""Writes vectors in one format."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A format of exports.
+
+    Parameters
+    ----------
+    write : Writer
+        What writes it.
+    needs : Extra, optional
+        The package that it is written by.
+    is_ours : callable
+        Whether an existing file may be replaced without being asked.
+    is_folder : bool
+        Whether it is a folder, which is never replaced.
+    has_index : bool
+        Whether it is an index, to which the metric matters, and which may have a file of ids beside it.
+    """
+
+    write: Writer
+    needs: Extra | None = None
+    is_ours: Callable[[Path], bool] = nobody_s
+    is_folder: bool = False
+    has_index: bool = False
+
+
+def _saved(table: Vectors, path: Path, wanted: Export) -> None:
+    write(as_dtype(table, wanted), path)
+
+
+KINDS: dict[str, Kind] = {
+    ".npy": Kind(_saved),
+    ".npz": Kind(_saved),
+    ".parquet": Kind(_saved),
+    ".safetensors": Kind(safetensors.write_safetensors, safetensors.NEEDS, safetensors.is_safetensors),
+    ".faiss": Kind(faiss.write_faiss, faiss.NEEDS, has_index=True),
+    ".usearch": Kind(usearch.write_usearch, usearch.NEEDS, has_index=True),
+    ".lance": Kind(folders.write_lance, folders.NEEDS_LANCE, is_folder=True),
+    ".hf": Kind(folders.write_hub, folders.NEEDS_HUB, is_folder=True),
+}
+"""All formats by suffix."""
+
+
+def kind_of(path: Path) -> Kind:
+    """Return the format of a path; raise where there is none, or where its package is missing."""
+    suffix = path.suffix.lower()
+    if suffix not in KINDS:
+        raise InputError(f"{shown_name(path)}: the suffix names no format to export to. Use one of {', '.join(KINDS)}.")
+    kind = KINDS[suffix]
+    if kind.needs is not None:
+        kind.needs.check(f"a {suffix} file")
+    return kind
+
+
+def check_export(path: Path, inputs: list[Path | str], *, overwrite: bool) -> Kind:
+    """Return the format of an output if it can be written; called before any work."""
+    kind = kind_of(path)
+    if kind.is_folder:
+        if delivery(path) is not None:
+            raise _not_sent(path)
+        folders.check_folder(path)
+        check_outputs([], inputs)
+    elif kind.needs is None:
+        check_outputs(embedding_outputs(path), inputs, overwrite=overwrite)
+    else:
+        beside = [Output(keys_path(path))] if kind.has_index else []
+        check_outputs([Output(path, kind.is_ours), *beside], inputs, overwrite=overwrite)
+    return kind
+
+
+def _not_sent(path: Path) -> InputError:
+    return InputError(f"{path}: {path.suffix} is a folder, which parge does not send. Write it here, then copy it.")
+
+
+def check_ids(path: Path, ids: IdArray, *, overwrite: bool) -> None:
+    """Refuse ids that the format cannot hold, and, without `overwrite`, to replace the ids of another file."""
+    kind = kind_of(path)
+    if kind.has_index:
+        check_line_ids(ids, path)
+    elif kind.needs is None:
+        embedding_files.check_ids(path, ids, overwrite=overwrite)
+
+
+def export(table: Vectors, path: Name, wanted: Export) -> None:
+    """Write vectors for other tools; the suffix names the format. An existing file is replaced, a folder never."""
+    with delivered(path) as place:
+        kind = kind_of(place)
+        if kind.is_folder and is_url(path):
+            raise _not_sent(place)
+        kind.write(table, place, wanted)

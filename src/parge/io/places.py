@@ -1,0 +1,410 @@
+"""Where data lives: names with ``~``, URLs of files and of object stores; fetched to be read, sent when written.
+
+pyarrow's own file systems serve ``s3://`` and ``gs://``; fsspec serves every other scheme that it has a package for,
+such as ``https://`` (aiohttp) and ``hf://`` (huggingface_hub). What is read is copied to a temporary folder first, so
+that every check of a reader holds for it, and is removed afterwards; what is written is complete before it is sent.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from parge.errors import InputError, MissingExtraError, PargeError, plain_reason
+from parge.memory import format_bytes
+from parge.storage import create_new
+
+Name = str | os.PathLike[str]
+"""A path, or a URL as text."""
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+# What a Path makes of a URL.
+_COLLAPSED = re.compile(r"(s3|gs|gcs|hf|https?|memory|az|abfs|hdfs):/(?=[^/])", re.IGNORECASE)
+_WILD = re.compile(r"[*?\[]")
+
+# pyarrow has these itself.
+_ARROW = {"s3", "gs", "gcs", "hdfs"}
+# What fsspec needs for those that the extra installs.
+_PACKAGES = {"hf": "huggingface_hub", "http": "fsspec with aiohttp", "https": "fsspec with aiohttp"}
+# Nothing can be written there.
+_READ_ONLY = {"http", "https"}
+
+_BLOCK = 4 << 20
+# Room that a disk keeps whatever is fetched.
+_SPARE = 64 << 20
+
+
+def local_name(name: Name) -> str:
+    """Return a name with ``~/`` and ``file://`` resolved; the URL of a store stays as it is.
+
+    A folder that is itself called ``~`` goes before the home folder.
+
+    >>> local_name("file:///data/my%20edges.csv"), local_name("s3://bucket/edges.csv"), local_name("edges.csv")
+    ('/data/my edges.csv', 's3://bucket/edges.csv', 'edges.csv')
+    """
+    text = os.fspath(name)
+    if isinstance(name, os.PathLike) and _COLLAPSED.match(text):
+        text = _COLLAPSED.sub(r"\1://", text, count=1)
+    if text.lower().startswith("file://"):
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{text}: a file URL has three slashes, as in file:///data/edges.csv")
+        return unquote(parts.path)
+    if text.startswith("~/") and not os.path.lexists("~"):
+        return os.path.expanduser(text)  # noqa: PTH111  a Path would drop the dot of ./~
+    return text
+
+
+def is_url(name: Name) -> bool:
+    """Return whether a name is the URL of a store.
+
+    >>> is_url("s3://bucket/key"), is_url(Path("s3://bucket/key")), is_url("c:/edges"), is_url("file:///edges")
+    (True, True, False, False)
+    """
+    return bool(_URL.match(local_name(name)))
+
+
+def is_pattern(name: Name) -> bool:
+    """Return whether a name has wildcards: ``*``, ``?`` or ``[``."""
+    return _WILD.search(os.fspath(name)) is not None
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without the secrets that it may hold.
+
+    >>> shown_url("s3://key:secret@bucket/a.csv?region=x&token=y")
+    's3://bucket/a.csv'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def shown_name(name: Name) -> str:
+    """Return a name for a message: a URL without its secrets, also where it was made a path.
+
+    >>> shown_name(Path("s3://key:secret@bucket/a.csv")), shown_name("edges.csv")
+    ('s3://bucket/a.csv', 'edges.csv')
+    """
+    return shown_url(local_name(name)) if is_url(name) else os.fspath(name)
+
+
+def local_folder(name: Name) -> Path:
+    """Return the path of a folder on this machine, from a name with ``~/`` or ``file://``, too; refuse other URLs."""
+    if is_url(name):
+        raise InputError(f"expected a folder on this machine; got the URL {shown_name(name)}")
+    return Path(local_name(name))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file of a store: its path there, and its bytes where the store tells."""
+
+    path: str
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file, a folder or a pattern in a store."""
+
+    url: str
+    _system: Any
+    path: str
+
+    @staticmethod
+    def of(url: str) -> "Place":
+        """Open the file system of a URL; no connection is made yet."""
+        scheme = url.partition("://")[0].lower()
+        with _store_errors(url):
+            if scheme in _ARROW:
+                from pyarrow import fs
+
+                # pyarrow would read a key with blanks or wildcards as no URL, so it is cut off and put behind again.
+                head, mark, query = url.partition("?")
+                bucket, _, key = head.partition("://")[2].partition("/")
+                system, root = fs.FileSystem.from_uri(f"{scheme}://{bucket}/{mark}{query}")
+                return Place(url, system, f"{root.strip('/')}/{key}".rstrip("/"))
+            return Place(url, *_fsspec(url, scheme))
+
+    def files(self) -> list[_Found]:
+        """Return the files that are there: the one, those of the folder and its folders, or those of the pattern."""
+        from pyarrow import fs
+
+        with _store_errors(self.url):
+            if is_pattern(self.path):
+                base = self.path[: _WILD.search(self.path).start()].rpartition("/")[0]  # type: ignore[union-attr]
+                some = self._system.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=True))
+                files = [_found(info) for info in some if info.is_file and matches(info.path, self.path)]
+                return sorted(files, key=lambda found: found.path)
+            info = self._system.get_file_info(self.path)
+            if info.type == fs.FileType.Directory:
+                some = self._system.get_file_info(fs.FileSelector(self.path, recursive=True))
+                files = [_found(info) for info in some if info.is_file and not is_hidden(info.path[len(self.path) :])]
+                return sorted(files, key=lambda found: found.path)
+            return [] if info.type == fs.FileType.NotFound else [_found(info)]
+
+    def copy(self, found: _Found, out: Path) -> None:
+        """Copy one file of the store to a new local one; stop where it is longer than the disk or its own account."""
+        with _store_errors(self.url), self._system.open_input_stream(found.path) as source:
+            with os.fdopen(create_new(out), "wb") as file:
+                done = 0
+                while data := source.read(_BLOCK):
+                    done += len(data)
+                    if done % (16 * _BLOCK) < len(data):
+                        _refuse_full(out.parent, _BLOCK, self.url)
+                    file.write(data)
+            if found.size is not None and done != found.size:
+                raise InputError(f"{shown_url(self.url)}: {done:,} bytes came of {found.size:,}. Try again.")
+
+    def exists(self) -> bool:
+        """Return whether there is a file, or anything below the name."""
+        from pyarrow import fs
+
+        with _store_errors(self.url):
+            return bool(self._system.get_file_info(self.path).type != fs.FileType.NotFound)
+
+    def check_root(self) -> None:
+        """Refuse a bucket that is not there, before any work."""
+        from pyarrow import fs
+
+        scheme, bucket = self.url.partition("://")[0].lower(), self.path.partition("/")[0]
+        if scheme in _READ_ONLY:
+            raise InputError(f"Cannot write {shown_url(self.url)}: {scheme} can only be read. Give a file or a store.")
+        with _store_errors(self.url):
+            if scheme in _ARROW and self._system.get_file_info(bucket).type == fs.FileType.NotFound:
+                raise InputError(f"Cannot write {shown_url(self.url)}: there is no bucket {bucket!r}. Create it first.")
+
+    def send(self, file: Path) -> None:
+        """Write a local file to the store; it appears there when it is complete."""
+        with self._system.open_output_stream(self.path) as out, file.open("rb") as source:
+            while data := source.read(_BLOCK):
+                out.write(data)
+
+
+def _found(info: Any) -> _Found:
+    return _Found(info.path, None if info.size is None or info.size < 0 else int(info.size))
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a step of a path begins with a dot or an underscore: Spark and others keep accounts in such.
+
+    >>> is_hidden("day=1/_SUCCESS"), is_hidden("day=1/part-0.csv")
+    (True, False)
+    """
+    return any(step.startswith((".", "_")) for step in path.split("/"))
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Return whether a path fits a pattern, folder by folder; ``**`` stands for any number of folders.
+
+    >>> matches("b/x/1.csv", "b/*/*.csv"), matches("b/x/y/1.csv", "b/*.csv"), matches("b/x/y/1.csv", "b/**/*.csv")
+    (True, False, True)
+    """
+    return _fits(path.strip("/").split("/"), pattern.strip("/").split("/"))
+
+
+def _fits(steps: list[str], wanted: list[str]) -> bool:
+    if not wanted:
+        return not steps
+    if wanted[0] == "**":
+        return any(_fits(steps[skip:], wanted[1:]) for skip in range(len(steps) + 1))
+    return bool(steps) and fnmatchcase(steps[0], wanted[0]) and _fits(steps[1:], wanted[1:])
+
+
+def _fsspec(url: str, scheme: str) -> tuple[Any, str]:
+    """Return fsspec's file system for a URL, as one of pyarrow, and the path in it."""
+    try:
+        import fsspec
+        from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise MissingExtraError(f"{scheme}://", _PACKAGES.get(scheme, plain_reason(error)), "remote") from None
+    except ValueError as error:
+        raise InputError(f"{shown_url(url)}: {plain_reason(error)}. Known are file, s3, gs, hf and https.") from None
+    return PyFileSystem(FSSpecHandler(system)), path
+
+
+@contextmanager
+def _store_errors(url: str) -> Iterator[None]:
+    """Turn what a store or the network answers into an `InputError` that names the URL without its secrets."""
+    try:
+        yield
+    except PargeError:
+        raise
+    except Exception as error:  # each store has its own kinds
+        reason = plain_reason(error).replace(url, shown_url(url))
+        raise InputError(f"{shown_url(url)}: cannot be reached or read: {reason}") from error
+
+
+def _refuse_full(folder: Path, n_bytes: int, url: str) -> None:
+    free = shutil.disk_usage(folder).free - _SPARE
+    if n_bytes > free:
+        raise InputError(
+            f"{shown_url(url)} has {format_bytes(n_bytes)} to fetch, and {folder} has {format_bytes(max(0, free))} to "
+            "spare. Set TMPDIR to a folder on a larger disk."
+        )
+
+
+@contextmanager
+def fetched(name: Name, *, beside: str | None = None) -> Iterator[Path]:
+    """Yield a local path: of a local name itself, of a URL a copy that is removed in the end.
+
+    A folder or a pattern in a store becomes a folder of files, in their order there. Errors raised inside name the URL.
+
+    Parameters
+    ----------
+    name : path or URL
+    beside : str, optional
+        URL of a second file that is wanted in the same folder if it exists.
+    """
+    text = local_name(name)
+    if not is_url(text):
+        yield Path(text)
+        return
+    place = Place.of(text)
+    found = place.files()
+    if not found:
+        raise InputError(f"{shown_url(text)} does not exist")
+    with tempfile.TemporaryDirectory(prefix="parge-") as folder, _named(text, Path(folder)):
+        _refuse_full(Path(folder), sum(each.size or 0 for each in found), text)
+        alone = len(found) == 1 and found[0].path == place.path
+        if not alone:
+            inside = Path(folder) / "parts"
+            inside.mkdir()
+            for number, each in enumerate(found):
+                place.copy(each, inside / f"{number:06d}-{_plain(each.path)}")
+            yield inside
+            return
+        out = Path(folder) / _plain(place.path)
+        place.copy(found[0], out)
+        if beside is not None and (second := Place.of(beside)).exists():
+            second.copy(_Found(second.path, None), Path(folder) / _plain(second.path))
+        yield out
+
+
+def _plain(path: str) -> str:
+    """Return the last step of a path as the name of a file.
+
+    >>> _plain("bucket/a/part 0.csv"), _plain("x/.."), _plain("")
+    ('part 0.csv', 'file', 'file')
+    """
+    name = PurePosixPath(path).name.replace("\0", "")[-200:]
+    return name if name not in ("", ".", "..") else "file"
+
+
+@contextmanager
+def _named(url: str, folder: Path) -> Iterator[None]:
+    """Have errors name the URL, not the copy in a folder."""
+    try:
+        yield
+    except PargeError as error:
+        error.args = (re.sub(rf"{re.escape(str(folder))}(/[^\s:,]*)?", shown_url(url), str(error)), *error.args[1:])
+        raise
+
+
+@dataclass
+class _Deliveries:
+    """Files that are written here and sent to a store in the end, by their local path."""
+
+    urls: dict[Path, str] = field(default_factory=dict)
+    overwrite: set[str] = field(default_factory=set)
+
+
+_DELIVERIES: ContextVar[_Deliveries | None] = ContextVar("deliveries", default=None)
+
+
+@contextmanager
+def delivering() -> Iterator[None]:
+    """Send what was written to the paths of `to_deliver` inside; where that fails the files are kept."""
+    here = _Deliveries()
+    before = _DELIVERIES.set(here)
+    try:
+        yield
+        for path, url in here.urls.items():
+            _deliver(path, url, overwrite=url in here.overwrite)
+    except BaseException as error:
+        for path, url in here.urls.items():
+            if isinstance(error, PargeError):
+                error.args = (str(error).replace(str(path), shown_url(url)), *error.args[1:])
+            if path.exists():
+                error.add_note(f"Not sent, but kept: {path}")
+        raise
+    finally:
+        _DELIVERIES.reset(before)
+        for path in here.urls:
+            # Only what is empty or was sent; a file that could not be sent is the result of much work.
+            with contextlib.suppress(OSError):
+                path.parent.rmdir()
+
+
+def to_deliver(url: str) -> Path:
+    """Return a local path to write to; `delivering` sends it to the URL. The same URL gives the same path."""
+    here = _DELIVERIES.get()
+    assert here is not None
+    known = next((path for path, other in here.urls.items() if other == url), None)
+    if known is None:
+        known = Path(tempfile.mkdtemp(prefix="parge-")) / _plain(urlsplit(url).path)
+        here.urls[known] = url
+    return known
+
+
+def delivery(path: Path) -> str | None:
+    """Return the URL that a local path is sent to, a second file beside such a path included; None of others."""
+    here = _DELIVERIES.get()
+    for known, url in ({} if here is None else here.urls).items():
+        if path.parent == known.parent:
+            return url if path == known else f"{url.rpartition('/')[0]}/{path.name}"
+    return None
+
+
+def given_name(path: Path) -> str:
+    """Return the name of an output as it was given: its URL, or its path."""
+    url = delivery(path)
+    return str(path) if url is None else shown_url(url)
+
+
+def check_delivery(url: str, *, overwrite: bool) -> None:
+    """Refuse a URL that cannot be written, or, without `overwrite`, one where something is; before any work."""
+    place = Place.of(url)
+    place.check_root()
+    here = _DELIVERIES.get()
+    if overwrite and here is not None:
+        here.overwrite.add(url)
+    if not overwrite and place.exists():
+        raise InputError(f"{shown_url(url)} exists. Give another name, or --overwrite to replace it.")
+
+
+def _deliver(path: Path, url: str, *, overwrite: bool) -> None:
+    """Send all that a command wrote beside a path, that path last."""
+    files = sorted(path.parent.iterdir(), key=lambda file: file == path) if path.parent.is_dir() else []
+    for file in files:
+        place = Place.of(url if file == path else f"{url.rpartition('/')[0]}/{file.name}")
+        try:
+            if not overwrite:
+                check_delivery(place.url, overwrite=False)
+            place.send(file)
+        except Exception as error:
+            raise PargeError(f"Cannot write {shown_url(place.url)}: {plain_reason(error)}") from error
+        file.unlink()
+
+
+@contextmanager
+def delivered(name: Name) -> Iterator[Path]:
+    """Yield a path to write to: of a local name itself, of a URL a temporary one that is sent in the end."""
+    text = local_name(name)
+    if not is_url(text):
+        yield Path(text)
+        return
+    with delivering():
+        check_delivery(text, overwrite=True)
+        yield to_deliver(text)

@@ -1,0 +1,95 @@
+"""The pass that makes half of the columns spectral and whitens the others."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from parge.graph.graph import Graph
+from parge.linalg.signs import signs, weighed_sums
+from parge.linalg.subspace import block_width, leading_eigenpairs
+from parge.linalg.tall import Block, gram, mean_length, overwrite, rows_of
+from parge.linalg.whitening import whitened_rounds
+from parge.refine.base import Refiner, Workspace
+from parge.refine.subspace import Subspace
+from parge.refine.whiten import Settle
+from parge.techniques.base import Technique
+from parge.techniques.blend import Blend
+from parge.typing import FloatArray, Matrix
+
+
+@dataclass(frozen=True)
+class Blended(Refiner):
+    """The vectors of `parge.Blend` for the whole graph, computed from the merged vectors of any technique.
+
+    Both halves start from the strongest directions of the merged vectors. What `subspace` does makes the first half
+    spectral, and what `settle` does whitens the other. After both, little depends on the start. Every row gets the mean
+    length of the rows before.
+    """
+
+    name: ClassVar[str] = "blend"
+    recomputes: ClassVar[bool] = True
+    rounds_planned: ClassVar[int] = 12  # half of the columns have the rounds of `settle`, half those of `subspace`
+    rounds_usual: ClassVar[int] = 5
+
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+        """Overwrite the vectors; return the number of steps and rounds."""
+        n, dim = vectors.shape
+        if n == 0 or dim == 0 or graph.n_edges == 0:
+            return {"steps": 0, "rounds": 0}
+        blend = technique if isinstance(technique, Blend) and technique.dim == dim else Blend(dim=dim)
+        length, start = mean_length(vectors), _by_strength(vectors)
+        whitened = work.matrix((n, dim // 2), np.float32)
+        overwrite(whitened, lambda where: start(where)[:, : dim // 2])
+        spectral, steps = self._spectral(graph, blend, start, work)
+        rounds = self._whiten(graph, blend, whitened, work)
+        first, other = rows_of(spectral), rows_of(whitened)
+        overwrite(vectors, lambda where: length * np.sqrt(0.5) * np.hstack([first(where), other(where)]))
+        return {"steps": steps, "rounds": rounds}
+
+    def _spectral(self, graph: Graph, blend: Blend, start: Block, work: Workspace) -> tuple[FloatArray, int]:
+        technique, settings = blend.spectral, Subspace()
+        operator = technique.operator(self.adjacency(graph, work))
+        out = work.matrix((graph.n_vertices, technique.dim), np.float32)
+        held = 4 * (1 + len(operator.scales))
+        pairs = leading_eigenpairs(
+            operator,
+            technique.n_pairs,
+            start,
+            matrix=work.matrix,
+            columns=work.columns(graph.n_vertices, block_width(technique.n_pairs), held),
+            tolerance=settings.tolerance,
+            steps=settings.steps,
+            progress=lambda share: work.progress(share / 2),
+        )
+        technique.write(graph, operator, pairs, out)
+        return out, pairs.steps
+
+    def _whiten(self, graph: Graph, blend: Blend, vectors: FloatArray, work: Workspace) -> int:
+        n, dim = vectors.shape
+        if dim == 0:
+            return 0
+        found = whitened_rounds(
+            self.adjacency(graph, work),
+            vectors,
+            work.matrix((n, dim), np.float32),
+            work.columns(n, dim, bytes_per_entry=8),
+            rounds=blend.rounds,
+            tolerance=Settle.tolerance,
+            progress=lambda share: work.progress((1 + share) / 2),
+        )
+        return found.done
+
+
+def _by_strength(vectors: FloatArray) -> Block:
+    """Return rows turned onto the principal axes of the vectors, the strongest first: blind to rotations."""
+    n, dim = vectors.shape
+    rows = rows_of(vectors)
+    _, axes = np.linalg.eigh(gram(n, rows, dim=dim))
+    turn = axes[:, ::-1]
+    turn = turn * signs(weighed_sums(n, rows, dim=dim) @ turn)
+
+    def block(where: slice) -> Matrix:
+        return np.asarray(rows(where) @ turn)
+
+    return block

@@ -1,0 +1,173 @@
+"""Spaces on disk: a folder of checked arrays that appears whole or not at all. docs/how-to/space.md has its files."""
+
+import os
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.ids import repeated
+from parge.io.outputs import is_inside
+from parge.memory import format_bytes
+from parge.run import arrays
+from parge.run.arrays import Arrays, DamagedError, Stored, graph_of, id_arrays, ids_of
+from parge.run.schema import SPACE, is_array_file
+from parge.space.frozen import MOVED, History, Space
+from parge.space.learned import LearnedRound
+from parge.text import on_one_line, printable
+
+
+def save_space(space: Space, path: str | PathLike[str], stored: dict[str, Stored] | None = None) -> int:
+    """Write a space as a folder; return its size in bytes. A space of parge that is there is replaced, nothing else is.
+
+    Parameters
+    ----------
+    space : Space
+    path : path
+        Where the folder goes. The folder around it must exist.
+    stored : dict, optional
+        Arrays of the graph that another folder holds: linked instead of written again, where the system can.
+    """
+    place = Path(path)
+    check_space_output(place)
+    graph, learned = space.graph, space.learned
+    linked = stored or {}
+    rows = {"indptr": graph.indptr, "indices": graph.indices, "weights": graph.weights}
+    content: Arrays = {
+        **{name: array for name, array in rows.items() if array is not None and name not in linked},
+        **id_arrays(_own_ids(space)),
+        "vectors": space.vectors,
+        "origin": space.origin,
+        "stale": space.stale,
+        "matrix": learned.matrix,
+        "offset": learned.offset,
+        "lengths": learned.lengths,
+        "confidence": learned.confidence,
+    }
+    arrays.save(place, SPACE, content, space.history.to_json(), stored=linked)
+    return space_bytes(place)
+
+
+def _own_ids(space: Space) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """Return the ids; None where row v has the id v."""
+    ids = space.ids
+    is_plain = ids.dtype.kind == "i" and bool((ids == np.arange(ids.size)).all())
+    return None if is_plain else ids
+
+
+def space_bytes(path: Path) -> int:
+    """Return the size of a space's files."""
+    return sum(file.lstat().st_size for file in path.iterdir() if is_array_file(file.name))
+
+
+def open_space(path: str | PathLike[str]) -> Space:
+    """Read a space; its arrays stay on disk, memory-mapped, each checked against its checksum.
+
+    Parameters
+    ----------
+    path : path
+        The folder of ``parge embed --space``, or a run folder that was kept.
+
+    Returns
+    -------
+    Space
+        With `place` and `update`.
+    """
+    place = space_folder(Path(path))
+    content, metadata = arrays.load(place, SPACE)
+    try:
+        return _checked(content, History.from_json(metadata))
+    except (InputError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise DamagedError(f"{place} does not hold a space: {printable(error, 200)}") from None
+
+
+def space_folder(path: Path) -> Path:
+    """Return the folder of a space: itself, or the one within a run that was kept; refuse others."""
+    for place in (path, path / SPACE):
+        if is_space(place):
+            return place
+    if arrays.exists(path):  # a space, but damaged or of another version: say which
+        arrays.load(path, SPACE, arrays=False)
+    what = "there is no such folder" if not os.path.lexists(path) else "parge did not write one there"
+    raise InputError(
+        f"{on_one_line(path)} is not a space: {what}. Give the DIR of parge embed GRAPH -o OUT --space DIR."
+    )
+
+
+def is_space(path: Path) -> bool:
+    """Return whether a folder has the manifest of a space; its arrays are left unread."""
+    try:
+        arrays.load(path, SPACE, arrays=False)
+    except DamagedError:
+        return False
+    return True
+
+
+def check_space_output(path: Path, inputs: Iterable[Path | str] = (), outputs: Iterable[Path] = ()) -> None:
+    """Refuse a place where no space can be written; called before any work.
+
+    Only a space of parge or an empty folder is ever replaced, whatever options say. No input and no other output may be
+    inside it, and it may not be one of them; inputs that are no paths come from elsewhere.
+    """
+    if not path.name or path.name == "..":
+        raise InputError(f"Cannot write the space {str(path)!r}: give the name of a folder.")
+    if path.is_symlink():
+        raise InputError(f"Cannot write the space {path}: it is a link. Give the folder itself, or another name.")
+    if not path.parent.is_dir():
+        raise InputError(f"Cannot write the space {path}: the folder {path.parent} does not exist. Create it first.")
+    if path.exists():
+        _check_replaced(path)
+    for other in (*(given for given in inputs if isinstance(given, Path)), *outputs):
+        if is_inside(other, path) or is_inside(path, other):
+            raise InputError(
+                f"Cannot write the space {path}: {other} is the same place, or one is inside the other. Choose another "
+                "folder."
+            )
+
+
+def _check_replaced(path: Path) -> None:
+    if not path.is_dir():
+        raise InputError(f"Cannot write the space {path}: it is a file. Choose another name.")
+    strange = [entry for entry in sorted(path.iterdir()) if not is_array_file(entry.name) or not entry.is_file()]
+    if strange or (any(path.iterdir()) and not is_space(path)):
+        held = f" (it holds {on_one_line(strange[0].name, 200)})" if strange else ""
+        raise InputError(f"Cannot write the space {path}: it is no space of parge{held}. Choose a new folder.")
+
+
+def described(path: Path, size: int) -> str:
+    """Say where a space is, and how large."""
+    return f"the space is in {on_one_line(path)} ({format_bytes(size)})"
+
+
+def _checked(content: Arrays, history: History) -> Space:
+    vectors = content["vectors"]
+    n, dim = vectors.shape
+    graph = graph_of({name: content[name] for name in ("indptr", "indices", "weights") if name in content})
+    ids = ids_of(content)
+    found = np.arange(n) if ids is None else ids
+    learned = LearnedRound(*(content[name] for name in ("matrix", "offset", "lengths", "confidence")))
+    shapes = {
+        "rows of the graph": (graph.n_vertices, n),
+        "ids": (found.size, n),
+        "origins": (content["origin"].size, n),
+        "shares": (content["stale"].size, n),
+        "columns of the map": (learned.matrix.shape, (dim, dim)),
+        "offsets": (learned.offset.size, dim),
+        "numbers of lengths": (learned.lengths.size, 5),
+        "numbers of confidence": (learned.confidence.size, 3),
+    }
+    wrong = [f"{name} are {was}, not {wanted}" for name, (was, wanted) in shapes.items() if was != wanted]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    if repeated(found).size:
+        raise ValueError("an id stands twice")
+    if n and content["origin"].max() > MOVED:
+        raise ValueError("an origin is none")
+    return Space(vectors, found, _plain(graph), learned, history, content["origin"], content["stale"])
+
+
+def _plain(graph: Graph) -> Graph:
+    return Graph(graph.indptr, graph.indices, graph.weights)

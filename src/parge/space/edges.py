@@ -1,0 +1,157 @@
+"""The edges of a space after others were added and removed, built one block of rows at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.graph.graph import Graph
+from parge.space.learned import row_sums, weights_at
+from parge.storage import arc_blocks, release_pages
+from parge.typing import IntArray
+
+# Entries of rows that are looked at together.
+_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """Edges by row numbers, each in both directions, ascending by source and target."""
+
+    source: IntArray
+    target: IntArray
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: Graph, row: IntArray) -> "Arcs":
+        """Return the edges of a graph whose vertices have these rows; those with a vertex of row -1 are left out."""
+        source = row[np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))]
+        target, weights = row[graph.indices], weights_at(graph, np.arange(graph.indices.size))
+        known = np.flatnonzero((source >= 0) & (target >= 0))
+        order = known[np.lexsort((target[known], source[known]))]
+        return cls(source[order], target[order], weights[order])
+
+    def within(self, first: int, last: int) -> "Arcs":
+        """Return those from the rows `first` to `last`, the latter left out."""
+        some = slice(*np.searchsorted(self.source, [first, last]).tolist())
+        return Arcs(self.source[some], self.target[some], self.weights[some])
+
+
+NO_ARCS = Arcs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """A graph after a change, and what changed.
+
+    Parameters
+    ----------
+    graph : Graph
+    added, removed : int
+        Edges that were not there before, and that were.
+    reweighted : int
+        Edges that were there with another weight.
+    missing : int
+        Edges that were to be removed, and were not there.
+    kept, before, after : (n_vertices,) float64
+        Weight of each vertex's edges: of those that stayed, of all before and of all now.
+    """
+
+    graph: Graph
+    added: int
+    removed: int
+    reweighted: int
+    missing: int
+    kept: NDArray[np.float64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+
+def change(graph: Graph, n_vertices: int, added: Arcs, removed: Arcs) -> Changed:
+    """Return a graph with edges removed, then others added; an edge that is there already gets the new weight.
+
+    New vertices have the last numbers, up to `n_vertices`.
+    """
+    grown = np.concatenate([graph.indptr, np.full(n_vertices - graph.n_vertices, graph.indptr[-1], np.int64)])
+    is_weighted = graph.weights is not None or bool((added.weights != 1).any())
+    dtype = graph.indices.dtype if n_vertices <= np.iinfo(graph.indices.dtype).max else np.dtype(np.int64)
+    counts, neighbours, weights = np.zeros(n_vertices, np.int64), [], []
+    kept, before, after = (np.zeros(n_vertices) for _ in range(3))
+    tally = np.zeros(4, np.int64)
+    for first, last in arc_blocks(grown, _ENTRIES):
+        block = _block(graph, grown, first, last, added.within(first, last), removed.within(first, last), n_vertices)
+        rows = slice(first, last)
+        counts[rows], kept[rows], before[rows], after[rows] = block.counts, block.kept, block.before, block.after
+        neighbours.append(block.target.astype(dtype))
+        if is_weighted:
+            weights.append(block.weights.astype(np.float32))
+        tally += block.tally
+        release_pages(graph.indices, graph.weights)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    found = Graph(
+        indptr,
+        np.concatenate([np.zeros(0, dtype), *neighbours]),
+        np.concatenate([np.zeros(0, np.float32), *weights]) if is_weighted else None,
+    )
+    n_added, n_removed, n_reweighted, n_missing = (tally // 2).tolist()
+    return Changed(found, n_added, n_removed, n_reweighted, n_missing, kept, before, after)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    counts: IntArray
+    target: IntArray
+    weights: NDArray[np.float64]
+    kept: NDArray[np.float64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    tally: IntArray
+    """Arcs added, removed, given another weight, and missing."""
+
+
+def _block(
+    graph: Graph, indptr: IntArray, first: int, last: int, added: Arcs, removed: Arcs, n_vertices: int
+) -> _Block:
+    """Return some rows after the change. Keys ascend with rows and neighbours, so all is found by bisection."""
+    offsets = indptr[first : last + 1]
+    some = np.arange(offsets[0], offsets[-1])
+    row = np.repeat(np.arange(last - first), np.diff(offsets))
+    keys, weights = row * n_vertices + graph.indices[some], weights_at(graph, some)
+    gone, n_gone = _found(keys, (removed.source - first) * n_vertices + removed.target)
+    old, old_weights = keys[~gone], weights[~gone]
+    given = (added.source - first) * n_vertices + added.target
+    place = np.minimum(np.searchsorted(old, given), max(0, old.size - 1))
+    there = (old[place] == given) if old.size else np.zeros(given.size, np.bool_)
+    other = there & (old_weights[place] != added.weights) if old.size else there
+    old_weights = old_weights.copy()
+    stays = np.ones(old.size, np.bool_)
+    stays[place[other]] = False
+    kept = _rows(old[stays], old_weights[stays], last - first, n_vertices)
+    old_weights[place[other]] = added.weights[other]
+    now = np.concatenate([old, given[~there]])
+    order = np.argsort(now, kind="stable")
+    now, now_weights = now[order], np.concatenate([old_weights, added.weights[~there]])[order]
+    counts = np.bincount(now // n_vertices, minlength=last - first)
+    tally = np.array([(~there).sum(), n_gone, other.sum(), removed.source.size - n_gone])
+    return _Block(
+        counts,
+        now % n_vertices,
+        now_weights,
+        kept,
+        row_sums(weights, offsets - offsets[0]),
+        _rows(now, now_weights, last - first, n_vertices),
+        tally,
+    )
+
+
+def _found(keys: IntArray, wanted: IntArray) -> tuple[NDArray[np.bool_], int]:
+    """Return which of the ascending keys are wanted, and how many of the wanted were found."""
+    found = np.zeros(keys.size, np.bool_)
+    if keys.size:
+        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        found[place[keys[place] == wanted]] = True
+    return found, int(found.sum())
+
+
+def _rows(keys: IntArray, weights: NDArray[np.float64], n_rows: int, n_vertices: int) -> NDArray[np.float64]:
+    return np.bincount(keys // n_vertices, weights, minlength=n_rows).astype(np.float64)

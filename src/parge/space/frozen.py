@@ -1,0 +1,178 @@
+"""Space: a frozen embedding that new vertices can be placed in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.embedding import Embedding
+from parge.errors import InputError
+from parge.graph.graph import Graph
+from parge.ids import as_ids
+from parge.io.graphs.anything import as_graph
+from parge.space.learned import LearnedRound, fit, row_lengths, row_sums
+from parge.space.looks import look
+from parge.storage import MEMORY, Storage
+from parge.typing import FloatArray, IdArray, IntArray
+from parge.values import Value
+
+EMBEDDED, PLACED, MOVED = 0, 1, 2
+"""What `Space.origin` says of a vertex: embedded with all others, placed later, or embedded and moved since."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Value):
+    """Where a space comes from, and what happened to it since.
+
+    Parameters
+    ----------
+    technique, refine : str
+        How it was embedded, for people to read.
+    version : int
+        1 for a new space; each update adds 1.
+    edges : int
+        Edges of the graph that was embedded.
+    changed : int
+        Edges added and removed since.
+    fit, links : float
+        How the space looked when it was new (`parge.space.looks.look`): the mean cosine of some vertices with where
+        their neighbours expect them, and the ROC-AUC of held-out edges.
+    """
+
+    NULLS: ClassVar[frozenset[str]] = frozenset()
+    KEYS: ClassVar[Mapping[str, str]] = {}
+
+    technique: str
+    refine: str
+    version: int = 1
+    edges: int = 0
+    changed: int = 0
+    fit: float = 1.0
+    links: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A finished embedding, the graph it was computed on, and the learned round that places a vertex by its edges.
+
+    Made by `Space.of`, by ``parge embed --space DIR``, or read by `parge.open_space`. All arrays may be memory maps.
+
+    Laws: placing and updating return new values and change nothing here; vertices that neither are new nor move keep
+    their bits; the same edges in any order give the same bits.
+
+    Parameters
+    ----------
+    vectors : (n_vertices, dim) float32
+        In the order of `ids`.
+    ids : (n_vertices,) int64 or numpy strings
+        In any order, none twice.
+    graph : Graph
+        The edges, by row number: it has no ids of its own.
+    learned : LearnedRound
+        Fitted when the space was new, and never again: it is part of the space.
+    history : History
+    origin : (n_vertices,) uint8
+        `EMBEDDED`, `PLACED` or `MOVED`.
+    stale : (n_vertices,) float32
+        Share of each vertex's edges that changed since it was embedded, placed or moved.
+    """
+
+    vectors: FloatArray = field(repr=False)
+    ids: IdArray = field(repr=False)
+    graph: Graph
+    learned: LearnedRound = field(repr=False)
+    history: History
+    origin: NDArray[np.uint8] = field(repr=False)
+    stale: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        vectors: FloatArray,
+        graph: Graph,
+        *,
+        technique: str = "",
+        refine: str = "none",
+        storage: Storage = MEMORY,
+    ) -> "Space":
+        """Freeze vectors of a graph's vertices; `storage` is where the largest table goes meanwhile."""
+        if len(vectors) != graph.n_vertices:
+            raise InputError(f"{len(vectors):,} vectors for {graph.n_vertices:,} vertices; give one each")
+        plain = Graph(graph.indptr, graph.indices, graph.weights)
+        lengths = row_lengths(vectors)
+        learned = fit(vectors, plain, lengths, storage)
+        seen = look(vectors, plain, learned, lengths)
+        history = History(technique=technique, refine=refine, edges=graph.n_edges, fit=seen.alike, links=seen.links)
+        new = (np.zeros(len(vectors), np.uint8), np.zeros(len(vectors), np.float32))
+        return cls(vectors, graph.outside_ids, plain, learned, history, *new)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int:
+        """Columns of a vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.float64]:
+        """Length of every vector."""
+        return row_lengths(self.vectors)
+
+    @property
+    def typical_length(self) -> float:
+        """Mean length of the vectors that are not 0; 1 where there is none."""
+        return float(self.lengths[self.lengths > 0].mean()) if (self.lengths > 0).any() else 1.0
+
+    def lengths_around(self, near: IntArray, indptr: IntArray) -> NDArray[np.float64]:
+        """Return the mean length of the neighbours in each row that the space knows; the typical one where none is.
+
+        `near` are rows of the space, or -1 for a vertex that it does not know.
+        """
+        known = near >= 0
+        total = row_sums(np.where(known, self.lengths[np.maximum(near, 0)], 0.0), indptr)
+        count = row_sums(known.astype(np.float64), indptr)
+        return np.where(count > 0, total / np.maximum(count, 1), self.typical_length)
+
+    def embedding(self) -> Embedding:
+        """Return all vectors with their ids."""
+        rest = (self.graph, self.learned, self.history, self.origin, self.stale)
+        return Embedding(self.vectors, self.ids, degrees=self.graph.degrees, freeze=partial(_frozen_again, rest))
+
+    def place(self, edges: Any) -> Embedding:
+        """Return vectors of the vertices that the space does not know: see `parge.space.place.place`."""
+        from parge.space.place import place
+
+        return place(self, edges).embedding
+
+    def update(self, edges: Any = None, removed: Any = None, *, threshold: float | None = None) -> "Space":
+        """Return the space with changed edges: see `parge.space.update.update`."""
+        from parge.space.update import THRESHOLD, update
+
+        return update(self, edges, removed, threshold=THRESHOLD if threshold is None else threshold).space
+
+
+def frozen_from(graph: Graph, technique: str, refine: str, embedding: Embedding) -> Space:
+    """Return the space of an embedding of a graph; with the first arguments given, what `Embedding.freeze` is."""
+    return Space.of(embedding.vectors, graph, technique=technique, refine=refine)
+
+
+def _frozen_again(rest: tuple[Any, ...], embedding: Embedding) -> Space:
+    return Space(embedding.vectors, embedding.ids, *rest)
+
+
+def as_edges(edges: Any) -> Graph:
+    """Return edges of any kind as a graph: pairs of ids, arrays with or without weights, whatever `as_graph` takes."""
+    if isinstance(edges, np.ndarray):
+        return Graph.from_edges(edges)
+    if isinstance(edges, tuple) and len(edges) in (2, 3) and all(np.ndim(array) == 1 for array in edges):
+        return Graph.from_edges(*edges)
+    if not isinstance(edges, list | tuple | set | frozenset):
+        return as_graph(edges)
+    if any(isinstance(pair, str) or len(pair) != 2 for pair in edges):
+        raise InputError("edges must be pairs of ids; give weights as a third array: (sources, targets, weights)")
+    source, target = zip(*edges, strict=True) if edges else ((), ())
+    return Graph.from_edges(as_ids(list(source)), as_ids(list(target)))

@@ -1,0 +1,213 @@
+"""Take new and removed edges into a frozen space: what changed moves, everything else keeps its bits."""
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parge.errors import InputError
+from parge.events import Progress, silent
+from parge.graph.graph import Graph
+from parge.ids import joined, positions, show_ids
+from parge.linalg.tall import unit
+from parge.linalg.threads import Threads, one_blas_thread
+from parge.numbers import check_number
+from parge.space.edges import NO_ARCS, Arcs, Changed, change
+from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges
+from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
+from parge.space.moving import Moving, settle, split_rows, still_sums
+from parge.storage import MEMORY, Storage, release_pages, row_blocks, usable_cores
+from parge.typing import BoolArray, FloatArray, IdArray, IntArray
+
+# A vertex moves where its edges changed by more than this share of their weight, in this update and in those before it
+# since it last moved.
+THRESHOLD = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Updated:
+    """A new version of a space, and what changed.
+
+    Parameters
+    ----------
+    space : Space
+        Vertices of the old space first, in their order, then new ones.
+    placed, moved : int
+        New vertices that were placed, and old ones that moved; all others have the bits that they had.
+    unreachable : IdArray
+        New vertices at the origin, which no path of edges leads to.
+    added, removed, reweighted, missing : int
+        Edges: new ones, those removed, those with another weight, and those that were to be removed and were not there.
+    seconds : float
+    """
+
+    space: Space
+    placed: int
+    moved: int
+    unreachable: IdArray = field(repr=False)
+    added: int
+    removed: int
+    reweighted: int
+    missing: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts, the version and the seconds."""
+        return {
+            "vertices": len(self.space),
+            "placed": self.placed,
+            "moved": self.moved,
+            "kept": len(self.space) - self.placed - self.moved - int(self.unreachable.size),
+            "unreachable": int(self.unreachable.size),
+            "added": self.added,
+            "removed": self.removed,
+            "reweighted": self.reweighted,
+            "missing": self.missing,
+            "version": self.space.history.version,
+            "seconds": self.seconds,
+        }
+
+
+def update(
+    space: Space,
+    edges: Any = None,
+    removed: Any = None,
+    *,
+    threshold: float = THRESHOLD,
+    storage: Storage = MEMORY,
+    progress: Progress = silent,
+) -> Updated:
+    """Return a new version of a space in which edges were added and removed.
+
+    New vertices are placed. Then an old vertex moves where its edges changed by more than the threshold: to where the
+    learned round expects it now, plus what was its own before, as far as its edges stayed. All others keep their bits.
+    Old vertices move once, by where the others were: rounds among them would end with all vectors alike.
+    Command line: ``parge update SPACE EDGES -o OUT``.
+
+    Parameters
+    ----------
+    space : Space
+    edges : graph, path, or pairs of ids, optional
+        Edges to add; one that is there already gets the weight that it has here.
+    removed : graph, path, or pairs of ids, optional
+        Edges to remove, before others are added. Their weights do not matter.
+    threshold : float
+        Weight of changed edges over that of all its edges, before or after, that a vertex bears without moving.
+    """
+    begun = time.perf_counter()
+    check_number("threshold", threshold, 0)
+    more, less = (None if given is None else as_edges(given) for given in (edges, removed))
+    ids, added = _numbered(space, more)
+    gone = NO_ARCS if less is None else Arcs.of(less, positions(space.ids, less.outside_ids))
+    found = change(space.graph, ids.size, added, gone)
+    missing = found.missing + (0 if less is None else less.n_edges - gone.source.size // 2)
+    stale = _stale(space, found)
+    moving = np.flatnonzero((stale[: len(space)] > np.float64(threshold)) & (found.after[: len(space)] > 0))
+    vectors, reached = _placed(space, found, storage, progress)
+    _shift(space, found, moving, vectors)
+    stale[moving] = 0.0
+    return Updated(
+        _grown(space, ids, found, vectors, moving, stale),
+        int(reached.sum()),
+        moving.size,
+        ids[len(space) :][~reached],
+        found.added,
+        found.removed,
+        found.reweighted,
+        missing,
+        time.perf_counter() - begun,
+    )
+
+
+def _numbered(space: Space, edges: Graph | None) -> tuple[IdArray, Arcs]:
+    """Return all ids, new ones last and ascending, and the edges by row."""
+    if edges is None:
+        return space.ids, NO_ARCS
+    row = positions(space.ids, edges.outside_ids)
+    new = np.flatnonzero(row < 0)
+    if edges.n_vertices and new.size == edges.n_vertices:
+        raise InputError(
+            f"the space knows none of the vertices of the edges. It has ids such as {show_ids(space.ids)}; the edges "
+            f"have {show_ids(edges.outside_ids)}. Check that the ids mean the same vertices."
+        )
+    row[new] = len(space) + np.arange(new.size)
+    return (joined([space.ids, edges.outside_ids[new]]) if new.size else space.ids), Arcs.of(edges, row)
+
+
+def _stale(space: Space, found: Changed) -> FloatArray:
+    """Return the share of each vertex's edges that changed since it was embedded, placed or moved."""
+    most = np.maximum(np.maximum(found.before, found.after), np.finfo(np.float64).tiny)
+    share = ((most - found.kept) / most).astype(np.float32)
+    share[len(space) :] = 0.0
+    share[: len(space)] += space.stale
+    return share
+
+
+def _placed(space: Space, found: Changed, storage: Storage, progress: Progress) -> tuple[FloatArray, BoolArray]:
+    """Return all vectors, those of new vertices placed, and which of the new ones are not at the origin."""
+    n_old, n = len(space), found.graph.n_vertices
+    vectors = storage.zeros(n * space.dim, np.float32).reshape(n, space.dim)
+    for rows in row_blocks(n_old):
+        vectors[rows] = space.vectors[rows]
+        release_pages(space.vectors, vectors)
+    new = np.arange(n_old, n)
+    if not new.size:
+        return vectors, np.zeros(0, np.bool_)
+    rows_of_new, scale = _rows_of(found.graph, new), inverse(space.lengths)
+    with one_blas_thread(), Threads(usable_cores()) as threads:
+        sums = still_sums(rows_of_new, space.vectors, scale, storage, threads)
+    here, reached = settle(space.learned, rows_of_new, sums, storage=storage, progress=progress)
+    length = np.where(reached, _lengths(space, found, new), 0.0).astype(np.float32)
+    for rows in row_blocks(new.size):
+        vectors[new[rows]] = here[rows] * length[rows, None]
+    return vectors, reached
+
+
+def _rows_of(graph: Graph, new: IntArray) -> Moving:
+    place, indptr = entries(graph, new)
+    return split_rows(
+        indptr,
+        graph.indices[place],
+        weights_at(graph, place),
+        lambda vertices: np.where(vertices >= new[0], vertices - new[0], vertices),
+        lambda vertices: vertices >= new[0],
+    )
+
+
+def _shift(space: Space, found: Changed, moving: IntArray, vectors: FloatArray) -> None:
+    """Move old vertices to where their neighbours expect them now; `vectors` has those of new vertices already."""
+    if not moving.size:
+        return
+    was, now = inverse(space.lengths), inverse(row_lengths(vectors))
+    moved: FloatArray = np.empty((moving.size, space.dim), np.float32)
+    most = np.maximum(found.before, found.after)[moving]
+    stayed = np.where(found.before[moving] > 0, found.kept[moving] / np.maximum(most, np.finfo(float).tiny), 0.0)
+    with one_blas_thread():
+        for rows in row_blocks(moving.size):
+            some = moving[rows]
+            before = space.learned.directions(neighbour_means(space.graph, space.vectors, was, some)[0])
+            after = space.learned.directions(neighbour_means(found.graph, vectors, now, some)[0])
+            own = unit_of(space.vectors, was, some) - before
+            moved[rows] = unit(after + stayed[rows, None].astype(np.float32) * own)
+    length = np.where(space.lengths[moving] > 0, space.lengths[moving], _lengths(space, found, moving))
+    vectors[moving] = moved * length[:, None].astype(np.float32)
+
+
+def _lengths(space: Space, found: Changed, some: IntArray) -> NDArray[np.float64]:
+    """Return the lengths that the learned round expects."""
+    place, indptr = entries(found.graph, some)
+    near = found.graph.indices[place]
+    around = space.lengths_around(np.where(near < len(space), near, -1), indptr)
+    return space.learned.length(found.after[some], around)
+
+
+def _grown(
+    space: Space, ids: IdArray, found: Changed, vectors: FloatArray, moving: IntArray, stale: FloatArray
+) -> Space:
+    origin = np.concatenate([space.origin, np.full(ids.size - len(space), PLACED, np.uint8)])
+    origin[moving] = np.where(origin[moving] == EMBEDDED, MOVED, origin[moving])
+    was = space.history
+    history = replace(was, version=was.version + 1, changed=was.changed + found.added + found.removed)
+    return Space(vectors, ids, found.graph, space.learned, history, origin, stale)

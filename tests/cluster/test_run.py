@@ -1,0 +1,303 @@
+"""From a folder of edges to a folder of vectors: the same bits on any engine, resumed, read back, refused."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.examples import slow
+
+import parge
+from parge.cli.main import run
+from parge.cluster import stages
+from parge.cluster.run import embed_sharded
+from parge.cluster.source import Source, edge_files
+from parge.errors import InfeasibleError, InputError, PargeError
+from parge.graph.generate import planted
+from parge.io.embeddings.folder import MANIFEST
+
+PARTS, DIM = 3, 8
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of edges with names, weights and a vertex that has no edge but to itself."""
+    folder = tmp_path_factory.mktemp("cluster") / "in"
+    folder.mkdir()
+    table = planted(400, 2400, seed=2).graph.to_frame()
+    names = [np.array([f"v{v}" for v in table.column(i).to_pylist()]) for i in range(2)]
+    weights = np.random.default_rng(0).integers(1, 4, len(table)).astype(np.float64)
+    for i in range(4):
+        some = {"source": names[0][i::4], "target": names[1][i::4], "weight": weights[i::4]}
+        pq.write_table(pa.table(some), folder / f"e{i}.parquet")
+    pq.write_table(pa.table({"source": ["alone"], "target": ["alone"], "weight": [1.0]}), folder / "f.parquet")
+    return folder
+
+
+def plan(engine: str = "serial", **more: Any) -> parge.Plan:
+    return parge.Plan(**{"technique": parge.DeepWalk(dim=DIM, walks=2), "parts": PARTS, "engine": engine, **more})
+
+
+def embedded(edges: Path, place: Path, request: parge.Plan, **more: Any) -> parge.Embedding:
+    embed_sharded(Source(edge_files(edges)), request, place / "out", run_dir=place / "run", **more)
+    return parge.Embedding.load(place / "out")
+
+
+@pytest.fixture(scope="module")
+def reference(edges: Path, tmp_path_factory: pytest.TempPathFactory) -> parge.Embedding:
+    """The vectors as one process gives them in which all shards are threads."""
+    return embedded(edges, tmp_path_factory.mktemp("reference"), plan())
+
+
+def check_same(found: parge.Embedding, expected: parge.Embedding) -> None:
+    assert found.ids.tolist() == expected.ids.tolist()
+    assert np.array_equal(found.vectors, expected.vectors)
+
+
+def test_a_folder_of_edges_becomes_a_folder_of_vectors(reference: parge.Embedding) -> None:
+    assert len(reference) == 401
+    assert reference.dim == DIM
+    assert np.isfinite(reference.vector("alone")).all()
+    report = reference.report
+    assert report.edges == 2400
+    assert sum(part.own for part in report.parts) + (report.anchors or 0) == 401
+    assert report.reconcile.reconciler == "backbone"
+    assert "shards" not in report
+    assert report.refine.rounds
+
+
+def test_neighbours_are_close(edges: Path, reference: parge.Embedding) -> None:
+    graph = parge.read(edges / "e0.parquet")
+    u, v = reference.row_numbers(graph.outside_ids), np.random.default_rng(0).permutation(len(reference))
+    X = reference.vectors / np.linalg.norm(reference.vectors, axis=1, keepdims=True)
+    row = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    linked = (X[u[row]] * X[u[graph.indices]]).sum(axis=1).mean()
+    drawn = (X * X[v]).sum(axis=1).mean()
+    assert linked > drawn + 0.2
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_bits(edges: Path, reference: parge.Embedding, tmp_path: Path) -> None:
+    check_same(embedded(edges, tmp_path, plan("processes")), reference)
+
+
+@pytest.mark.parametrize("stage", ["Divide", *slow("Read", "Cut", "Finish")])
+def test_a_run_that_failed_is_resumed_with_the_same_bits(
+    edges: Path, reference: parge.Embedding, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = getattr(stages, stage).__call__
+
+    def fails(self: Any, mesh: Any) -> Any:
+        found = whole(self, mesh)
+        if mesh.rank == 1:
+            raise PargeError("the disk is full")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(stages, stage), "__call__", fails)
+        with pytest.raises(PargeError, match="disk"):
+            embedded(edges, tmp_path, plan())
+    assert not (tmp_path / "out").exists()
+    check_same(embedded(edges, tmp_path, plan(), resume=True), reference)
+
+
+def test_rounds_of_a_pass_are_kept(
+    edges: Path, reference: parge.Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = []
+
+    def counted(*args: Any) -> Any:
+        rounds.append(args[2].done)
+        if rounds[-1] == 2 and args[0].rank == 0 and len(rounds) < 99:
+            raise PargeError("stopped")
+        return whole(*args)
+
+    from parge.cluster import refine
+
+    whole = refine._round
+    with monkeypatch.context() as patch:
+        patch.setattr(refine, "_round", counted)
+        with pytest.raises(PargeError, match="stopped"):
+            embedded(edges, tmp_path, plan())
+        rounds[:] = [0] * 99
+        again = embedded(edges, tmp_path, plan(), resume=True)
+    assert min(rounds[99:]) == 2
+    check_same(again, reference)
+
+
+def test_another_plan_does_not_resume(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_self: Any, _mesh: Any) -> Any:
+        raise PargeError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages.Divide, "__call__", fails)
+        with pytest.raises(PargeError):
+            embedded(edges, tmp_path, plan())
+    with pytest.raises(InputError, match="seed"):
+        embedded(edges, tmp_path, plan(seed=5), resume=True)
+    with pytest.raises(InputError, match="resume"):
+        embedded(edges, tmp_path, plan())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"technique": parge.HOPE(dim=8)},
+        {"partitioner": "random"},
+        {"anchor_strategy": "degree"},
+        {"parts": 200},
+        {"preset": "paper"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_plans_that_need_the_whole_graph_are_refused_before_any_work(
+    edges: Path, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError):
+        embedded(edges, tmp_path, plan(**wrong))
+    assert not (tmp_path / "run").exists()
+
+
+def test_limits_are_kept_or_refused(edges: Path, tmp_path: Path) -> None:
+    found = embedded(
+        edges, tmp_path, plan(parts=None, capacities=[200, 260, 280], technique=parge.HOPE(dim=8), refine="none")
+    )
+    assert [part.vertices <= part.capacity for part in found.report.parts] == [True] * 3
+    assert found.report.reconcile.reconciler == "consensus"
+    with pytest.raises(InfeasibleError):
+        embedded(edges, tmp_path / "b", plan(parts=None, capacities=[100, 100, 100]))
+
+
+def test_the_command_line_writes_a_folder_that_every_command_reads(
+    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["embed", str(edges), "-o", str(out), "--parts", "2", "--dim", "8", "--engine", "serial", "--sharded"]
+    assert run([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["vertices"] == 401
+    assert len(told["shards"]) == 2
+    assert told["coordinator"]["peak_bytes"] > 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+    assert run(["neighbors", str(out), "v7", "--json"]) == 0
+    assert run(words) == 0  # an earlier output is replaced
+    assert run([*words, "--run-dir", str(tmp_path / "kept")]) == 0
+    for other in (
+        ["status", "kept"],
+        ["reconcile", "kept", "-o", "x.npy"],
+        ["embed", "e", "-o", "x.npy", "--run-dir", "kept"],
+    ):
+        assert run([str(tmp_path / word) if word in ("kept", "x.npy") else word for word in other]) == 2
+    assert "in shards" in capsys.readouterr().err
+    (out / "mine.txt").write_text("mine")
+    assert run([*words, "--overwrite"]) == 2
+    assert (out / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [["--features", "x.npy"], ["--report", "page.html"], ["--vertices", "3"], ["--refine", "propagate"]],
+    ids=str,
+)
+def test_options_that_shards_do_not_know_are_refused(edges: Path, tmp_path: Path, more: list[str]) -> None:
+    words = ["embed", str(edges), "-o", str(tmp_path / "out"), "--parts", "2", "--engine", "serial", "--sharded"]
+    assert run([*words, *more]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_outputs_inside_of_inputs_are_refused(edges: Path, tmp_path: Path) -> None:
+    words = ["--parts", "2", "--engine", "serial", "--sharded"]
+    assert run(["embed", str(edges), "-o", str(edges / "out"), *words]) == 2
+    (tmp_path / "file").touch()
+    assert run(["embed", str(edges), "-o", str(tmp_path / "file"), *words]) == 2
+    assert run(["embed", str(edges), "-o", str(tmp_path / "no" / "out"), *words]) == 2
+
+
+def test_damaged_folders_of_vectors_are_refused(reference: parge.Embedding, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(InputError, match=MANIFEST):
+        parge.Embedding.load(folder)
+    for text in ("{", "[]", '{"kind": "parge vectors", "version": 9}', '{"kind": "parge vectors", "version": 1}'):
+        (folder / MANIFEST).write_text(text)
+        with pytest.raises(InputError):
+            parge.Embedding.load(folder)
+    body = {"kind": "parge vectors", "version": 1, "rows": 2, "dim": 4}
+    for shards in ([{"file": "../x.parquet", "rows": 2}], [{"file": "x.parquet", "rows": 2}], [], [3]):
+        (folder / MANIFEST).write_text(json.dumps({**body, "shards": shards}))
+        with pytest.raises(InputError):
+            parge.Embedding.load(folder)
+    parge.Embedding(np.eye(3, 4), [1, 2, 3]).save(folder / "x.parquet")
+    (folder / MANIFEST).write_text(json.dumps({**body, "shards": [{"file": "x.parquet", "rows": 2}]}))
+    with pytest.raises(InputError, match="3"):
+        parge.Embedding.load(folder)
+
+
+COMMAND = [sys.executable, "-m", "parge"]
+
+
+def shards_of(pid: int) -> list[psutil.Process]:
+    """Return the worker processes below a command."""
+    found = []
+    for process in psutil.Process(pid).children(recursive=True):
+        try:
+            if process.name() == "parge-worker":
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_shards_and_commands_that_are_killed_change_no_bit(
+    edges: Path, reference: parge.Embedding, tmp_path: Path
+) -> None:
+    words = ["embed", str(edges), "-o", str(tmp_path / "out"), "--parts", str(PARTS), "--dim", str(DIM), "--sharded"]
+    words += ["--param", "walks=2", "--run-dir", str(tmp_path / "run")]
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        command = subprocess.Popen([*COMMAND, *words], stderr=file, stdout=file)
+        killed = _kill_one(command.pid, tmp_path / "run" / "done-read")
+        command.wait(240)
+    assert command.returncode == 0, log.read_text()
+    assert killed
+    assert "killed" in log.read_text()
+    check_same(parge.Embedding.load(tmp_path / "out"), reference)
+    shutil.rmtree(tmp_path / "out")
+    shutil.rmtree(tmp_path / "run")
+    with log.open("wb") as file:
+        command = subprocess.Popen([*COMMAND, *words], stderr=file, stdout=file)
+        _wait_for(tmp_path / "run" / "done-divide", command)
+        command.send_signal(signal.SIGKILL)
+        command.wait(60)
+        done = subprocess.run([*COMMAND, *words, "--resume"], stderr=file, stdout=file, timeout=240, check=False)
+    assert done.returncode == 0, log.read_text()
+    check_same(parge.Embedding.load(tmp_path / "out"), reference)
+
+
+def _wait_for(place: Path, command: "subprocess.Popen[bytes]") -> None:
+    until = time.monotonic() + 200
+    while not place.exists() and time.monotonic() < until and command.poll() is None:
+        time.sleep(0.02)
+
+
+def _kill_one(pid: int, after: Path) -> bool:
+    """Kill a shard in the stage that follows."""
+    until = time.monotonic() + 200
+    while time.monotonic() < until:
+        found = shards_of(pid) if after.exists() else []
+        if len(found) == PARTS:
+            time.sleep(0.3)
+            found[-1].kill()
+            return True
+        time.sleep(0.02)
+    return False

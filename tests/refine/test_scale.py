@@ -1,0 +1,36 @@
+"""The pass `scale` finds the factor between vectors in parts and those of the technique, and changes nothing else."""
+
+import numpy as np
+import pytest
+
+import parge
+from parge.evaluate.pip import different_passes
+from parge.graph.generate import planted
+from parge.graph.subgraph import Subgraph
+from parge.refine.base import Workspace
+from parge.refine.scale import Scale
+
+GRAPH = planted(600, 6_000, communities=6, mixing=0.3, seed=3).graph
+
+
+@pytest.mark.parametrize("length", [0.25, 1.0, 3.0])
+def test_a_known_factor_is_found(length: float) -> None:
+    technique = parge.HOPE(dim=16)
+    own = technique.embed(Subgraph.whole(GRAPH), np.random.default_rng(0))
+    vectors = (own / length).astype(np.float32)
+    done = Scale().refine(GRAPH, vectors, technique, Workspace(threads=1))  # the sample is the whole graph
+    assert done["factor"] == pytest.approx(length, rel=1e-2)
+    assert np.allclose(vectors, own, atol=0.02 * np.abs(own).max())
+
+
+def test_directions_stay_and_inner_products_come_nearer_to_the_whole_graph() -> None:
+    plan = parge.Plan(parge.DeepWalk(dim=16), parts=3, engine="serial", refine="none")
+    whole = parge.embed(GRAPH, plan, parts=1, progress=False)
+    plain, scaled = (parge.embed(GRAPH, plan, refine=name, progress=False) for name in ("none", "scale"))
+    factor = scaled.report.refine.factor
+    assert factor is not None
+    assert np.allclose(scaled.vectors, factor * plain.vectors, rtol=1e-5)
+    best = parge.evaluate.pip(plain, whole).factor
+    assert factor == pytest.approx(best, rel=0.1)
+    assert parge.evaluate.pip(scaled, whole).per_vertex <= parge.evaluate.pip(plain, whole).per_vertex * 1.02
+    assert different_passes(scaled, whole) == ""

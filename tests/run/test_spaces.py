@@ -1,0 +1,257 @@
+"""A space on disk: read back as it was, refused where it was damaged or made by a stranger."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.space.world import N_OLD, N, frozen, pairs
+
+import parge
+from parge.cli.main import run
+from parge.errors import InputError, PargeError
+from parge.graph.graph import Graph
+from parge.run import arrays
+from parge.run.arrays import DamagedError
+from parge.run.spaces import check_space_output, open_space, save_space
+
+PLAN = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_space(frozen(), tmp_path / "space")
+    return tmp_path / "space"
+
+
+def test_a_space_is_read_as_it_was_written(folder: Path) -> None:
+    space, found = frozen(), open_space(folder)
+    for name in ("vectors", "ids", "origin"):
+        assert np.array_equal(getattr(found, name), getattr(space, name))
+    assert np.array_equal(found.graph.indices, space.graph.indices)
+    assert found.history.to_json() == space.history.to_json()
+    assert isinstance(found.vectors, np.memmap)
+    one, two = (parge.place(s, pairs(new=True)).embedding.vectors for s in (space, found))
+    assert np.array_equal(one, two)
+
+
+def test_names_and_weights_come_back(tmp_path: Path) -> None:
+    graph = Graph.from_edges(["zoë", "b", "c"], ["b", "c", "zoë"], [1.0, 2.0, 3.0])
+    save_space(parge.Space.of(np.eye(3, dtype=np.float32), graph), tmp_path / "s")
+    found = open_space(tmp_path / "s")
+    assert found.ids.tolist() == ["b", "c", "zoë"]
+    assert found.graph.weights is not None
+    grown = found.update([("b", "new")])
+    save_space(grown, tmp_path / "t")
+    assert open_space(tmp_path / "t").ids.tolist() == ["b", "c", "zoë", "new"]
+
+
+def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the manifest and make its checksum right again, as who means harm would."""
+    path = folder / "manifest.json"
+    body = json.loads(path.read_text())["body"]
+    change(body)
+    path.write_text(json.dumps({"body": body, "sha256": arrays._digest(body)}))
+
+
+def put(folder: Path, name: str, array: Any) -> None:
+    """Put another array in the place of one, checksum and all."""
+    path = folder / f"{name}.npy"
+    np.save(path, array, allow_pickle=True)
+    entry = {"sha256": arrays.file_digest(path), "bytes": path.stat().st_size}
+    reseal(folder, lambda body: body["arrays"].__setitem__(name, entry))
+
+
+def _truncate(folder: Path) -> None:
+    path = folder / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip(folder: Path) -> None:
+    content = bytearray((folder / "indices.npy").read_bytes())
+    content[-1] ^= 1
+    (folder / "indices.npy").write_bytes(bytes(content))
+
+
+def _link(folder: Path) -> None:
+    (folder / "vectors.npy").rename(folder.parent / "elsewhere.npy")
+    (folder / "vectors.npy").symlink_to(folder.parent / "elsewhere.npy")
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "truncated": _truncate,
+    "a bit": _flip,
+    "link": _link,
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+    "empty manifest": lambda folder: (folder / "manifest.json").write_text(""),
+    "no vectors": lambda folder: (folder / "vectors.npy").unlink(),
+    "another version": lambda folder: reseal(folder, lambda body: body.__setitem__("format", 99)),
+    "another kind": lambda folder: reseal(folder, lambda body: body.__setitem__("kind", "graph")),
+    "strange array": lambda folder: reseal(folder, lambda body: body["arrays"].__setitem__("../x", {"bytes": 1})),
+    "history": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("version", "seven")),
+    "pickle": lambda folder: put(folder, "origin", np.array([object()] * N_OLD)),
+    "not finite": lambda folder: put(folder, "vectors", np.full((N_OLD, 16), np.nan, np.float32)),
+    "too few vectors": lambda folder: put(folder, "vectors", np.ones((3, 16), np.float32)),
+    "other columns": lambda folder: put(folder, "vectors", np.ones((N_OLD, 5), np.float32)),
+    "a neighbour beyond": lambda folder: put(folder, "indices", np.full(frozen().graph.indices.size, 10**6, np.int32)),
+    "ids twice": lambda folder: put(folder, "ids", np.zeros(N_OLD, np.int64)),
+    "few ids": lambda folder: put(folder, "ids", np.arange(3)),
+    "lengths": lambda folder: put(folder, "lengths", np.zeros(2)),
+    "origins": lambda folder: put(folder, "origin", np.full(N_OLD, 9, np.uint8)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_space_is_refused(damage: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    DAMAGES[damage](folder)
+    with pytest.raises((DamagedError, InputError)) as error:
+        open_space(folder)
+    assert isinstance(error.value, PargeError)
+    assert error.value.exit_code == 2
+    (folder.parent / "new.txt").write_text("0 900\n1 900\n")
+    assert run(["place", str(folder), str(folder.parent / "new.txt"), "-o", str(folder.parent / "o.npz")]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert said.count("Error") == 1
+
+
+def test_only_a_space_is_replaced(folder: Path, tmp_path: Path) -> None:
+    save_space(frozen(), folder)  # its own kind
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="notes"):
+        save_space(frozen(), folder)
+    (tmp_path / "mine").mkdir()
+    save_space(frozen(), tmp_path / "mine")  # an empty folder is nobody's
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "other").mkdir()
+    np.save(tmp_path / "other" / "vectors.npy", np.eye(2))
+    for name in ("file", "link", "other", "no/such"):
+        with pytest.raises(InputError):
+            save_space(frozen(), tmp_path / name)
+    assert np.load(tmp_path / "other" / "vectors.npy").shape == (2, 2)
+    with pytest.raises(InputError, match="inside"):
+        check_space_output(tmp_path / "new", [tmp_path / "new" / "g.txt"])
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    np.savetxt(tmp_path / "old.txt", pairs(new=False), "%d")
+    np.savetxt(tmp_path / "new.txt", pairs(new=True), "%d")
+    monkeypatch.chdir(tmp_path)
+    assert run(["embed", "old.txt", *PLAN, "-o", "v.npz", "--run-dir", "run", "--space", "space"]) == 0
+    return tmp_path
+
+
+def test_commands_place_update_and_follow(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert open_space("space").vectors.tobytes() == parge.Embedding.load("v.npz").vectors.tobytes()
+    capsys.readouterr()
+    assert run(["place", "space", "new.txt", "-o", "n.npz", "--json", "--confidence", "c.tsv"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["placed"], told["unreachable"], told["edges"]) == (N - N_OLD, 0, len(pairs(new=True)))
+    assert len((world / "c.tsv").read_text().splitlines()) == N - N_OLD + 1
+    assert run(["place", "run", "new.txt", "-o", "m.npz"]) == 0  # a kept run has its space, too
+    assert (world / "n.npz").read_bytes() == (world / "m.npz").read_bytes()
+    capsys.readouterr()
+    np.savetxt(world / "gone.txt", pairs(new=False)[:5], "%d")
+    assert run(["update", "space", "new.txt", "--removed", "gone.txt", "-o", "space-2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["placed"], told["removed"], told["version"]) == (N - N_OLD, 5, 2)
+    assert run(["update", "space-2", "gone.txt", "-o", "all.npz"]) == 0
+    assert open_space("all.npz.space").history.version == 3
+    assert len(parge.Embedding.load("all.npz")) == N
+    assert open_space("space").history.version == 1
+
+
+def test_a_resumed_run_and_reconcile_write_the_same_space(world: Path) -> None:
+    before = (world / "run/space/vectors.npy").read_bytes()
+    shutil.rmtree(world / "run/space")
+    assert run(["embed", "old.txt", *PLAN, "-o", "v.npz", "--run-dir", "run", "--resume"]) == 0
+    assert (world / "run/space/vectors.npy").read_bytes() == before
+    shutil.rmtree(world / "run/space")
+    assert run(["reconcile", "run", "-o", "v.npz"]) == 0
+    assert (world / "run/space/vectors.npy").read_bytes() == before
+
+
+REFUSED: dict[str, list[str]] = {
+    "no space": ["place", "nothing", "new.txt", "-o", "o.npz"],
+    "a file": ["place", "new.txt", "new.txt", "-o", "o.npz"],
+    "no edges": ["place", "space", "nothing.txt", "-o", "o.npz"],
+    "only known": ["place", "space", "old.txt", "-o", "o.npz"],
+    "inside": ["place", "space", "new.txt", "-o", "space/o.npz"],
+    "suffix": ["place", "space", "new.txt", "-o", "o.xyz"],
+    "nothing to change": ["update", "space", "-o", "space-2"],
+    "onto itself": ["update", "space", "new.txt", "-o", "space"],
+    "into itself": ["update", "space", "new.txt", "-o", "space/new"],
+    "over an input": ["update", "space", "new.txt", "-o", "new.txt"],
+    "two folders": ["update", "space", "new.txt", "-o", "a", "--space", "b"],
+    "over a file": ["update", "space", "new.txt", "-o", "v.npz", "--space", "new.txt"],
+    "space in a run": ["embed", "old.txt", *PLAN, "-o", "o.npz", "--run-dir", "run-2", "--space", "run-2/space"],
+    "space over a run": ["embed", "old.txt", *PLAN, "-o", "o.npz", "--space", "run"],
+    "space over a folder of files": ["embed", "old.txt", *PLAN, "-o", "o.npz", "--space", "."],
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_odd_requests_are_refused_before_anything_is_written(
+    case: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def content() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in sorted(world.rglob("*")) if path.is_file()}
+
+    before = content()
+    capsys.readouterr()
+    assert run(REFUSED[case]) == 2
+    said = capsys.readouterr().err
+    assert said.count("Error") == 1
+    assert "Traceback" not in said
+    assert content() == before
+
+
+@pytest.mark.slow
+def test_a_memory_limit_changes_no_bit(world: Path) -> None:
+    for limit in ([], ["--coordinator-memory", "700MB"]):
+        words = [sys.executable, "-m", "parge", "place", "space", "new.txt", "-o", f"n{len(limit)}.npz", *limit]
+        assert subprocess.run(words, check=False).returncode == 0
+    assert (world / "n0.npz").read_bytes() == (world / "n2.npz").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_update_leaves_the_space_and_can_be_repeated(world: Path) -> None:
+    """Killed at several moments, there is a whole new space or none, and the old one is as it was."""
+    words = [sys.executable, "-m", "parge", "update", "space", "new.txt", "-o", "space-2"]
+    before = {path.name: path.read_bytes() for path in (world / "space").iterdir()}
+    for wait in (0.5, 1.5, 2.5, 3.0):
+        child = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        time.sleep(wait)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        if (world / "space-2").exists():
+            open_space(world / "space-2")
+    assert {path.name: path.read_bytes() for path in (world / "space").iterdir()} == before
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+    expected = frozen_twin(world)
+    assert np.array_equal(open_space(world / "space-2").vectors, expected)
+
+
+def frozen_twin(world: Path) -> np.ndarray:
+    """Return the vectors of the same update in this process."""
+    return np.asarray(parge.update(open_space(world / "space"), str(world / "new.txt")).space.vectors)
+
+
+def test_a_run_is_complete_without_the_space_that_nobody_asked_for(tmp_path: Path) -> None:
+    graph = Graph.from_edges(pairs(new=False), vertices=N_OLD)
+    plan = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors=8, engine="serial")
+    first = parge.embed(graph, plan, run_dir=tmp_path / "run")
+    (tmp_path / "run/space/manifest.json").unlink()
+    again = parge.embed(graph, plan, run_dir=tmp_path / "run", resume=True)
+    assert np.array_equal(first.vectors, again.vectors)
+    assert sum("--space DIR" in notice for notice in again.report.notices) == 1
+    assert not any("--space DIR" in notice for notice in first.report.notices)

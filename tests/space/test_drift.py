@@ -1,0 +1,39 @@
+"""A new space has not drifted; the more changes, the farther it is from a fresh one."""
+
+import numpy as np
+import pytest
+from tests.space.world import frozen, pairs
+
+from parge.space.drift import drift
+from parge.space.update import update
+
+
+def test_a_new_space_is_fresh() -> None:
+    found = drift(frozen())
+    assert (found.drift, found.error, found.advice) == (0.0, 0.0, "as fresh")
+
+
+def test_drift_grows_with_what_changed() -> None:
+    later = pairs(new=True)
+    found = [drift(frozen(), later[:count]).drift for count in (20, 200, len(later))]
+    assert 0 < found[0] < found[1] < found[2] <= 1
+
+
+def test_edges_given_mean_the_drift_after_an_update() -> None:
+    later, gone = pairs(new=True), pairs(new=False)[:50]
+    assert drift(frozen(), later, gone) == drift(update(frozen(), later, gone).space)
+
+
+def test_a_space_of_another_graph_is_to_be_embedded_again() -> None:
+    """All edges replaced by drawn ones: nothing that the space knows is true any more."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(len(frozen()), size=(len(pairs(new=False)), 2))
+    found = drift(frozen(), drawn[drawn[:, 0] != drawn[:, 1]], pairs(new=False))
+    assert found.advice == "embed again"
+    assert found.drift > 0.3
+    assert found.error > 0
+
+
+@pytest.mark.parametrize("key", ["drift", "error", "advice", "placed", "edges", "residual", "links"])
+def test_the_json_says_what_it_was_estimated_from(key: str) -> None:
+    assert key in drift(frozen(), pairs(new=True)).to_json()

@@ -1,0 +1,99 @@
+"""What auto chooses is what tells held-out edges best on a sample, the same for the same seed; in doubt the first."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.examples import examples
+
+import parge
+from parge.events import Progress, silent
+from parge.graph.generate import path, planted, ring_of_cliques, star
+from parge.graph.graph import Graph
+from parge.graph.sample import connected_sample
+from parge.graph.subgraph import Subgraph
+from parge.memory import Footprint
+from parge.seeds import keyed_rng
+from parge.techniques.auto import Auto, choose
+from parge.techniques.base import Technique
+from parge.testing.graphs import graphs
+
+GRAPH = planted(3_000, 15_000, communities=60, mixing=0.2, seed=5).graph
+
+
+@dataclass(frozen=True)
+class Noise(Technique):
+    """Vectors that say nothing."""
+
+    name: ClassVar[str] = "noise"
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
+        return np.random.default_rng(1).standard_normal((subgraph.n_vertices, self.dim)).astype(np.float32)
+
+    def footprint(self) -> Footprint:
+        return Footprint(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Twin(parge.Spectral):
+    """The same vectors under another name."""
+
+    name: ClassVar[str] = "twin"
+
+
+def test_what_is_clearly_better_is_chosen_and_told() -> None:
+    chosen, choice = choose(GRAPH, (Noise(dim=64), parge.Spectral(dim=64)))
+    assert chosen == parge.Spectral(dim=64), "with all of its columns, not those of the sample"
+    assert choice.technique == "spectral"
+    noise, spectral = choice.tried
+    assert abs(noise.roc_auc - 0.5) < 0.1 < spectral.roc_auc - noise.roc_auc
+    assert choice.vertices is not None
+    assert 2_000 <= choice.vertices < GRAPH.n_vertices
+
+
+def test_in_doubt_the_first_is_taken() -> None:
+    for first, other in ((parge.Spectral(dim=64), Twin(dim=64)), (Twin(dim=64), parge.Spectral(dim=64))):
+        assert choose(GRAPH, (first, other)).technique is first
+    assert choose(GRAPH, (parge.Spectral(dim=64), Noise(dim=64))).technique.name == "spectral"
+
+
+def test_the_same_seed_chooses_the_same_sample() -> None:
+    samples = [connected_sample(GRAPH, 2_000, keyed_rng(seed, "choose")) for seed in (1, 1, 2)]
+    assert np.array_equal(samples[0], samples[1])
+    assert not np.array_equal(samples[0], samples[2])
+    first, again = (Auto(dim=32).choose(GRAPH, 4).choice for _ in range(2))
+    assert first == again
+
+
+def test_a_sample_is_ascending_has_edges_and_most_of_them_are_near() -> None:
+    sample = connected_sample(GRAPH, 2_000, keyed_rng(0, "choose"))
+    assert np.array_equal(sample, np.unique(sample))
+    assert GRAPH.degrees[sample].min() > 0
+    inside = np.isin(GRAPH.indices, sample)
+    rows = np.repeat(np.isin(np.arange(GRAPH.n_vertices), sample), GRAPH.degrees)
+    share = sample.size / GRAPH.n_vertices
+    assert inside[rows].mean() > 1.02 * share, "vertices drawn alone would keep that share of their edges"
+
+
+@pytest.mark.parametrize("graph", [path(3_500), star(4_000), ring_of_cliques(700, 5)], ids=["path", "star", "cliques"])
+def test_walks_find_enough_vertices_of_odd_graphs(graph: Graph) -> None:
+    assert connected_sample(graph, 2_000, keyed_rng(0, "choose")).size >= 2_000
+    assert Auto(dim=8).choose(graph).technique.dim == 8
+
+
+@examples(20)
+@given(graphs())
+def test_any_graph_has_a_choice(graph: Graph) -> None:
+    chosen, choice = Auto(dim=4).choose(graph)
+    assert chosen in Auto(dim=4).candidates(graph)
+    assert choice.technique == chosen.name
+    assert choice.because
+
+
+def test_features_are_tried_where_there_are_some() -> None:
+    graph = ring_of_cliques(40, 5)
+    assert "sgc" not in {each.name for each in Auto(dim=4).candidates(graph)}
+    with_words = graph.with_features(np.repeat(np.eye(40), 5, axis=0))
+    assert "sgc" in {each.technique for each in Auto(dim=8).choose(with_words).choice.tried}
