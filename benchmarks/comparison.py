@@ -26,7 +26,7 @@ from parge.graph.pairs import edges_once
 from parge.techniques.resolve import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "peers.md"
+PAGE = ROOT / "docs" / "measured" / "peers.md"
 
 # Of every method; shuffles of a classification, and of labelled vertices the most that are classified.
 DIM, REPEATS, MOST_LABELLED = 128, 5, 20_000

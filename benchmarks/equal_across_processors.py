@@ -6,7 +6,7 @@ Every native technique, on the whole graph and in 4 parts with its default pass,
 compute as others (`benchmarks/processors.py`). Differences are relative to this machine's own vectors X: of all of Y,
 |Y - X| / |X|, the most over BLAS's core types, without numpy's vector units, and with numba's for any processor; of the
 worst column; of the inner products, |Y Y^T - X X^T| / |X X^T|, which no rotation changes; and how many columns point
-the other way. Prints tables for docs/reproducibility.md.
+the other way. Prints tables for docs/explain/reproducibility.md.
 """
 
 import argparse

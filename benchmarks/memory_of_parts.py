@@ -35,7 +35,7 @@ def above(folder: str) -> dict[str, Any]:
     reset_peak()
     before = status_bytes("self", b"VmRSS:")
     facts = embed_part(PartJob(Path(folder)))
-    return {**facts, "above": peak_bytes() - before}
+    return {**facts.to_json(), "above": peak_bytes() - before}
 
 
 def folders(graph: Path, place: Path, n_parts: int) -> list[Path]:

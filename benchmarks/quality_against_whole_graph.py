@@ -4,7 +4,7 @@ From the project's root; it goes on where it stopped, and leaves out graphs whos
 
     python -m benchmarks.quality_against_whole_graph --graphs blogcatalog,tree --parts 8,16 --seeds 3
     python -m benchmarks.quality_against_whole_graph --times          # memory, and the same algorithm on one core
-    python -m benchmarks.quality_against_whole_graph --tables-only    # docs/quality.md from the cells there are
+    python -m benchmarks.quality_against_whole_graph --tables-only    # docs/measured/quality.md from what there is
 
 A cell is one embedding (graph, technique, method, n, seed), scored as it is and after the technique's own pass, which
 the centralised embedding gets as well. Labels: known-count micro-F1 at 50 %. Links: half of the edges held out before
@@ -61,7 +61,7 @@ def main() -> None:
                                 on_step,
                             )
     if not given.no_page:
-        write_page(given.out, ROOT / "docs" / "quality.md", ROOT / "docs" / "figures")
+        write_page(given.out, ROOT / "docs" / "measured" / "quality.md", ROOT / "docs" / "figures")
 
 
 def _fits(technique: str, data: graphs.Data) -> bool:
@@ -82,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--times", action="store_true", help="memory, and the same algorithm on one core, one seed")
     parser.add_argument("--lock", type=Path, help="file to lock while times are measured")
     parser.add_argument("--tables-only", action="store_true", help="compute nothing")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/quality.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/measured/quality.md alone")
     return parser.parse_args()
 
 

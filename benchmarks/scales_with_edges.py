@@ -95,7 +95,7 @@ def finish(run: str, out: str) -> dict[str, float]:
         clock("refine")
         Embedding(vectors, opened.decomposition.graph.outside_ids).save(out)
         clock("write")
-    return {**clock.seconds, "refined": refinement["name"]}
+    return {**clock.seconds, "refined": refinement.name}
 
 
 def whole(path: str, n_vertices: int, out: str, refine: str) -> dict[str, float]:
@@ -289,7 +289,8 @@ def plot(rows: list[dict[str, Any]], target: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    from paper.plots import DARK, INK, PAPER
+    sys.path.append(str(Path(__file__).resolve().parents[1]))  # a part of the package `benchmarks`
+    from benchmarks.paper.plots import DARK, INK, PAPER
 
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
     faces = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), PAPER)

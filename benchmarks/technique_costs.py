@@ -26,6 +26,7 @@ PER = {
     "line": "edge",
     "whitened": "edge",
     "spectral": "edge",
+    "blend": "edge",
 }
 
 

@@ -17,7 +17,7 @@ from benchmarks.paper.plots import write_figures
 from benchmarks.paper.tables import TABLES, write_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, FIGURES = ROOT / "docs" / "paper.md", ROOT / "docs" / "figures"
+PAGE, FIGURES = ROOT / "docs" / "explain" / "paper.md", ROOT / "docs" / "figures"
 
 # Experiment -> the paper's data sets.
 EXPERIMENTS: dict[str, tuple[str, ...]] = {

@@ -19,7 +19,7 @@ import parge
 from parge.embedding import Embedding
 from parge.graph.generate import ring_of_cliques
 from parge.reconcile.rotations import Orthogonal
-from parge.seeds import stream
+from parge.seeds import keyed_rng
 
 OnStep = Callable[[str], None]
 Alone = Callable[[], AbstractContextManager[Any]]
@@ -49,7 +49,7 @@ class Lab:
 
     def _embed(self, method: str, seed: int) -> Embedding:
         if method == "random vectors":
-            rows = stream(seed, "random vectors").standard_normal((self.graph.n_vertices, self.settings.dim))
+            rows = keyed_rng(seed, "random vectors").standard_normal((self.graph.n_vertices, self.settings.dim))
             return Embedding(rows.astype(np.float32), self.graph.outside_ids)
         plan = methods.plan(method, self.technique, self.settings, n_parts=self.settings.parts, seed=seed)
         return parge.embed(self.graph, plan)

@@ -1,4 +1,4 @@
-"""The tables of docs/paper.md, from whatever cells there are, the paper's numbers beside ours."""
+"""The tables of docs/explain/paper.md, from whatever cells there are, the paper's numbers beside ours."""
 
 import re
 from collections.abc import Callable, Sequence

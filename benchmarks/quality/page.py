@@ -1,4 +1,4 @@
-"""docs/quality.md: tables from whatever cells there are, each with its number of seeds, and the curve."""
+"""docs/measured/quality.md: tables from whatever cells there are, each with its number of seeds, and the curve."""
 
 from collections.abc import Sequence
 from pathlib import Path

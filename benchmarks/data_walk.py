@@ -1,0 +1,117 @@
+"""The walk of a newcomer through `parge embed g.txt -o v.parquet --parts 8`: functions, files and changes of folder.
+
+Every own function counts once, where it is first called in the process that the user starts (class bodies and workers
+are left out). A change of folder is a step from one to the next in that order. Leaf rooms are those that import no
+stage: base modules, compiled loops, linear algebra. A helper there costs two changes, wherever it is kept.
+
+Run it with ``python -m benchmarks.data_walk``; with ``--list`` it prints the walk itself.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+import parge
+
+ROOT = str(Path(parge.__file__).parent)
+LEAVES = {".", "kernels", "linalg"}
+_OF_A_FUNCTION = 0x2  # CO_NEWLOCALS, which the body of a class does not have
+
+
+@dataclass(frozen=True)
+class Step:
+    """A function at its first call."""
+
+    file: str
+    function: str
+    depth: int
+    while_importing: bool
+
+    @property
+    def folder(self) -> str:
+        """The folder below the package, ``.`` for the package itself."""
+        return str(Path(self.file).parent)
+
+    @property
+    def room(self) -> str:
+        """The first name of the folder."""
+        return self.folder.split("/", maxsplit=1)[0]
+
+
+class Walk:
+    """Notes own functions in the order of their first call: give it to `sys.setprofile`."""
+
+    def __init__(self) -> None:
+        self.steps: dict[tuple[str, str], Step] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Note the function of a frame that is called for the first time."""
+        code = frame.f_code
+        key = code.co_filename, code.co_qualname
+        plain = code.co_flags & _OF_A_FUNCTION and not code.co_name.startswith("<")
+        if event == "call" and plain and key[0].startswith(ROOT) and key not in self.steps:
+            callers = [caller for caller in _callers(frame) if caller.f_code.co_filename.startswith(ROOT)]
+            importing = any(caller.f_code.co_name == "<module>" for caller in callers)
+            self.steps[key] = Step(os.path.relpath(key[0], ROOT), key[1], len(callers), importing)
+
+
+def _callers(frame: FrameType | None) -> list[FrameType]:
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def changes(names: list[str]) -> int:
+    """Return how often a name differs from the one before it."""
+    return sum(before != after for before, after in pairwise(names))
+
+
+def table(steps: list[Step]) -> str:
+    """Return the counts, strictly and between stages only."""
+    walked = [step for step in steps if not step.while_importing]
+    stages = [step for step in walked if step.folder not in LEAVES]
+    calls = Counter(step.room if step.folder in LEAVES else "stages" for step in walked)
+    return "\n".join(
+        [
+            f"{len(steps)} functions in {len({step.file for step in steps})} files, "
+            f"depth {max(step.depth for step in steps)}",
+            f"changes of folder, everything counted:     {changes([step.folder for step in steps])}",
+            f"  without what runs while modules import:  {changes([step.folder for step in walked])}",
+            f"  and without leaf rooms, io/ as one room: {changes([step.room for step in stages])}"
+            f" in {len({step.file for step in stages})} files",
+            f"functions by room: {', '.join(f'{room} {n}' for room, n in sorted(calls.items()))}",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="Print the walk itself.")
+    options = parser.parse_args()
+    from parge.cli.main import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        graph, out = Path(folder, "g.txt"), Path(folder, "v.parquet")
+        generate = ["generate", "--vertices", "3000", "--edges", "20000", "-o", str(graph)]
+        subprocess.run([sys.executable, "-m", "parge", *generate], check=True)
+        walk = Walk()
+        sys.setprofile(walk)
+        run(["embed", str(graph), "-o", str(out), "--parts", "8"])
+        sys.setprofile(None)
+    steps = list(walk.steps.values())
+    if options.list:
+        print("\n".join(f"{step.file}:{step.function}" for step in steps))
+    print(table(steps))
+
+
+if __name__ == "__main__":
+    main()
