@@ -12,7 +12,7 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
-.PHONY: bench-quality bench-backbone demo test test-slow test-all test-processors lint format fuzz soak bench-parts bench-memory bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes bench-eigen clean
+.PHONY: bench-quality bench-backbone demo docs test test-slow test-all test-processors package pythons lint format fuzz soak bench-parts bench-memory bench-shards bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes bench-eigen bench-links bench-auto bench-fidelity bench-space bench-neighbors clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,9 +23,18 @@ $(BIN)/.installed: pyproject.toml
 demo: $(BIN)/.installed
 	$(BIN)/parge demo --parts $(PARTS) $(if $(GRAPH),--graph $(GRAPH))
 
+# The site, in build/site; a warning is an error. Its tools are an extra of their own.
+docs: $(BIN)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'Open build/site/index.html'
+
+$(BIN)/.docs: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 lint: $(BIN)/.installed
-	$(BIN)/ruff check src tests benchmarks docs/examples
-	$(BIN)/ruff format --check src tests benchmarks docs/examples
+	$(BIN)/ruff check src tests benchmarks docs/examples docs/site
+	$(BIN)/ruff format --check src tests benchmarks docs/examples docs/site
 	$(BIN)/mypy
 
 # What a contributor runs: linters, types, and one test of each behaviour; at most 5 minutes on two cores.
@@ -44,9 +53,19 @@ test-all: lint
 test-processors: $(BIN)/.installed
 	$(BIN)/python .ci/processors
 
+# Wheel and sdist, checked, then used in a new environment and a folder without the sources.
+package: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python .ci/package
+
+# The same wheel under every Python from 3.11 to 3.14 that is found.
+pythons: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python .ci/package --pythons
+
 format: $(BIN)/.installed
-	$(BIN)/ruff check --fix src tests benchmarks docs/examples
-	$(BIN)/ruff format src tests benchmarks docs/examples
+	$(BIN)/ruff check --fix src tests benchmarks docs/examples docs/site
+	$(BIN)/ruff format src tests benchmarks docs/examples docs/site
 
 # 1,000 kills of workers, coordinators and both at random moments, on Ray too where it is installed; about 40 minutes.
 soak: $(BIN)/.installed
@@ -62,8 +81,16 @@ fuzz: $(BIN)/.installed
 bench-parts: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.parts_take_no_longer $(if $(ONLY),--only $(ONLY))
 
+# The picture of the README: two minutes of one core.
+.PHONY: bench-front
+bench-front: $(BIN)/.installed
+	$(BIN)/python benchmarks/front_page.py
+
 bench-memory: $(BIN)/.installed
 	$(BIN)/python benchmarks/memory_of_parts.py $(if $(EDGES),--edges $(EDGES))
+
+bench-shards: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.shards $(if $(EDGES),--edges $(EDGES))
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py
@@ -94,10 +121,28 @@ bench-passes: $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.passes_at_memory_speed $(if $(LARGE),--large)
 
+# Links in 8 and 16 parts, both kinds of pairs, beside pycleora and scikit-network: half an hour.
+bench-links: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks.links_in_parts --peers --seeds $(SEEDS) $(if $(ONLY),--graphs $(ONLY))
+
+# What --technique auto chooses, beside the best fixed technique: ten minutes.
+bench-auto: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.auto_chooses
+
+# PIP of parts to the whole graph, as they are and with --refine scale: five minutes.
+bench-fidelity: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.scale_is_faithful --seeds $(SEEDS) $(if $(ONLY),--graphs $(ONLY))
+
 # Eigenvectors against scikit-network and ARPACK: five minutes.
 bench-eigen: $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.eigenvectors $(if $(ONLY),--only $(ONLY))
+
+# Nearest neighbours through an index, and without: a minute.
+bench-neighbors: $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[vectors]'
+	$(BIN)/python -m benchmarks.neighbors_through_an_index
 
 # Against PyTorch-BigGraph in 1, 2, 4, 8 parts, as the paper did, and as PyTorch-BigGraph is meant.
 bench-pbg: $(BIN)/.installed $(VENV)-pbg/.installed
@@ -113,6 +158,10 @@ $(VENV)-pbg/.installed:
 # becomes the constants of `parge plan --estimate`.
 bench-scale: $(BIN)/.installed
 	$(BIN)/python benchmarks/scales_with_edges.py --constants
+
+# What a frozen space keeps; ONLY=ages, times or calibrate for the other tables, GRAPHS=cora,planted for some graphs.
+bench-space: $(BIN)/.installed
+	$(BIN)/python -m benchmarks.space_stays --seeds $(SEEDS) $(if $(ONLY),--only $(ONLY)) $(if $(GRAPHS),--graphs $(GRAPHS))
 
 bench-pip: $(BIN)/.installed
 	$(BIN)/python benchmarks/pip_at_scale.py
