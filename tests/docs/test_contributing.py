@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md and CITATION.cff name files, commands and a version that exist."""
+"""CONTRIBUTING.md, CITATION.cff and CHANGELOG.md name files, commands and a version that exist."""
 
 import re
 from pathlib import Path
@@ -23,3 +23,9 @@ def test_the_cited_version_is_this_one() -> None:
     found = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert found is not None
     assert found[1] == parge.__version__
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] == parge.__version__
+    assert versions == sorted(versions, key=lambda name: [int(part) for part in name.split(".")], reverse=True)
