@@ -25,8 +25,9 @@ from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
 from parge.io.embeddings.files import check_ids, embedding_outputs
+from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside
-from parge.io.places import delivery, given_name, is_url
+from parge.io.places import delivery, given_name
 from parge.run.folder import RunFolder
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE

@@ -14,8 +14,9 @@ from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.graphs.beside import read_vertices
+from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
-from parge.io.places import fetched, given_name, is_url
+from parge.io.places import fetched, given_name
 from parge.space.neighbors import TASKS
 from parge.space.search import Method, Metric, Neighbors, search
 from parge.storage import row_blocks

@@ -13,7 +13,8 @@ from click.core import ParameterSource
 from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.io.places import delivery, is_url, local_name, shown_url, to_deliver
+from parge.io.names import is_url, local_name, shown_url
+from parge.io.places import delivery, to_deliver
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan
 from parge.refine.base import refiners

@@ -14,7 +14,8 @@ from uuid import uuid4
 from zlib import crc32
 
 from parge.errors import InputError, PargeError
-from parge.io.places import check_delivery, delivery, is_pattern, matches, shown_url
+from parge.io.names import is_pattern, matches, shown_url
+from parge.io.places import check_delivery, delivery
 from parge.storage import flush
 
 

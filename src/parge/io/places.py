@@ -1,4 +1,4 @@
-"""Where data lives: names with ``~``, URLs of files and of object stores; fetched to be read, sent when written.
+"""Files in object stores and on the web: fetched to be read, sent when written (`parge.io.names` says what is one).
 
 pyarrow's own file systems serve ``s3://`` and ``gs://``; fsspec serves every other scheme that it has a package for,
 such as ``https://`` (aiohttp) and ``hf://`` (huggingface_hub). What is read is copied to a temporary folder first, so
@@ -14,22 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from parge.errors import InputError, MissingExtraError, PargeError, plain_reason
+from parge.io.names import Name, folder_of_pattern, is_hidden, is_pattern, is_url, local_name, matches, shown_url
 from parge.memory import format_bytes
 from parge.storage import create_new
-
-Name = str | os.PathLike[str]
-"""A path, or a URL as text."""
-
-_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# What a Path makes of a URL.
-_COLLAPSED = re.compile(r"(s3|gs|gcs|hf|https?|memory|az|abfs|hdfs):/(?=[^/])", re.IGNORECASE)
-_WILD = re.compile(r"[*?\[]")
 
 # pyarrow has these itself.
 _ARROW = {"s3", "gs", "gcs", "hdfs"}
@@ -41,67 +33,6 @@ _READ_ONLY = {"http", "https"}
 _BLOCK = 4 << 20
 # Room that a disk keeps whatever is fetched.
 _SPARE = 64 << 20
-
-
-def local_name(name: Name) -> str:
-    """Return a name with ``~/`` and ``file://`` resolved; the URL of a store stays as it is.
-
-    A folder that is itself called ``~`` goes before the home folder.
-
-    >>> local_name("file:///data/my%20edges.csv"), local_name("s3://bucket/edges.csv"), local_name("edges.csv")
-    ('/data/my edges.csv', 's3://bucket/edges.csv', 'edges.csv')
-    """
-    text = os.fspath(name)
-    if isinstance(name, os.PathLike) and _COLLAPSED.match(text):
-        text = _COLLAPSED.sub(r"\1://", text, count=1)
-    if text.lower().startswith("file://"):
-        parts = urlsplit(text)
-        if parts.netloc not in ("", "localhost"):
-            raise InputError(f"{text}: a file URL has three slashes, as in file:///data/edges.csv")
-        return unquote(parts.path)
-    if text.startswith("~/") and not os.path.lexists("~"):
-        return os.path.expanduser(text)  # noqa: PTH111  a Path would drop the dot of ./~
-    return text
-
-
-def is_url(name: Name) -> bool:
-    """Return whether a name is the URL of a store.
-
-    >>> is_url("s3://bucket/key"), is_url(Path("s3://bucket/key")), is_url("c:/edges"), is_url("file:///edges")
-    (True, True, False, False)
-    """
-    return bool(_URL.match(local_name(name)))
-
-
-def is_pattern(name: Name) -> bool:
-    """Return whether a name has wildcards: ``*``, ``?`` or ``[``."""
-    return _WILD.search(os.fspath(name)) is not None
-
-
-def shown_url(url: str) -> str:
-    """Return a URL without the secrets that it may hold.
-
-    >>> shown_url("s3://key:secret@bucket/a.csv?region=x&token=y")
-    's3://bucket/a.csv'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def shown_name(name: Name) -> str:
-    """Return a name for a message: a URL without its secrets, also where it was made a path.
-
-    >>> shown_name(Path("s3://key:secret@bucket/a.csv")), shown_name("edges.csv")
-    ('s3://bucket/a.csv', 'edges.csv')
-    """
-    return shown_url(local_name(name)) if is_url(name) else os.fspath(name)
-
-
-def local_folder(name: Name) -> Path:
-    """Return the path of a folder on this machine, from a name with ``~/`` or ``file://``, too; refuse other URLs."""
-    if is_url(name):
-        raise InputError(f"expected a folder on this machine; got the URL {shown_name(name)}")
-    return Path(local_name(name))
 
 
 @dataclass(frozen=True)
@@ -141,8 +72,8 @@ class Place:
 
         with _store_errors(self.url):
             if is_pattern(self.path):
-                base = self.path[: _WILD.search(self.path).start()].rpartition("/")[0]  # type: ignore[union-attr]
-                some = self._system.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=True))
+                folder = folder_of_pattern(self.path)
+                some = self._system.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
                 files = [_found(info) for info in some if info.is_file and matches(info.path, self.path)]
                 return sorted(files, key=lambda found: found.path)
             info = self._system.get_file_info(self.path)
@@ -192,32 +123,6 @@ class Place:
 
 def _found(info: Any) -> _Found:
     return _Found(info.path, None if info.size is None or info.size < 0 else int(info.size))
-
-
-def is_hidden(path: str) -> bool:
-    """Return whether a step of a path begins with a dot or an underscore: Spark and others keep accounts in such.
-
-    >>> is_hidden("day=1/_SUCCESS"), is_hidden("day=1/part-0.csv")
-    (True, False)
-    """
-    return any(step.startswith((".", "_")) for step in path.split("/"))
-
-
-def matches(path: str, pattern: str) -> bool:
-    """Return whether a path fits a pattern, folder by folder; ``**`` stands for any number of folders.
-
-    >>> matches("b/x/1.csv", "b/*/*.csv"), matches("b/x/y/1.csv", "b/*.csv"), matches("b/x/y/1.csv", "b/**/*.csv")
-    (True, False, True)
-    """
-    return _fits(path.strip("/").split("/"), pattern.strip("/").split("/"))
-
-
-def _fits(steps: list[str], wanted: list[str]) -> bool:
-    if not wanted:
-        return not steps
-    if wanted[0] == "**":
-        return any(_fits(steps[skip:], wanted[1:]) for skip in range(len(steps) + 1))
-    return bool(steps) and fnmatchcase(steps[0], wanted[0]) and _fits(steps[1:], wanted[1:])
 
 
 def _fsspec(url: str, scheme: str) -> tuple[Any, str]:

@@ -22,7 +22,7 @@ from parge.decompose.limits import request_meaning
 from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
-from parge.io.places import local_folder
+from parge.io.names import local_folder
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.choosing import as_chosen

@@ -21,8 +21,9 @@ from parge.io.embeddings.files import embedding_outputs, write
 from parge.io.embeddings.npy import check_line_ids
 from parge.io.exports import faiss, folders, safetensors, usearch
 from parge.io.exports.common import Export, as_dtype, keys_path
+from parge.io.names import Name, is_url, shown_name
 from parge.io.outputs import Output, check_outputs, nobody_s
-from parge.io.places import Name, delivered, delivery, is_url, shown_name
+from parge.io.places import delivered, delivery
 from parge.typing import IdArray
 
 Writer = Callable[[Vectors, Path, Export], None]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from parge.errors import InputError
 from parge.io.files import foreign_errors, format_suffix
-from parge.io.places import is_hidden, is_pattern
+from parge.io.names import is_hidden, is_pattern
 
 # What parts in a folder may be called. Others are likely something else, so a pattern has to name them.
 _SUFFIXES = {".parquet", ".csv", ".tsv", ".txt", ".edges", ".edgelist", ""}
