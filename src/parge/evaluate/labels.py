@@ -107,7 +107,8 @@ def read_labels(
     known : ids, optional
         Ids of all vertices.
     """
-    from parge.io.labels import Choice, frame_pairs, read_pairs
+    from parge.io.label_columns import Choice
+    from parge.io.labels import frame_pairs, read_pairs
 
     choice = Choice(label_column, id_column, header, known)
     if is_frame(path):

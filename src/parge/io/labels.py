@@ -2,8 +2,7 @@
 
 import csv
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from parge.errors import InputError
 from parge.graph.memberships import Memberships
 from parge.graph.stream import arrow_stream
 from parge.ids import (
-    ID_NAMES,
     STRING,
     TEXT_COPIES,
     decoded,
@@ -27,13 +25,12 @@ from parge.ids import (
 )
 from parge.io.files import check_file, foreign_errors, format_suffix, read_head, read_segments, read_texts
 from parge.io.graphs.write import write_lines
+from parge.io.label_columns import ALL, Choice, has_usual_name, id_position, label_positions
 from parge.io.tables import open_table
 from parge.memory import refuse_over_budget
 from parge.storage import row_blocks
 from parge.typing import IdArray, IntArray
 
-# Names of columns of labels in use.
-_LABEL = re.compile(r"(labels?|class|category|group|community|subject|topic|target)[ _]?[0-9]*")
 _WORD = re.compile(r"[^\W\d].*")
 
 # Text split at a time; words of Python take some 20 times their text.
@@ -44,31 +41,6 @@ _WORD_BYTES, _ROW_BYTES = 100, 250
 
 # Rows of Parquet read at a time.
 _ROWS = 1 << 16
-
-ALL = "all"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which columns to read.
-
-    Parameters
-    ----------
-    label_column : str, optional
-        Name or number (from 1) of the column of labels; several with commas between; ``all`` for every column but that
-        of the vertices.
-    id_column : str, optional
-        Name or number of the column of vertices.
-    header : bool, optional
-        Whether the first line names the columns; by default judged by its words.
-    known : ids, optional
-        The vertices there are: a first line of words whose first is no vertex, where all others are, names columns.
-    """
-
-    label_column: str | None = None
-    id_column: str | None = None
-    header: bool | None = None
-    known: IdArray | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +148,7 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
     notices: tuple[str, ...] = ()
     if names is not None:
         rows = rows.without_first()
-        if not _is_usual(names) and choice.header is None:
+        if not has_usual_name(names) and choice.header is None:
             notices += (f"the first line is read as column names: {' '.join(names)!r}",)
         wide = np.flatnonzero(rows.widths > len(names))
         if wide.size and choice.label_column != ALL:
@@ -186,10 +158,10 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
                 "blanks; or give --label-column all (every field is a label) or --no-header."
             )
     width = int(rows.widths.max(initial=0)) if names is None or choice.label_column == ALL else len(names)
-    place = _id_place(path, names, width, choice)
+    place = id_position(path, names, width, choice)
     if choice.label_column is None and names is None and width > 2:
         raise _doubtful(path, rows, place)
-    labels, unread = _label_places(path, names, width, place, choice)
+    labels, unread = label_positions(path, names, width, place, choice)
     notices += unread
     return _pairs(path, rows, place, labels, notices)
 
@@ -209,12 +181,7 @@ def _has_header(rows: _Rows, choice: Choice) -> bool:
     if asked & {*first}:
         return True
     again = any((rest.column(place)[0] == name).any() for place, name in enumerate(first))
-    return not again and (_is_usual(first) or _stands_over_ids(first[0], rest.column(0)[0], choice.known))
-
-
-def _is_usual(names: list[str]) -> bool:
-    lower = [name.lower() for name in names]
-    return lower[0] in ID_NAMES or any(_LABEL.fullmatch(name) for name in lower[1:])
+    return not again and (has_usual_name(first) or _stands_over_ids(first[0], rest.column(0)[0], choice.known))
 
 
 def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
@@ -227,32 +194,6 @@ def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
     return bool(not found[0] and found[1:].all())
 
 
-def _id_place(path: Path, names: Sequence[str] | None, width: int, choice: Choice) -> int:
-    if choice.id_column is not None:
-        return _place(path, names, width, choice.id_column, "--id-column")
-    lower = [name.lower() for name in names or ()]
-    return next((place for place, name in enumerate(lower) if name in ID_NAMES), 0)
-
-
-def _label_places(
-    path: Path, names: Sequence[str] | None, width: int, place: int, choice: Choice
-) -> tuple[list[int], tuple[str, ...]]:
-    """Return the columns of labels, and a notice that names those that are not read."""
-    others = [other for other in range(width) if other != place]
-    asked = choice.label_column
-    if asked == ALL and (names is None or ALL not in names):
-        return others, ()
-    if asked is not None:
-        found = [_place(path, names, width, name.strip(), "--label-column") for name in asked.split(",")]
-        return found, _not_read(names, [other for other in others if other not in found])
-    if len(others) < 2 or names is None:
-        return others, ()
-    found = [other for other in others if _LABEL.fullmatch(names[other].lower())]
-    if len(found) != 1:
-        raise InputError(f"{path}: {_ambiguous(names, others)}")
-    return found, _not_read(names, [other for other in others if other not in found])
-
-
 def _doubtful(path: Path, rows: _Rows, place: int) -> InputError:
     """Return the refusal of lines of more than two fields, which may be labels or other columns."""
     row = int(np.argmax(rows.widths > 2))
@@ -261,30 +202,6 @@ def _doubtful(path: Path, rows: _Rows, place: int) -> InputError:
         f"{_where(path, row)}: {rows.widths[row]} fields; those other than the vertex may be labels or other data. "
         f"Give --label-column {other} (one column is the label) or --label-column all (every field is a label)."
     )
-
-
-def _ambiguous(names: Sequence[str], others: list[int]) -> str:
-    shown = ", ".join(repr(names[other]) for other in others)
-    return (
-        f"besides the vertex it has the columns {shown}. Name the label column, for example --label-column "
-        f"{shlex.quote(names[others[0]])}; separate several with commas."
-    )
-
-
-def _not_read(names: Sequence[str] | None, places: list[int]) -> tuple[str, ...]:
-    if not places:
-        return ()
-    shown = ", ".join(repr(names[place]) if names is not None else str(place + 1) for place in places)
-    return (f"columns not read as labels: {shown} (choose with --label-column)",)
-
-
-def _place(path: Path, names: Sequence[str] | None, width: int, wanted: str, option: str) -> int:
-    if names is not None and wanted in names:
-        return list(names).index(wanted)
-    if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 and 1 <= int(wanted) <= width:
-        return int(wanted) - 1
-    there = ", ".join(map(repr, names)) if names is not None else f"the numbers 1 to {width}"
-    raise InputError(f"{path}: there is no column {wanted!r} for {option}; the columns are {there}")
 
 
 def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tuple[str, ...]) -> Pairs:
@@ -346,8 +263,8 @@ def _used(path: Path, names: list[str], choice: Choice) -> tuple[list[str], tupl
     """Return the columns that are read, that of the vertices first, and what is not."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"{path}: at least two columns are needed, a vertex and its label; found {', '.join(names)}")
-    place = _id_place(path, names, len(names), choice)
-    labels, notices = _label_places(path, names, len(names), place, choice)
+    place = id_position(path, names, len(names), choice)
+    labels, notices = label_positions(path, names, len(names), place, choice)
     return [names[place], *(names[label] for label in labels)], notices
 
 
