@@ -17,6 +17,7 @@ BASE |= {
     "text",
     "values",
     "result",
+    "stage_reports",
     "links",
     "slips",
     "markup",

@@ -10,7 +10,7 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.planning.plan import PRESETS
 from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
-from parge.result import EdgeCounts
+from parge.stage_reports import EdgeCounts
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 

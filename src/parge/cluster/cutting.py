@@ -16,7 +16,7 @@ from parge.graph.subgraph import LINKS, Context, Subgraph
 from parge.kernels import csr
 from parge.landmarks.base import LandmarkTechnique
 from parge.reconcile.merge import stretches
-from parge.result import EdgeCounts
+from parge.stage_reports import EdgeCounts
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix, PartArray
 
 # Rows of the matrix over landmarks that are worked on at a time.

@@ -36,8 +36,7 @@ from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import idle
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.refine.whiten import Whiten
-from parge.result import WHERE, Coordinator, EdgeCounts, Refined, Report, Seconds
-from parge.result import Part as PartReport
+from parge.result import WHERE, Report
 from parge.run import arrays, parts
 from parge.run.folder import check_same
 from parge.run.lock import LOCK, hold
@@ -45,6 +44,8 @@ from parge.run.metadata import run_id
 from parge.run.pipeline import prepared_engine
 from parge.run.schema import DONE, PLAN, SHARDED
 from parge.run.worker import PartJob, embed_part
+from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds
+from parge.stage_reports import Part as PartReport
 from parge.techniques.base import Chooser
 from parge.techniques.resolve import describe
 from parge.values import Settings

@@ -11,7 +11,7 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import LINKS, Subgraph, context_edges, induce, induce_with_context
 from parge.memory import Footprint
-from parge.result import EdgeCounts
+from parge.stage_reports import EdgeCounts
 from parge.storage import row_blocks
 from parge.typing import BoolArray, IntArray, PartArray
 

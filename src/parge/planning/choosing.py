@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.planning.plan import AUTO, Plan, ResolvedPlan
-from parge.result import Choice
+from parge.stage_reports import Choice
 from parge.techniques.base import Chooser, Technique
 from parge.techniques.resolve import describe, resolve
 

@@ -13,7 +13,7 @@ from parge.memory import format_bytes
 from parge.planning.choosing import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.reconcile.base import reconcilers
-from parge.result import Choice
+from parge.stage_reports import Choice
 from parge.techniques.base import Chooser
 
 if TYPE_CHECKING:

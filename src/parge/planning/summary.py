@@ -16,7 +16,7 @@ from parge.memory import Footprint
 from parge.planning.choices import Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
-from parge.result import EdgeCounts, Part
+from parge.stage_reports import EdgeCounts, Part
 from parge.techniques.base import Chooser, Technique
 from parge.values import Value
 

@@ -17,7 +17,7 @@ from parge.memory import Footprint, format_bytes
 from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import Summary, summarise
-from parge.result import Choice, Part
+from parge.stage_reports import Choice, Part
 from parge.storage import machine_cores
 from parge.techniques.base import Technique
 from parge.values import Value

@@ -19,7 +19,7 @@ from parge.reconcile.base import (
     nothing_to_map,
     resolve,
 )
-from parge.result import Helped, Reconciled, Residual
+from parge.stage_reports import Helped, Reconciled, Residual
 from parge.storage import release_pages, row_blocks, rows_at_once, some_rows
 from parge.typing import FloatArray, Matrix
 

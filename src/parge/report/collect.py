@@ -17,10 +17,11 @@ from parge.report.coloring import LabelColors, color_labels
 from parge.report.projection import Projection, nearest_rows, project, same_part_share
 from parge.report.quality import Quality
 from parge.report.sample import Sample, draw_sample, sample_rows
-from parge.result import EdgeCounts, Part, Refined, Report, Residual
+from parge.result import Report
 from parge.run import parts
 from parge.run.metadata import recorded_seconds
 from parge.run.open_run import Run, stage_seconds
+from parge.stage_reports import EdgeCounts, Part, Refined, Residual
 from parge.text import printable
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, Matrix
 from parge.values import known

@@ -9,7 +9,7 @@ from parge.markup import Markup, joined, tag
 from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, framed, key, table
 from parge.report.collect import Findings
-from parge.result import Part, Residual
+from parge.stage_reports import Part, Residual
 
 # Shades of the cut matrix, the lightest 0; each is a class of the style sheet.
 _SHADES = 10

@@ -30,7 +30,7 @@ from parge.planning.decision import Decision, candidates, decide, decompose
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
 from parge.planning.summary import footprint_of, idle, summarise
 from parge.reconcile.reconciliation import Reconciliation, reconcile
-from parge.result import WHERE, Choice, Coordinator, Refined, Report, Seconds
+from parge.result import WHERE, Report
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
@@ -45,6 +45,7 @@ from parge.run.metadata import (
 )
 from parge.run.parts import Result
 from parge.run.trust import needs_word
+from parge.stage_reports import Choice, Coordinator, Refined, Seconds
 from parge.techniques.base import Technique, common_dim
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore

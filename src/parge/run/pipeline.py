@@ -23,7 +23,7 @@ from parge.planning.plan import Plan, ResolvedPlan
 from parge.reconcile.merge import merged_blocks
 from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
-from parge.result import Refined, Report
+from parge.result import Report
 from parge.run import parts
 from parge.run.arrays import Stored
 from parge.run.folder import scratch_matrix
@@ -33,6 +33,7 @@ from parge.run.spaces import save_space
 from parge.run.worker import PartJob, embed_part, own_technique, prepare_worker
 from parge.space.frozen import Space, frozen_from
 from parge.space.head import fit_head
+from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import describe

@@ -13,8 +13,8 @@ from parge.graph.sample import connected_sample
 from parge.graph.subgraph import Subgraph, induce
 from parge.linalg.tall import unit
 from parge.memory import Footprint
-from parge.result import Choice, Tried
 from parge.seeds import keyed_rng
+from parge.stage_reports import Choice, Tried
 from parge.storage import row_blocks
 from parge.techniques.base import Chooser, Chosen, Technique, check_counts
 from parge.techniques.blend import Blend

@@ -19,8 +19,8 @@ from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
 from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
-from parge.result import Choice
 from parge.skipgram.batches import Mode
+from parge.stage_reports import Choice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
 
