@@ -18,8 +18,9 @@ from parge.events import ignore
 from parge.graph.generate import planted
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
-from parge.run.open_run import embed_part_command, open_planned, open_run
+from parge.run.open_run import open_planned, open_run
 from parge.run.pipeline import embed_parts
+from parge.run.run import embed_part_command
 from parge.run.status import status
 from parge.run.worker import PartJob, embed_part
 

@@ -22,8 +22,9 @@ from parge.events import Step
 from parge.io.outputs import check_outputs
 from parge.planning.summary import summarise
 from parge.run.folder import RunFolder
-from parge.run.open_run import embed_part_command, open_run
+from parge.run.open_run import open_run
 from parge.run.pipeline import write_subgraphs
+from parge.run.run import embed_part_command
 from parge.text import pasteable
 
 

@@ -20,7 +20,7 @@ from parge.report.sample import Sample, draw_sample, sample_rows
 from parge.result import Report
 from parge.run import parts
 from parge.run.metadata import recorded_seconds
-from parge.run.open_run import Run, stage_seconds
+from parge.run.run import Run, stage_seconds
 from parge.stage_reports import EdgeCounts, Part, Refined, Residual
 from parge.text import printable
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, Matrix

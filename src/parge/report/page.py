@@ -28,7 +28,8 @@ from parge.report.quality import Quality, judge
 from parge.report.sections import heading, lead, sections
 from parge.report.verdict import verdict
 from parge.result import Report
-from parge.run.open_run import Run, open_planned
+from parge.run.open_run import open_planned
+from parge.run.run import Run
 
 # The line of a page that says which program wrote it, with a checksum of all other lines; and lines of the head.
 _GENERATOR = '<meta name="generator" content="parge '

@@ -27,7 +27,8 @@ from parge.result import Report
 from parge.run import parts
 from parge.run.arrays import Stored
 from parge.run.folder import scratch_matrix
-from parge.run.open_run import STAGES, Run, open_run
+from parge.run.open_run import open_run
+from parge.run.run import STAGES, Run
 from parge.run.schema import SCRATCH, SPACE
 from parge.run.spaces import save_space
 from parge.run.worker import PartJob, embed_part, own_technique, prepare_worker

@@ -1,0 +1,208 @@
+"""Run: its folder, its plan, and what was measured so far."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import parge
+from parge.decompose.decomposition import Decomposition
+from parge.linalg.threads import one_blas_thread
+from parge.memory import Footprint, peak_bytes
+from parge.planning.plan import ResolvedPlan
+from parge.planning.summary import footprint_of, summarise
+from parge.reconcile.reconciliation import Reconciliation, reconcile
+from parge.result import Report
+from parge.run import parts
+from parge.run.arrays import DamagedError
+from parge.run.folder import RunFolder
+from parge.run.metadata import (
+    RecordedTechnique,
+    record_retries,
+    record_seconds,
+    recorded_seconds,
+)
+from parge.run.parts import Result
+from parge.run.trust import needs_word
+from parge.stage_reports import Choice, Coordinator, Refined, Seconds
+from parge.techniques.base import Technique, common_dim
+from parge.techniques.registry import techniques
+from parge.techniques.resolve import describe, restore
+from parge.text import pasteable
+from parge.typing import FloatArray
+from parge.values import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """An open run: its folder, its plan, and the measurements so far."""
+
+    folder: RunFolder
+    plan: ResolvedPlan
+    technique: Technique
+    decomposition: Decomposition
+    id: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    retries: list[str] = field(default_factory=list)
+    kept: bool = True
+    choice: dict[str, Any] = field(default_factory=dict)
+    chosen: Choice | None = None
+    notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
+    results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
+
+    def has_subgraph(self, i: int) -> bool:
+        """Return whether subgraph i of this run is present and intact."""
+        found = self.folder.subgraph_metadata(i)
+        return found is not None and (found.get("run"), found.get("index")) == (self.id, i)
+
+    def has_result(self, i: int) -> bool:
+        """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
+        if i in self.results:
+            return True
+        found = self.folder.result(i)
+        if found is None or not self._is_ours(found, i) or found.metadata.vertices != self.decomposition.held[i]:
+            return False
+        self.results[i] = found
+        return True
+
+    def _is_ours(self, result: Result, i: int) -> bool:
+        return (result.metadata.run, result.metadata.index) == (self.id, i)
+
+    def advice(self, i: int) -> str:
+        """Return how to embed subgraph i alone, if that is possible from a command line."""
+        described = describe(self.technique)
+        if described is None or not self.kept:
+            return ""
+        return f"to run it alone: {embed_part_command(self.folder.part(i), self.technique)}"
+
+    @property
+    def footprint(self) -> Footprint:
+        """Upper bound on the memory of a worker."""
+        return footprint_of(self.technique, self.decomposition)
+
+    @property
+    def live_technique(self) -> Technique:
+        """The technique itself, also if the run is completed from its folder (only for parge's own techniques)."""
+        described = self.folder.plan_metadata().settings.get("technique") if self.folder.exists else None
+        if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
+            return self.technique
+        known = described.get("technique") in techniques.names()
+        return restore(described) if known else self.technique  # nothing else that a folder names is imported
+
+    def note_retry(self, words: str) -> None:
+        """Store a retry for the report, also for that of a resumed run."""
+        self.retries.append(words)
+        record_retries(self.folder.path, self.id, self.retries)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time spent inside to a stage; the time of a nested stage counts only for that one."""
+        begun, known = time.perf_counter(), sum(self.seconds.values())
+        try:
+            yield
+        finally:
+            within = sum(self.seconds.values()) - known
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun - within
+            if stage in RESUMED:
+                self.note_seconds(RESUMED)
+
+    def note_seconds(self, stages: Sequence[str]) -> None:
+        """Store the time of each stage so far in the folder."""
+        known = recorded_seconds(self.folder.path, self.id)
+        known |= {stage: self.seconds[stage] for stage in stages if stage in self.seconds}
+        record_seconds(self.folder.path, self.id, known)
+
+    @cached_property
+    def local_vectors(self) -> list[FloatArray]:
+        """Return the vectors of all subgraphs, memory-mapped; they must have the same number of columns."""
+        found = [self._vectors(i) for i in range(self.decomposition.n_parts)]
+        common_dim(self.technique, [vectors.shape[1] if len(vectors) else 0 for vectors in found])
+        return found
+
+    def _vectors(self, i: int) -> FloatArray:
+        place = self.folder.part(i)
+        found = self.results.get(i) or parts.load_result(place)
+        if not self._is_ours(found, i) or len(found.vectors) != self.decomposition.sizes[i]:
+            raise DamagedError(f"the result in {place} does not belong to subgraph {i} of this run; embed it again")
+        self.results[i] = found
+        return found.vectors
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the embedding."""
+        widths = [vectors.shape[1] for vectors in self.local_vectors if len(vectors)]
+        return self.decomposition.graph.n_vertices, widths[0] if widths else self.local_vectors[0].shape[1]
+
+    @property
+    def in_one_space(self) -> bool:
+        """Whether the workers' spaces agree by construction, so that no alignment is needed."""
+        return self.technique.aligned or self.plan.reconciler.needs_landmarks
+
+    @property
+    def anchor_vectors(self) -> list[FloatArray]:
+        """The vectors of the anchors in every subgraph: its last rows."""
+        n_anchors = self.decomposition.anchors.size
+        return [vectors[len(vectors) - n_anchors :] for vectors in self.local_vectors]
+
+    def reconcile(self) -> Reconciliation:
+        """Compute the maps into one space; reads only the anchor rows of every result."""
+        with one_blas_thread():
+            return reconcile(self.plan.reconciler, self.anchor_vectors)
+
+    def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
+        """Return the run in numbers, as `parge embed --json` prints them."""
+        summary = summarise(self.decomposition, self.technique)
+        dim = self.shape[1]  # which reads every result
+        took = [self.results[i].metadata for i in range(self.decomposition.n_parts)]
+        return Report(
+            vertices=summary.vertices,
+            edges=summary.edges,
+            dim=dim,
+            technique=summary.technique,
+            choice=self.chosen,
+            anchors=summary.anchors,
+            edge_counts=summary.edge_counts,
+            lost_edges=summary.lost_edges,
+            parts=tuple(
+                replace(part, peak_bytes=metadata.peak_bytes, seconds=metadata.seconds)
+                for part, metadata in zip(summary.parts, took, strict=True)
+            ),
+            warnings=tuple(dict.fromkeys((*summary.warnings, *reconciliation.warnings))),  # each once
+            notices=(*summary.notices, *self.notices),
+            seconds=stage_seconds(self.seconds, [metadata.seconds for metadata in took]),
+            reconcile=reconciliation.report(),
+            refine=refinement,
+            retries=tuple(self.retries),
+            coordinator=replace(Coordinator.from_json(self.choice, "coordinator"), peak_bytes=peak_bytes()),
+            plan=Settings(self.plan.settings()),
+            parge=parge.__version__,
+        )
+
+
+def embed_part_command(part: Path, technique: Technique) -> str:
+    """Return the command that embeds a part folder; it names the technique if that must be allowed explicitly."""
+    name = str((describe(technique) or {}).get("technique", ""))
+    typed = ":" in name or needs_word(technique)
+    return pasteable("parge", "embed-part", part, *(("--technique", name) if typed else ()))
+
+
+# The stages of a run, which do not overlap. `prepare` is what one machine does for all workers before they begin.
+STAGES = ("decompose", "prepare", "embed", "reconcile", "refine")
+
+
+# Stages that a resumed run continues; the later ones start again.
+RESUMED = ("prepare", "embed")
+
+
+def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Seconds:
+    """Return the wall time of each stage and in total, without reading the graph and writing vectors.
+
+    Workers on other machines, or of a command that was killed, leave no wall time: then the time of the slowest worker
+    is used.
+    """
+    found = {stage: float(seconds.get(stage, 0.0)) for stage in STAGES}
+    found["embed"] = max([found["embed"], *workers])
+    return Seconds(**found, total=sum(found.values()))
