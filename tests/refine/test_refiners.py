@@ -18,7 +18,7 @@ from parge.linalg.adjacency import Adjacency
 from parge.refine.base import Refiner, Workspace, refiners
 from parge.refine.scale import Scale
 from parge.refine.subspace import Subspace
-from parge.refine.whiten import Settle, Whiten
+from parge.refine.whiten import Whiten, whiten_20
 from parge.seeds import keyed_rng
 from parge.techniques.base import Technique
 from parge.techniques.hope import HOPE
@@ -65,9 +65,18 @@ class Spoilt(Refiner):
         return {}
 
 
-class TestSettle(RefinerContract):
+class TestTwentyRounds(RefinerContract):
     def refiner(self) -> Refiner:
-        return Settle(rounds=3)  # more rounds keep the laws no better
+        return whiten_20(rounds=3)  # more rounds keep the laws no better
+
+
+def test_settle_is_another_name_of_whiten() -> None:
+    usual, longer = (parge.Plan(parts=2, refine=name).resolved.refiner for name in ("whiten", "settle"))
+    assert isinstance(longer, Whiten)
+    assert usual == Whiten()
+    assert longer == Whiten(rounds=20, tolerance=longer.tolerance)
+    assert (usual.recomputes, longer.recomputes) == (False, True)
+    assert (usual.rounds_planned, longer.rounds_planned) == (3, 20)
 
 
 class TestSubspace(RefinerContract):
@@ -87,9 +96,7 @@ class TestScale(RefinerContract):
 
 
 class TestEveryOtherPass(RefinerContract):
-    @pytest.fixture(
-        autouse=True, params=[name for name in PASSES if name not in {Settle.name, Subspace.name, Scale.name}]
-    )
+    @pytest.fixture(autouse=True, params=[name for name in PASSES if name not in {"settle", Subspace.name, Scale.name}])
     def name(self, request: pytest.FixtureRequest) -> None:
         self.tried = refiners.get(request.param)
 

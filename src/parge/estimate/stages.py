@@ -287,7 +287,7 @@ def refining(sizes: Sizes) -> Stage | None:
     """
     asked = sizes.question
     name = sizes.refine or sizes.technique.refine_for(Imagined(asked.vertices, asked.edges))
-    refiner = refiners.get(name)
+    refiner = refiners.get(name)()
     if refiner.is_identity or (sizes.workers == 1 and not sizes.technique.refines_whole):
         return None
     rounds = refiner.rounds_usual if sizes.usual else refiner.rounds_planned

@@ -74,12 +74,21 @@ class Refiner(ABC):
     name: ClassVar[str] = ""
     is_identity: ClassVar[bool] = False
     """True where the vectors stay unchanged: there is no pass to run, time or report."""
-    rounds_planned: ClassVar[int] = 3
-    """Rounds over all edges that `parge estimate` counts. `whiten` took 3 on graphs of 1 and 3.5 M edges."""
-    rounds_usual: ClassVar[int] = 3
-    """Rounds that `parge plan` counts for a graph at hand: what was usual, not what may be needed."""
-    recomputes: ClassVar[bool] = False
-    """True where what comes out hardly depends on the vectors that went in; a plan in parts says so."""
+
+    @property
+    def rounds_planned(self) -> int:
+        """Rounds over all edges that `parge estimate` counts. `whiten` took 3 on graphs of 1 and 3.5 M edges."""
+        return 3
+
+    @property
+    def rounds_usual(self) -> int:
+        """Rounds that `parge plan` counts for a graph at hand: what was usual, not what may be needed."""
+        return 3
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether what comes out hardly depends on the vectors that went in; a plan in parts says so."""
+        return False
 
     def check(self, technique: Technique) -> None:  # noqa: B027  most passes are for all techniques
         """Raise `InputError`, before any work, for a technique that the pass does not support."""
@@ -105,9 +114,9 @@ class Nothing(Refiner):
         return {}
 
 
-refiners: Registry[type[Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))
+refiners: Registry[Callable[..., Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))
 refiners.register_at("whiten", "parge.refine.whiten:Whiten")
-refiners.register_at("settle", "parge.refine.whiten:Settle")
+refiners.register_at("settle", "parge.refine.whiten:whiten_20")
 refiners.register_at("propagate", "parge.refine.propagate:Propagate")
 refiners.register_at("subspace", "parge.refine.subspace:Subspace")
 refiners.register_at("blend", "parge.refine.blend:Blended")

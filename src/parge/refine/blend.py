@@ -12,7 +12,7 @@ from parge.linalg.tall import Block, gram, mean_length, overwrite, rows_of
 from parge.linalg.whitening import whitened_rounds
 from parge.refine.base import Refiner, Workspace
 from parge.refine.subspace import Subspace
-from parge.refine.whiten import Settle
+from parge.refine.whiten import whiten_20
 from parge.techniques.base import Technique
 from parge.techniques.blend import Blend
 from parge.typing import FloatArray, Matrix
@@ -23,13 +23,13 @@ class Blended(Refiner):
     """The vectors of `parge.Blend` for the whole graph, computed from the merged vectors of any technique.
 
     Both halves start from the strongest directions of the merged vectors. What `subspace` does makes the first half
-    spectral, and what `settle` does whitens the other. After both, little depends on the start. Every row gets the mean
+    spectral, and 20 rounds of `whiten` make the other. After both, little depends on the start. Every row gets the mean
     length of the rows before.
     """
 
     name: ClassVar[str] = "blend"
     recomputes: ClassVar[bool] = True
-    rounds_planned: ClassVar[int] = 12  # half of the columns have the rounds of `settle`, half those of `subspace`
+    rounds_planned: ClassVar[int] = 12  # half of the columns have 20 rounds of `whiten`, half those of `subspace`
     rounds_usual: ClassVar[int] = 5
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Blended(Refiner):
             work.matrix((n, dim), np.float32),
             work.columns(n, dim, bytes_per_entry=8),
             rounds=blend.rounds,
-            tolerance=Settle.tolerance,
+            tolerance=whiten_20().tolerance,
             progress=lambda share: work.progress((1 + share) / 2),
         )
         return found.done
