@@ -1,4 +1,4 @@
-"""Partitioners leave no trace of their own on the disk."""
+"""Partitioners leave no trace of their own on the disk, and say what they can do."""
 
 import errno
 import os
@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parge.decompose.partitioners import Problem, partition
+from parge.decompose import choice
+from parge.decompose.anchors import AnchorDecomposer
+from parge.decompose.limits import Limits
+from parge.decompose.partitioners import Partitioner, Problem, SplitMemory, metis, partition, partitioners
 from parge.errors import PargeError
 from parge.graph.generate import ring_of_cliques
 from parge.graph.graph import Graph
@@ -79,3 +82,31 @@ def test_the_reason_why_kaminpar_cannot_read_is_told(monkeypatch: pytest.MonkeyP
         for descriptor in taken:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+
+
+def test_partitioners_of_others_are_judged_by_what_they_say_of_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function alone works; what one says of its memory, of its package and of anchors decides the rest."""
+    graph, limits = ring_of_cliques(20, 8), Limits.of_vertices([60] * 4)
+    asked = []
+
+    def around(graph: Graph, limits: Limits, anchors: Any, **_: Any) -> Any:
+        asked.append(anchors.size)
+        part = np.arange(graph.n_vertices, dtype=np.int32) % limits.n_parts
+        part[anchors] = -1
+        return part
+
+    large = Partitioner(metis, memory=SplitMemory(per_vertex=10**9), smaller=("small",))
+    small = Partitioner(metis, memory=SplitMemory(per_vertex=1), around_anchors=around)
+    missing = Partitioner(metis, package="no_such_package")
+    for name, component in {"large": large, "small": small, "missing": missing, "bare": metis}.items():
+        monkeypatch.setitem(partitioners._known, name, component)
+    monkeypatch.setattr(choice, "private_bytes", lambda: 0)
+    found = choice.choose(graph, 10**9, "large")
+    assert (found.partitioner, found.is_first) == ("small", False)
+    assert choice.unprojected("bare", 4)
+    assert not choice.unprojected("small", 4)
+    for name in ("small", "missing", "bare"):
+        decomposition = AnchorDecomposer(6, partitioner=name).decompose(graph, limits)
+        assert (decomposition.held <= 60).all()
+        assert ("no_such_package" in str(decomposition.notices)) == (name == "missing")
+    assert asked

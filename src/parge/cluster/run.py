@@ -32,7 +32,7 @@ from parge.io.embeddings.folder import replace_vectors, write_manifest
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.decision import Decision, decide, next_decision
-from parge.planning.plan import Plan, ResolvedPlan
+from parge.planning.plan import PRESETS, Plan, ResolvedPlan
 from parge.planning.summary import idle
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.refine.whiten import Whiten
@@ -99,7 +99,8 @@ def _checked(plan: Plan) -> ResolvedPlan:
     found, technique = plan.resolved, plan.resolved.technique
     if found.n_parts > MOST_PARTS:
         raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
-    if found.partitioner != "kaminpar" or found.anchor_strategy != "alternating":
+    usual = PRESETS[Plan.preset]
+    if any(getattr(found, name) != usual[name] for name in ("partitioner", "anchor_strategy")):
         raise InputError(
             "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
             "--preset best."

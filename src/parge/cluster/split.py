@@ -10,7 +10,7 @@ from parge.cluster.market import improve_shared
 from parge.cluster.mesh import Mesh, Message, ask
 from parge.cluster.rows import Owners, Rows, offsets_of
 from parge.decompose.limits import Limits, loosened
-from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioners, work_of
+from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioner_named, work_of
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.kernels import cut
@@ -237,7 +237,7 @@ def _partitioned(found: list[Message], targets: IntArray, aim: Aim) -> Message:
     problem = Problem(indptr, indices, weights, targets[usable], weights, aim.seed, times=times)
     if usable.size <= 1 or names.size <= 2 * usable.size or not indices.size:
         return names, usable[fill(weights, targets[usable])].astype(np.int32)
-    return names, usable[partitioners.get(aim.partitioner)(problem)].astype(np.int32)
+    return names, usable[partitioner_named(aim.partitioner).split(problem)].astype(np.int32)
 
 
 def _within(
@@ -264,7 +264,7 @@ def _within(
 def repaired(mesh: Mesh, rows: Rows, weights: IntArray, limits: IntArray, part: PartArray) -> PartArray:
     """Return parts that keep every limit; vertices that lose fewest edges move out of those that break theirs.
 
-    As `parge.decompose.partitioners.repair`: each shard offers as many as the fullest part has too much, and all
+    As `parge.decompose.repair.repair`: each shard offers as many as the fullest part has too much, and all
     shards come to the same moves.
     """
     part = part.copy()

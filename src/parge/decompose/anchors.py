@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.fennel import streamed
 from parge.decompose.improvement import MOST_PARTS, improve
 from parge.decompose.limits import Limits, check_feasible, loosened
 from parge.decompose.partitioners import (
-    COMPRESSED,
     IMBALANCE,
-    STREAMING,
+    Partitioner,
     Problem,
     partition,
-    repair,
+    partitioner_named,
     substitution,
     work_of,
 )
+from parge.decompose.repair import repair
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
@@ -74,6 +73,10 @@ class Splitter:
     on_step: OnStep
     balance: Footprint | None = None
 
+    @property
+    def _method(self) -> Partitioner:
+        return partitioner_named(self.partitioner)
+
     def split(self, anchors: IntArray, *, loosely: bool = False) -> PartArray:
         """Return the part of every vertex; an anchor joins the part that holds most of its neighbours.
 
@@ -81,8 +84,9 @@ class Splitter:
         limits may only be kept thanks to the anchors.
         """
         self.on_step(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
-        if self.partitioner == STREAMING:
-            return self._home(streamed(self.graph, self.limits, anchors, loosely=loosely), anchors)
+        if self._method.around_anchors is not None:
+            part = self._method.around_anchors(self.graph, self.limits, anchors, loosely=loosely)
+            return self._home(part, anchors)
         return self._home(self._split(anchors, loosely), anchors)
 
     def begun(self, n_anchors: int, *, quick: bool) -> PartArray:
@@ -143,8 +147,13 @@ class Splitter:
         n_rest = self.graph.n_vertices - n_anchors
         slack = int((self.limits.capacities - n_anchors).sum()) - n_rest
         has_room = self.limits.budgets is not None or slack >= _LEAST_SLACK * n_rest
-        found_by_kaminpar = self.partitioner in ("kaminpar", COMPRESSED) and self.limits.n_parts <= MOST_PARTS
-        return found_by_kaminpar and has_room and self.graph.n_edges >= _MANY_EDGES
+        is_possible = self._method.is_improvable and self.limits.n_parts <= MOST_PARTS
+        return is_possible and has_room and self.graph.n_edges >= _MANY_EDGES
+
+    @property
+    def has_quick(self) -> bool:
+        """Whether a rough split takes less time."""
+        return self._method.has_quick
 
     def _is_in_one_part(self, anchors: IntArray) -> BoolArray:
         alone = np.ones(self.graph.n_vertices, np.bool_)
@@ -153,9 +162,9 @@ class Splitter:
 
     def repaired(self, part: PartArray, anchors: IntArray) -> PartArray:
         """Bring the parts under the room that the anchors leave."""
-        if self.partitioner == STREAMING:
+        if self._method.around_anchors is not None:
             self.on_step("partitioning once more")
-            return self._home(streamed(self.graph, self.limits, anchors, start=part), anchors)
+            return self._home(self._method.around_anchors(self.graph, self.limits, anchors, start=part), anchors)
         load = self.limits.load(self.graph, anchors)
         return repair(self.graph.indptr, self.graph.indices, load.weights, load.room, part)
 
@@ -220,7 +229,7 @@ def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool)
 def _begun(splitter: Splitter, n_anchors: int) -> PartArray:
     """Return the parts to begin with: of a large graph of which much is cut, roughly."""
     graph = splitter.graph
-    if graph.n_edges >= _ROUGHLY_FROM and splitter.partitioner == "kaminpar":
+    if graph.n_edges >= _ROUGHLY_FROM and splitter.has_quick:
         part = splitter.begun(n_anchors, quick=True)
         if splitter.n_lost(part, NO_ANCHORS) >= _MUCH * graph.n_edges:
             return part

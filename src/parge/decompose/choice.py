@@ -6,7 +6,7 @@ from typing import Any
 from parge.decompose.anchors import Decomposer
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
-from parge.decompose.partitioners import COMPRESSED, STREAMING
+from parge.decompose.partitioners import SplitMemory, partitioner_named
 from parge.decompose.supervertices import NEAR_SHARE
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
@@ -14,17 +14,8 @@ from parge.graph.graph import Counted, Graph
 from parge.memory import format_bytes, private_bytes
 from parge.storage import MEMORY, storage_like
 
-# KaMinPar's peak beside what it is given, measured on planted graphs of 0.8, 8.6 and 34.5 M edges: 71, 689 and
-# 1,032 MB; of a compressed graph 61, 592 and 667 MB. A part of it grows with small graphs alone.
-_ONCE_AN_EDGE, _ONCE_UP_TO = 75, 6_000_000
-_AN_EDGE = {"kaminpar": 30, COMPRESSED: 20}
-
-# Numbers that choosing anchors and splitting keep of every vertex: 64 bits each around KaMinPar; the stream is
-# written to do with few.
-_A_VERTEX = {"kaminpar": 100, COMPRESSED: 100, STREAMING: 13}
-
-# Partitioners whose memory is projected, best first.
-PROJECTED = ("kaminpar", COMPRESSED, STREAMING)
+# `SplitMemory.per_early_edge` counts up to here.
+_EARLY_EDGES = 6_000_000
 
 # Blocks of rows in flight.
 _FIXED = 3_000_000
@@ -60,6 +51,11 @@ class Choice:
     landmarks: int = 0
     backbone: int = 0
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the partitioner is the one that was asked for, not a smaller one."""
+        return next(iter(self.projected)) == self.partitioner
+
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.projected.items())
         where = "in memory-mapped files" if self.in_files else "in memory"
@@ -88,14 +84,16 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
     A partitioner other than kaminpar is used as requested, or refused.
     """
     in_files = storage_like(graph.indices) is not MEMORY
-    names = PROJECTED if asked == "kaminpar" else (asked,)
-    projected = {name: _projected(name, graph, in_files) for name in names}
+    names = (asked, *partitioner_named(asked).smaller)
+    known = {name: partitioner_named(name).memory for name in names}
+    projected = {name: _projected(memory, graph, in_files) for name, memory in known.items() if memory is not None}
     room = room_within(limit)
     fitting = [name for name, size in projected.items() if size <= room]
     if not fitting:
         least = names[-1]
-        how = "even splitting the graph in passes over its rows" if least == STREAMING else f"splitting it with {least}"
-        other = "" if least == STREAMING else ", or omit --partitioner"
+        in_passes = partitioner_named(least).around_anchors is not None
+        how = "even splitting the graph in passes over its rows" if in_passes else f"splitting it with {least}"
+        other = "" if in_passes else ", or omit --partitioner"
         raise InfeasibleError(
             f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, but {how} needs "
             f"{format_bytes(projected[least])}. Give --coordinator-memory "
@@ -106,7 +104,7 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
 
 def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
     """Return a notice where the coordinator's memory is limited and the memory of the partitioner is unknown."""
-    if partitioner in PROJECTED or n_parts == 1:
+    if partitioner_named(partitioner).memory is not None or n_parts == 1:
         return ()
     return (
         f"--coordinator-memory does not choose the partitioner here: {partitioner} is requested, and its memory is not "
@@ -125,13 +123,11 @@ def context_bytes(graph: Counted, n_parts: int) -> int:
     return _CONTEXT_FIXED + _CONTEXT_PER_VERTEX * graph.n_vertices + 8 * near
 
 
-def _projected(partitioner: str, graph: Graph, in_files: bool) -> int:
+def _projected(memory: SplitMemory, graph: Graph, in_files: bool) -> int:
     n, m = graph.n_vertices, graph.n_edges
-    size = _FIXED + _A_VERTEX[partitioner] * n
-    if partitioner != STREAMING:
-        size += _ONCE_AN_EDGE * min(m, _ONCE_UP_TO) + _AN_EDGE[partitioner] * m
-        if not in_files:  # the copy without anchors that it is given
-            size += graph.indices.itemsize * 2 * m + (0 if graph.weights is None else 8 * m)
+    size = _FIXED + memory.per_vertex * n + memory.per_early_edge * min(m, _EARLY_EDGES) + memory.per_edge * m
+    if memory.copies_rows and not in_files:
+        size += graph.indices.itemsize * 2 * m + (0 if graph.weights is None else 8 * m)
     return size
 
 

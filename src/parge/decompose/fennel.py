@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from parge.decompose.limits import Limits, loosened
-from parge.decompose.partitioners import repair
+from parge.decompose.repair import repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
 from parge.storage import arc_blocks, release_pages, storage_like

@@ -101,10 +101,10 @@ def _fits_coordinator(graph: Counted, plan: ResolvedPlan) -> bool:
     limit = plan.coordinator_limit()
     if limit is None:
         return True
-    from parge.decompose.choice import PROJECTED, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import choose  # compiled code: not needed to refuse a plan
 
     assert isinstance(graph, Graph)  # a graph in shards has no coordinator
-    return choose(graph, limit).partitioner == PROJECTED[0]
+    return choose(graph, limit).is_first
 
 
 def next_decision(graph: Counted, decision: Decision, failure: InfeasibleError) -> Decision:
@@ -151,10 +151,11 @@ def _prepare(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     limit = plan.coordinator_limit()
     if limit is None:
         return _within_limits(graph, plan)
-    from parge.decompose.choice import PROJECTED, Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioners import partitioner_named
     from parge.decompose.supervertices import LandmarkDecomposer
 
-    if plan.partitioner not in PROJECTED:
+    if partitioner_named(plan.partitioner).memory is None:
         return _within_limits(graph, plan)
     assert isinstance(graph, Graph)  # a graph in shards has no coordinator
     choice = choose(graph, limit, plan.partitioner)
