@@ -111,13 +111,13 @@ class _Verb(ModuleType):
         return signature(_verb(self.__name__))
 
 
-def _verb(room: str) -> Any:
-    name = room.removeprefix("parge.")
+def _verb(module: str) -> Any:
+    name = module.removeprefix("parge.")
     return getattr(import_module(_VERBS[name]), name)
 
 
 class _Package(ModuleType):
-    """The package: Python sets a room as its attribute when the room is imported, and verbs become callable then."""
+    """The package: Python sets a folder as its attribute when that is imported, and verbs become callable then."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _VERBS and isinstance(value, ModuleType):

@@ -237,7 +237,7 @@ def budget() -> Budget:
     given = os.environ.get(VARIABLE)
     if given:
         return Budget(parse_bytes(given), VARIABLE)
-    return min(_rooms(), key=lambda room: room.n_bytes)
+    return min(_memory_limits(), key=lambda limit: limit.n_bytes)
 
 
 def refuse_over_budget(n_bytes: float, what: str, remedy: str = REMEDY) -> None:
@@ -280,7 +280,7 @@ def refuse_expansion(
     )
 
 
-def _rooms() -> Iterator[Budget]:
+def _memory_limits() -> Iterator[Budget]:
     """Yield every bound on the memory that this process may still allocate."""
     import psutil
 

@@ -40,7 +40,7 @@ def flush(file: IO[Any]) -> None:
     os.fsync(file.fileno())
 
 
-def take_room(descriptor: int, n_bytes: int, start: int = 0) -> None:
+def reserve_disk(descriptor: int, n_bytes: int, start: int = 0) -> None:
     """Give a new file that many bytes of zeros from `start` on, and their place on the disk.
 
     A file that only promises its length would end the process with a bus error when the disk is full.
@@ -109,7 +109,7 @@ class Files:
         try:
             # A file without a name: a process that is killed here leaves nothing behind.
             with tempfile.TemporaryFile(dir=self.folder) as file:
-                take_room(file.fileno(), n_bytes)
+                reserve_disk(file.fileno(), n_bytes)
                 array = np.memmap(file, dtype, mode="r+", shape=(int(size),))
             array.filename = str(self.folder / "nameless")  # `storage_like` asks the array for its folder
             return array

@@ -51,7 +51,7 @@ def check_loads(mesh: Mesh, rows: Rows, limits: Limits, found: Split) -> None:
     load = load_of(mesh, rows, limits, found.anchors)
     own = np.where(found.anchors, 0, load.weights)
     loads = mesh.total(np.bincount(found.part, own, minlength=limits.n_parts).astype(np.int64))
-    assert (loads <= load.room).all()
+    assert (loads <= load.free).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,8 +81,8 @@ def test_any_graph_is_split_within_its_limits_and_alike(graph: Graph, size: int,
 def test_limits_in_bytes_are_kept(graph: Graph, size: int, seed: int) -> None:
     one = Footprint(1000, 100.0, 24.0)
     whole = one.per_vertex * graph.n_vertices + one.per_edge * graph.n_edges
-    room = 1000 + whole / 3 * 1.3 + 2 * (100 + 24 * int(graph.degrees.max(initial=0)))
-    aim = Aim(Limits.of_bytes([int(room)] * 3, one), min(2, graph.n_vertices // 3))
+    free = 1000 + whole / 3 * 1.3 + 2 * (100 + 24 * int(graph.degrees.max(initial=0)))
+    aim = Aim(Limits.of_bytes([int(free)] * 3, one), min(2, graph.n_vertices // 3))
     part, anchors = split_in(graph, 1, 0, aim)
     again = split_in(graph, size, seed, aim)
     assert np.array_equal(part, again[0])

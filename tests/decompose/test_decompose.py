@@ -87,8 +87,8 @@ class TestAnchorDecomposer(DecomposerContract):
     @given(small_graphs(), st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(0, 40))
     def test_feasible_if_and_only_if_accepted(self, graph: Graph, capacities: list[int], n_anchors: int) -> None:
         n_anchors = min(n_anchors, graph.n_vertices) if len(capacities) > 1 else 0
-        room = sum(capacity - n_anchors for capacity in capacities)
-        possible = min(capacities) >= n_anchors and room >= graph.n_vertices - n_anchors
+        free = sum(capacity - n_anchors for capacity in capacities)
+        possible = min(capacities) >= n_anchors and free >= graph.n_vertices - n_anchors
         limits = Limits.of_vertices(capacities)
         try:
             found = AnchorDecomposer(n_anchors).decompose(graph, limits)

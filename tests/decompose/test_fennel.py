@@ -35,12 +35,12 @@ def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
 
     Two parts may be equally good but for the order in which numbers were added: then the answer decides.
     """
-    n, n_parts = len(part), stream.room.size
+    n, n_parts = len(part), stream.free.size
     rows = [stream.indices[stream.indptr[v] : stream.indptr[v + 1]].tolist() for v in range(n)]
     mean = max(1.0, sum(map(len, rows)) / max(1, n))
     work_of = [1 + len(row) / mean for row in rows]
     total = sum(work_of[v] for v in range(n) if not stream.left_out[v])
-    usable = [max(0, int(room)) for room in stream.room]
+    usable = [max(0, int(free)) for free in stream.free]
     loads, work = [0] * n_parts, [0.0] * n_parts
     for v in range(n):
         if stream.left_out[v]:
@@ -49,7 +49,7 @@ def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
         weight = math.ceil(stream.cost[0] + stream.cost[1] * (anchors + (len(rows[v]) - anchors) / 2))
         scores = []
         for p in range(n_parts):
-            if loads[p] + weight > stream.room[p]:
+            if loads[p] + weight > stream.free[p]:
                 continue
             share = max(usable[p] / max(1, sum(usable)) * total, 1e-9)
             full = max(work[p] / share, loads[p] / max(1, usable[p]))
@@ -61,7 +61,7 @@ def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
             mine = {-p: score for score, p in scores}
             assert mine[best] >= max(scores)[0] - 1e-9
         else:
-            assert best == int(np.argmax(stream.room - np.array(loads)))
+            assert best == int(np.argmax(stream.free - np.array(loads)))
         part[v] = best
         loads[best] += weight
         work[best] += work_of[v]
@@ -80,7 +80,7 @@ def test_the_kernel_is_its_plain_twin_and_keeps_limits(case: tuple[Graph, Limits
         assert stream.split(part, passes=1) == 0, "with unit weights there is room for all"
         check_pass(stream, twin, part.tolist())
         assert part.tolist() == twin
-        assert (np.bincount(part[~left_out], minlength=limits.n_parts) <= stream.room).all()
+        assert (np.bincount(part[~left_out], minlength=limits.n_parts) <= stream.free).all()
 
 
 def test_weights_in_bytes_are_those_of_the_limits() -> None:
@@ -90,7 +90,7 @@ def test_weights_in_bytes_are_those_of_the_limits() -> None:
     part, load = streamed(graph, limits, anchors), limits.load(graph, anchors)
     assert (part[anchors] == -1).all()
     loads = np.bincount(np.maximum(part, 0), load.weights, minlength=3)
-    assert (loads <= load.room).all()
+    assert (loads <= load.free).all()
 
 
 class TestContract(DecomposerContract):
@@ -114,13 +114,13 @@ def lost(graph: Graph, part: PartArray, n_parts: int) -> float:
 def test_the_stream_finds_communities_and_passes_help() -> None:
     graph = planted(4_000, 40_000, seed=5).graph
     limits = Limits.of_vertices([700, 700, 1_400, 1_400])
-    room, nobody = limits.capacities, np.zeros(graph.n_vertices, np.bool_)
+    free, nobody = limits.capacities, np.zeros(graph.n_vertices, np.bool_)
     cuts = []
     for passes in (1, 5):
         part = np.full(graph.n_vertices, -1, np.int32)
-        Stream(graph.indptr, graph.indices, nobody, room).split(part, passes)
+        Stream(graph.indptr, graph.indices, nobody, free).split(part, passes)
         cuts.append(lost(graph, part, 4))
-    by_chance = 1 - ((room / room.sum()) ** 2).sum()
+    by_chance = 1 - ((free / free.sum()) ** 2).sum()
     assert cuts[1] < cuts[0] < 0.9 * by_chance
 
 
@@ -185,17 +185,17 @@ def test_the_coordinator_keeps_under_a_quarter_of_the_graph(tmp_path: Path, name
     source, target = np.random.default_rng(4).integers(0, n, (2, m), dtype=np.int32)
     columns = [pa.array(ends) for ends in (source, target)]
     size = 8 * n + 2 * 4 * m
-    room = size // 4
+    free = size // 4
     if names != "integers":
         dictionary = pa.array([f"vertex-{v:06d}" for v in range(n)])
         columns = [pa.DictionaryArray.from_arrays(column, dictionary).cast(pa.string()) for column in columns]
         columns.append(pa.array(np.full(m, 2.5, np.float32)))
-        room = size  # half of the graph: arrow decodes strings a row group at a time on several threads
+        free = size  # half of the graph: arrow decodes strings a row group at a time on several threads
     path = tmp_path / "g.parquet"
     pq.write_table(pa.table(columns, ["source", "target", "weight"][: len(columns)]), path, row_group_size=2**17)
 
     def run(where: str) -> "subprocess.CompletedProcess[str]":
-        line = [sys.executable, "-c", CAPPED, str(path), str(room), where]
+        line = [sys.executable, "-c", CAPPED, str(path), str(free), where]
         small = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return subprocess.run(line, env={**os.environ, **small}, capture_output=True, text=True, check=False)
 

@@ -312,10 +312,10 @@ def greedy_cover(graph, part, chosen):
 class Stream:
     """A pass over the rows, and where it stands."""
 
-    def __init__(self, graph, left_out, weights, cost, room, shares, mean_degree):
+    def __init__(self, graph, left_out, weights, cost, free, shares, mean_degree):
         self.graph, self.left_out, self.weights, self.cost = graph, left_out, weights, cost
-        self.room, self.shares, self.mean = room, shares, mean_degree
-        self.part, self.loads, self.work = [-1] * graph.n_vertices, [0] * len(room), [0.0] * len(room)
+        self.free, self.shares, self.mean = free, shares, mean_degree
+        self.part, self.loads, self.work = [-1] * graph.n_vertices, [0] * len(free), [0.0] * len(free)
 
 
 def stream_rows(at, first, last):
@@ -329,12 +329,12 @@ def stream_rows(at, first, last):
         anchors = sum(at.left_out[u] for u in near)
         weight = at.weights[v] if at.weights else math.ceil(at.cost[0] + at.cost[1] * (anchors + len(near)) / 2)
         scores = {}
-        for p, room in enumerate(at.room):
-            if at.loads[p] + weight <= room:
+        for p, free in enumerate(at.free):
+            if at.loads[p] + weight <= free:
                 votes = sum(at.part[u] == p and not at.left_out[u] for u in near)
-                full = max(at.work[p] / at.shares[p], at.loads[p] / max(1, room))
+                full = max(at.work[p] / at.shares[p], at.loads[p] / max(1, free))
                 scores[p] = votes - 0.75 * at.mean * math.sqrt(full) - (1e12 if full > 1.1 else 0)
-        left = [room - load for room, load in zip(at.room, at.loads, strict=True)]
+        left = [free - load for free, load in zip(at.free, at.loads, strict=True)]
         best = max(scores, key=scores.__getitem__) if scores else left.index(max(left))
         homeless += not scores
         at.part[v] = best

@@ -316,14 +316,14 @@ def test_one_pass_over_the_rows(graph: Graph, seed: int, n_parts: int, by_cost: 
     left_out = rng.random(n) < 0.2
     weights = np.empty(0, np.int64) if by_cost else rng.integers(1, 4, n)
     cost = (1.5, 0.75)
-    room = rng.integers(0, 2 * n // n_parts + 4, n_parts)
+    free = rng.integers(0, 2 * n // n_parts + 4, n_parts)
     shares = np.full(n_parts, 2.0 * max(n, 1) / n_parts)
     mean = max(1.0, float(graph.degrees.mean()) if n else 1.0)
     part, loads, work = np.full(n, -1, np.int32), np.zeros(n_parts, np.int64), np.zeros(n_parts)
-    twin = naive.Stream(graph, left_out.tolist(), weights.tolist(), cost, room.tolist(), shares.tolist(), mean)
+    twin = naive.Stream(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
     for rows in ((0, n // 2), (n // 2, n), (0, n)):  # in two calls, and met again
         homeless = fennel.stream_rows(
-            graph.indptr, graph.indices, left_out, part, rows, weights, cost, room, loads, shares, work, mean
+            graph.indptr, graph.indices, left_out, part, rows, weights, cost, free, loads, shares, work, mean
         )
         assert homeless == naive.stream_rows(twin, *rows)
         assert part.tolist() == twin.part

@@ -24,7 +24,7 @@ from parge.run.lock import hold
 from parge.run.open_run import open_planned, open_run
 from parge.run.pipeline import embed_parts, embed_to_file
 from parge.run.status import status
-from parge.storage import take_room
+from parge.storage import reserve_disk
 
 GRAPH = planted(80, 300, communities=2, seed=2).graph
 PLAN = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors="8", engine="serial", refine="whiten")
@@ -421,7 +421,7 @@ def test_a_scratch_file_is_an_array_of_numpy_on_any_system(
 def test_room_is_taken_without_fallocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
     with (tmp_path / "file").open("w+b") as file:
-        take_room(file.fileno(), 3 * (1 << 20) + 5, 7)
+        reserve_disk(file.fileno(), 3 * (1 << 20) + 5, 7)
         assert os.fstat(file.fileno()).st_size == 3 * (1 << 20) + 12
 
 

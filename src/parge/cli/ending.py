@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from parge.graph.graph import Graph
 
 # Blocks in flight while vectors are merged and written; without it nothing could be done.
-_ROOM = 64_000_000
+_HEADROOM = 64_000_000
 
 # What to try where nothing is known yet, in MB: the libraries keep about 300 MB.
 _USUAL = 500
@@ -168,14 +168,14 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
         return
     limit = parse_bytes(size) if isinstance(size, str) else size
     taken = private_bytes()
-    if limit < taken + _ROOM:  # the rehearsal, which tells exactly, takes seconds and can only ask for more
+    if limit < taken + _HEADROOM:  # the rehearsal, which tells exactly, takes seconds and can only ask for more
         raise InputError(
             f"--coordinator-memory {size} is too little: parge uses {-(-taken // 10**6)} MB before all its libraries "
             f"are loaded. Small graphs need {_USUAL}MB or more."
         )
     return_freed_memory()
     rehearse()
-    least = private_bytes() + _ROOM
+    least = private_bytes() + _HEADROOM
     if limit < least:
         raise InputError(
             f"--coordinator-memory {size} is less than parge and its libraries use before they read a graph. "

@@ -376,7 +376,7 @@ def _aim(decision: Decision) -> Aim:
     """Return what a split has to be for a decided plan."""
     decomposer, limits = decision.decomposer, decision.limits
     if isinstance(decomposer, LandmarkDecomposer):
-        limits, decomposer = decomposer.room(limits), decomposer.parts
+        limits, decomposer = decomposer.limits_for_own(limits), decomposer.parts
     assert isinstance(decomposer, AnchorDecomposer)
     return Aim(
         limits,

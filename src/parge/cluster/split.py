@@ -115,7 +115,7 @@ class Load:
     """What own vertices weigh against the limits (0 of anchors), and the room of each part for them."""
 
     weights: IntArray
-    room: IntArray
+    free: IntArray
 
 
 def load_of(mesh: Mesh, rows: Rows, limits: Limits, anchors: BoolArray) -> Load:
@@ -134,11 +134,11 @@ def load_of(mesh: Mesh, rows: Rows, limits: Limits, anchors: BoolArray) -> Load:
 
 def _aims(mesh: Mesh, load: Load, work: IntArray) -> tuple[IntArray, IntArray]:
     """Return what is balanced and the most of it for each part, as `Problem.balanced` and `Problem.targets` have it."""
-    weight, room = mesh.count(int(load.weights.sum())), np.maximum(load.room, 0)
-    tight = int(room.sum()) < (1 + 2 * IMBALANCE) * weight
+    weight, free = mesh.count(int(load.weights.sum())), np.maximum(load.free, 0)
+    tight = int(free.sum()) < (1 + 2 * IMBALANCE) * weight
     balanced, total = (load.weights, weight) if tight else (work, mesh.count(int(work.sum())))
-    targets = np.ceil(room / max(1, int(room.sum())) * total * (1 + IMBALANCE)).astype(np.int64)
-    return balanced, np.minimum(room, targets) if tight else targets
+    targets = np.ceil(free / max(1, int(free.sum())) * total * (1 + IMBALANCE)).astype(np.int64)
+    return balanced, np.minimum(free, targets) if tight else targets
 
 
 def _work(mesh: Mesh, rows: Rows, aim: Aim, load: Load, anchors: BoolArray) -> IntArray:
@@ -157,13 +157,13 @@ def _work(mesh: Mesh, rows: Rows, aim: Aim, load: Load, anchors: BoolArray) -> I
 def _begun(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
     """Return parts of all vertices, sized as they have to be once there are anchors."""
     limits, n = aim.limits, owners.n_vertices
-    room, slack = limits.capacities, 0.1
+    free, slack = limits.capacities, 0.1
     if limits.budgets is None:
-        room = room - aim.n_anchors
-        slack = min(slack, max(IMBALANCE, int(room.sum()) / max(1, n - aim.n_anchors) - 1))
+        free = free - aim.n_anchors
+        slack = min(slack, max(IMBALANCE, int(free.sum()) / max(1, n - aim.n_anchors) - 1))
     ones, nobody = np.ones(rows.n_own, np.int64), np.zeros(rows.n_own, np.bool_)
     work = _work(mesh, rows, aim, load_of(mesh, rows, limits, nobody), nobody)
-    weights, targets = _aims(mesh, Load(ones, loosened(room, n, slack)), work)
+    weights, targets = _aims(mesh, Load(ones, loosened(free, n, slack)), work)
     return multilevel(mesh, owners, Level(rows, np.maximum(weights, 1)), targets, aim)
 
 
@@ -245,18 +245,18 @@ def _within(
 ) -> PartArray:
     """Return better parts without the anchors, within the limits; an anchor has the part of most of its neighbours."""
     load = load_of(mesh, rows, aim.limits, anchors)
-    if int(load.room.sum()) < mesh.count(int(load.weights.sum())) or (load.room < 0).any():
+    if int(load.free.sum()) < mesh.count(int(load.weights.sum())) or (load.free < 0).any():
         raise InfeasibleError(
-            f"the parts have room for {int(np.maximum(load.room, 0).sum()):,} in total beside the anchors, the "
+            f"the parts have room for {int(np.maximum(load.free, 0).sum()):,} in total beside the anchors, the "
             f"vertices need {mesh.count(int(load.weights.sum())):,}"
         )
     better = np.where(anchors, np.int32(-1), part)
     if improves:
         balanced, targets = _aims(mesh, load, _work(mesh, rows, aim, load, anchors))
         better = improve_shared(mesh, rows, balanced, targets, better)
-    better = repaired(mesh, rows, load.weights, load.room, better)
+    better = repaired(mesh, rows, load.weights, load.free, better)
     better[anchors] = cut.majority_part(
-        rows.indptr, rows.indices, rows.with_ghosts(mesh, better), np.flatnonzero(anchors), load.room.size
+        rows.indptr, rows.indices, rows.with_ghosts(mesh, better), np.flatnonzero(anchors), load.free.size
     )
     return better
 

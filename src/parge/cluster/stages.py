@@ -246,8 +246,8 @@ class Cut:
         between = arrays.load(self.folders.merged, MERGED)[0]["between"]
         chosen = nearest(mesh, held, self.counts, decomposer)
         ours = np.unique(found.of[held.own]).size
-        room = int(self.limits.capacities[mesh.rank]) - held.own.size - (found.n - ours)
-        size = max(0, min(room, chosen.size))
+        free = int(self.limits.capacities[mesh.rank]) - held.own.size - (found.n - ours)
+        size = max(0, min(free, chosen.size))
         while True:
             halo, asked = fetch(mesh, held, found, chosen[:size])
             subgraph = cut_out(held, found, halo, between)

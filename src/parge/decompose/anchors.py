@@ -93,14 +93,14 @@ class Splitter:
         """Return parts of all vertices, with sizes that leave space for that number of anchors."""
         self.on_step(f"partitioning {self.graph.n_vertices:,} vertices")
         graph, n_rest = self.graph, self.graph.n_vertices - n_anchors
-        room, slack = self.limits.capacities, 0.1
+        free, slack = self.limits.capacities, 0.1
         if self.limits.budgets is None:
-            room = room - n_anchors
-            slack = min(slack, max(IMBALANCE, int(room.sum()) / max(1, n_rest) - 1))
+            free = free - n_anchors
+            slack = min(slack, max(IMBALANCE, int(free.sum()) / max(1, n_rest) - 1))
         ones = np.ones(graph.n_vertices, np.int64)
-        room = loosened(room, graph.n_vertices, slack)
+        free = loosened(free, graph.n_vertices, slack)
         work = work_of(graph.degrees, self.balance)
-        problem = Problem(graph.indptr, graph.indices, ones, room, work, self.seed, quick)
+        problem = Problem(graph.indptr, graph.indices, ones, free, work, self.seed, quick)
         return partition(problem, self.partitioner)
 
     def _home(self, part: PartArray, anchors: IntArray) -> PartArray:
@@ -112,14 +112,14 @@ class Splitter:
         rest = np.flatnonzero(self._is_in_one_part(anchors))
         rows = self.graph if not anchors.size else induce(self.graph, rest, NO_ANCHORS).graph
         load = self.limits.load(self.graph, anchors)
-        weights, room = load.weights[rest], load.room
+        weights, free = load.weights[rest], load.free
         if loosely:
-            weights, room = np.ones(rest.size, np.int64), loosened(room, rest.size)
+            weights, free = np.ones(rest.size, np.int64), loosened(free, rest.size)
         if self.limits.budgets is not None and not loosely:
             work = weights
         else:
             work = work_of(self.graph.degrees[rest], self.balance)
-        problem = Problem(rows.indptr, rows.indices, weights, room, work, self.seed)
+        problem = Problem(rows.indptr, rows.indices, weights, free, work, self.seed)
         part = np.full(self.graph.n_vertices, -1, np.int32)
         part[rest] = partition(problem, self.partitioner)
         return part
@@ -129,26 +129,26 @@ class Splitter:
         self.on_step(f"moving vertices between parts, without {anchors.size:,} anchors")
         graph, load = self.graph, self.limits.load(self.graph, anchors)
         alone = self._is_in_one_part(anchors)
-        weights, room = load.weights, load.room
+        weights, free = load.weights, load.free
         if loosely:
-            weights, room = alone.astype(np.int64), loosened(room, graph.n_vertices - anchors.size)
+            weights, free = alone.astype(np.int64), loosened(free, graph.n_vertices - anchors.size)
         work = weights
         if self.limits.budgets is None or loosely:
             work = np.zeros(graph.n_vertices, np.int64)
             work[alone] = work_of(graph.degrees[alone], self.balance)
-        problem = Problem(graph.indptr, graph.indices, weights, room, work, self.seed)
+        problem = Problem(graph.indptr, graph.indices, weights, free, work, self.seed)
         begin = np.where(alone, part, np.int32(-1))
         better = improve(graph.indptr, graph.indices, problem.balanced, problem.targets, begin)
         better = self._home(better, anchors)
-        return repair(graph.indptr, graph.indices, weights, room, better)
+        return repair(graph.indptr, graph.indices, weights, free, better)
 
     def improves(self, n_anchors: int) -> bool:
         """Whether the first split is improved where anchors change what is cut, instead of splitting anew."""
         n_rest = self.graph.n_vertices - n_anchors
         slack = int((self.limits.capacities - n_anchors).sum()) - n_rest
-        has_room = self.limits.budgets is not None or slack >= _LEAST_SLACK * n_rest
+        has_slack = self.limits.budgets is not None or slack >= _LEAST_SLACK * n_rest
         is_possible = self._method.is_improvable and self.limits.n_parts <= MOST_PARTS
-        return is_possible and has_room and self.graph.n_edges >= _MANY_EDGES
+        return is_possible and has_slack and self.graph.n_edges >= _MANY_EDGES
 
     @property
     def has_quick(self) -> bool:
@@ -166,7 +166,7 @@ class Splitter:
             self.on_step("partitioning once more")
             return self._home(self._method.around_anchors(self.graph, self.limits, anchors, start=part), anchors)
         load = self.limits.load(self.graph, anchors)
-        return repair(self.graph.indptr, self.graph.indices, load.weights, load.room, part)
+        return repair(self.graph.indptr, self.graph.indices, load.weights, load.free, part)
 
     def n_lost(self, part: PartArray, anchors: IntArray) -> int:
         """Return how many edges no subgraph would see."""
@@ -383,7 +383,7 @@ def _heaviest(splitter: Splitter, anchors: IntArray) -> str:
     return (
         f"with {anchors.size:,} anchors the vertices do not fit the budgets (vertex {splitter.graph.outside_ids[v]!r} "
         f"and its edges alone need {format_bytes(int(load.weights[v]))}; the worker with most space has "
-        f"{format_bytes(int(load.room.max()))} left). Give more memory or more anchors"
+        f"{format_bytes(int(load.free.max()))} left). Give more memory or more anchors"
     )
 
 

@@ -35,7 +35,7 @@ class Choice:
         kaminpar, kaminpar-compressed or streaming: the first of them that fits.
     in_files : bool
         Whether the graph is in memory-mapped files.
-    limit, room : int
+    limit, free : int
         Most bytes of the coordinator, and what was left of them.
     projected : dict
         Bytes of each partitioner.
@@ -46,7 +46,7 @@ class Choice:
     partitioner: str
     in_files: bool
     limit: int
-    room: int
+    free: int
     projected: dict[str, int]
     landmarks: int = 0
     backbone: int = 0
@@ -61,7 +61,7 @@ class Choice:
         where = "in memory-mapped files" if self.in_files else "in memory"
         backbone = f"; to prepare a backbone of {self.landmarks:,} landmarks: {format_bytes(self.backbone)}"
         return (
-            f"of the coordinator's {format_bytes(self.limit)}, {format_bytes(max(0, self.room))} are left with the "
+            f"of the coordinator's {format_bytes(self.limit)}, {format_bytes(max(0, self.free))} are left with the "
             f"graph {where}; projected memory to split it: {sizes}; chosen: "
             f"{self.partitioner}{backbone if self.landmarks else ''}"
         )
@@ -72,7 +72,7 @@ class Choice:
             "partitioner": self.partitioner,
             "rows": "files" if self.in_files else "memory",
             "limit_bytes": self.limit,
-            "room_bytes": self.room,
+            "room_bytes": self.free,
             "projected_bytes": self.projected,
             **({"lumps": self.landmarks, "backbone_bytes": self.backbone} if self.landmarks else {}),
         }
@@ -87,19 +87,19 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
     names = (asked, *partitioner_named(asked).smaller)
     known = {name: partitioner_named(name).memory for name in names}
     projected = {name: _projected(memory, graph, in_files) for name, memory in known.items() if memory is not None}
-    room = room_within(limit)
-    fitting = [name for name, size in projected.items() if size <= room]
+    free = memory_left(limit)
+    fitting = [name for name, size in projected.items() if size <= free]
     if not fitting:
         least = names[-1]
         in_passes = partitioner_named(least).around_anchors is not None
         how = "even splitting the graph in passes over its rows" if in_passes else f"splitting it with {least}"
         other = "" if in_passes else ", or omit --partitioner"
         raise InfeasibleError(
-            f"the coordinator has {format_bytes(max(0, room))} left of {format_bytes(limit)}, but {how} needs "
+            f"the coordinator has {format_bytes(max(0, free))} left of {format_bytes(limit)}, but {how} needs "
             f"{format_bytes(projected[least])}. Give --coordinator-memory "
-            f"{-(-(limit - room + projected[least]) // 10**6)}MB or more{other}"
+            f"{-(-(limit - free + projected[least]) // 10**6)}MB or more{other}"
         )
-    return Choice(fitting[0], in_files, limit, room, projected)
+    return Choice(fitting[0], in_files, limit, free, projected)
 
 
 def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
     )
 
 
-def room_within(limit: int) -> int:
+def memory_left(limit: int) -> int:
     """Return what is left of the coordinator's memory."""
     return limit - private_bytes()
 

@@ -28,7 +28,7 @@ class Stream:
         The graph; may be in files.
     left_out : (n_vertices,) bool
         Anchors, which are in every subgraph.
-    room : (n_parts,) int64
+    free : (n_parts,) int64
         The most weight of each part.
     weights : (n_vertices,) int64, or size 0
         What a vertex weighs; of size 0 where `cost` says it.
@@ -39,7 +39,7 @@ class Stream:
     indptr: IntArray
     indices: NeighbourArray
     left_out: BoolArray
-    room: IntArray
+    free: IntArray
     weights: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     cost: tuple[float, float] = (1.0, 0.0)
 
@@ -53,7 +53,7 @@ class Stream:
     def _pass(self, part: PartArray) -> int:
         n_vertices = part.size
         mean = max(1.0, self.indices.size / max(1, n_vertices))
-        usable, out = np.maximum(self.room, 0), np.flatnonzero(self.left_out)
+        usable, out = np.maximum(self.free, 0), np.flatnonzero(self.left_out)
         n_arcs = self.indices.size - int((self.indptr[out + 1] - self.indptr[out]).sum())
         total = n_vertices - out.size + n_arcs / mean
         shares = np.maximum(usable / max(1, int(usable.sum())) * total, 1e-9)
@@ -68,7 +68,7 @@ class Stream:
                 rows,
                 self.weights,
                 self.cost,
-                self.room,
+                self.free,
                 loads,
                 shares,
                 work,
@@ -87,26 +87,26 @@ def streamed(
     """
     left_out = np.zeros(graph.n_vertices, np.bool_)
     left_out[anchors] = True
-    room, cost = _room(graph, limits, anchors, left_out, loosely=loosely)
+    free, cost = _free_and_cost(graph, limits, anchors, left_out, loosely=loosely)
     part = storage_like(graph.indices).zeros(graph.n_vertices, np.int32)
     part[:] = -1 if start is None else start
     part[anchors] = -1
-    stream_ = Stream(graph.indptr, graph.indices, left_out, room, cost=cost)
+    stream_ = Stream(graph.indptr, graph.indices, left_out, free, cost=cost)
     if stream_.split(part) and not loosely:  # only where vertices weigh differently
         load = limits.load(graph, anchors)
-        part[:] = repair(graph.indptr, graph.indices, load.weights, load.room, np.maximum(part, 0))
+        part[:] = repair(graph.indptr, graph.indices, load.weights, load.free, np.maximum(part, 0))
         part[anchors] = -1
     return part
 
 
-def _room(
+def _free_and_cost(
     graph: Graph, limits: Limits, anchors: IntArray, left_out: BoolArray, *, loosely: bool
 ) -> tuple[IntArray, tuple[float, float]]:
     """Return what the parts have room for beside the anchors, and what a vertex and an edge take of it."""
     if limits.budgets is None or limits.footprint is None:
-        room, cost = limits.capacities - anchors.size, (1.0, 0.0)
+        free, cost = limits.capacities - anchors.size, (1.0, 0.0)
     else:
         one = limits.footprint
         among = fennel.edges_among(graph.indptr, graph.indices, left_out, anchors)
-        room, cost = limits.budgets - one.bytes(anchors.size, among), (one.per_vertex, one.per_edge)
-    return (loosened(room, graph.n_vertices - anchors.size), (1.0, 0.0)) if loosely else (room, cost)
+        free, cost = limits.budgets - one.bytes(anchors.size, among), (one.per_vertex, one.per_edge)
+    return (loosened(free, graph.n_vertices - anchors.size), (1.0, 0.0)) if loosely else (free, cost)

@@ -57,8 +57,8 @@ class Limits:
     def of_bytes(budgets: list[int] | tuple[int, ...] | IntArray, footprint: Footprint) -> "Limits":
         """Limits in bytes, for a technique of that footprint."""
         array = np.array([min(int(size), _MOST_BYTES) for size in budgets], np.int64)
-        room = np.maximum(array - footprint.fixed, 0)
-        return Limits((room / footprint.per_vertex).astype(np.int64), array, footprint)
+        free = np.maximum(array - footprint.fixed, 0)
+        return Limits((free / footprint.per_vertex).astype(np.int64), array, footprint)
 
     @staticmethod
     def equal(n_parts: int, n_vertices: int, n_anchors: int) -> "Limits":
@@ -74,8 +74,8 @@ class Limits:
         if self.budgets is None or self.footprint is None:
             return self.capacities
         one = self.footprint.per_vertex + self.footprint.per_edge * graph.n_edges / max(1, graph.n_vertices)
-        room: IntArray = np.maximum(self.budgets - self.footprint.fixed, 0)
-        return (room / one).astype(np.int64)
+        free: IntArray = np.maximum(self.budgets - self.footprint.fixed, 0)
+        return (free / one).astype(np.int64)
 
     def needed(self, graph: Counted) -> int:
         """Return the bytes that all vertices and edges need together; of a graph in shards an upper bound."""
@@ -108,17 +108,17 @@ class Load:
     """The weight of every vertex (0 of anchors) and the room that each part has for its own ones."""
 
     weights: IntArray
-    room: IntArray
+    free: IntArray
 
     @cached_property
     def fits(self) -> bool:
         """Whether the parts have room for all vertices; necessary, and with unit weights sufficient."""
-        return bool((self.room >= 0).all() and self.room.sum() >= self.weights.sum())
+        return bool((self.free >= 0).all() and self.free.sum() >= self.weights.sum())
 
 
-def loosened(room: IntArray, n_vertices: int, slack: float = 0.1) -> IntArray:
+def loosened(free: IntArray, n_vertices: int, slack: float = 0.1) -> IntArray:
     """Return room for all vertices, each counted as 1, in proportion to the given room: more than it may have."""
-    usable = np.maximum(room, 1)
+    usable = np.maximum(free, 1)
     return np.asarray(np.ceil(usable / usable.sum() * n_vertices * (1 + slack)), np.int64)
 
 
@@ -141,8 +141,8 @@ def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int,
     if request != "auto":
         return _requested(str(request), n_vertices)
     wanted = max(int(MAX_ANCHOR_SHARE * n_vertices), dim) if dim <= n_vertices else n_vertices // 2
-    room = max(smallest // 2, min(dim, smallest - 1), 0)
-    return max(0, min(slack // (n_parts - 1), wanted, room))
+    free = max(smallest // 2, min(dim, smallest - 1), 0)
+    return max(0, min(slack // (n_parts - 1), wanted, free))
 
 
 def check_request(request: str | int) -> None:
@@ -236,11 +236,11 @@ def _check_bytes(limits: Limits, graph: Counted) -> None:
             f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
             f"{format_bytes(fixed)} before it holds any vertex. Give every worker more than that."
         )
-    needed, room = limits.needed(graph), int((limits.budgets - fixed).sum())
-    if needed > room:
-        short = needed - room
+    needed, free = limits.needed(graph), int((limits.budgets - fixed).sum())
+    if needed > free:
+        short = needed - free
         raise InfeasibleError(
             f"the graph needs {format_bytes(needed)} besides the {format_bytes(fixed)} that every worker needs; the "
-            f"budgets leave {format_bytes(room)}: {format_bytes(short)} short. The smallest increase that is always "
+            f"budgets leave {format_bytes(free)}: {format_bytes(short)} short. The smallest increase that is always "
             f"enough, without anchors: {format_bytes(-(-short // limits.n_parts))} more for each worker."
         )

@@ -40,15 +40,15 @@ def _relieve(
 
 def _pack(weights: IntArray, limits: IntArray) -> PartArray:
     """Pack vertices from the heaviest down, each into the part with most room."""
-    room = limits.copy()
+    free = limits.copy()
     part = np.empty(weights.size, np.int32)
     for v in np.argsort(-weights, kind="stable"):
-        best = int(np.argmax(room))
-        if room[best] < weights[v]:
+        best = int(np.argmax(free))
+        if free[best] < weights[v]:
             raise InfeasibleError(
                 f"the parts have room for {int(limits.sum()):,} in total, the vertices need {int(weights.sum()):,}, "
                 f"and one that needs {int(weights[v]):,} fits in no part"
             )
         part[v] = best
-        room[best] -= weights[v]
+        free[best] -= weights[v]
     return part

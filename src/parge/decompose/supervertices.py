@@ -77,7 +77,7 @@ class LandmarkDecomposer(Decomposer):
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""
-        plain = self.parts.decompose(graph, self.room(limits), on_step=on_step)
+        plain = self.parts.decompose(graph, self.limits_for_own(limits), on_step=on_step)
         on_step(f"forming {self.n_supervertices:,} super-vertices")
         landmark, n_landmarks = _landmarks(plain, self.n_supervertices, self.parts.partitioner, self.parts.seed)
         on_step("choosing halos")
@@ -113,7 +113,7 @@ class LandmarkDecomposer(Decomposer):
         """How many landmarks there are, anchors included."""
         return self.n_supervertices + self.parts.n_anchors
 
-    def room(self, limits: Limits) -> Limits:
+    def limits_for_own(self, limits: Limits) -> Limits:
         """Return what the limits leave when every worker holds all landmarks and the edges to and among them."""
         if limits.budgets is None:
             return Limits.of_vertices(limits.capacities - self.n_supervertices - self.kept_free)
@@ -126,8 +126,8 @@ class LandmarkDecomposer(Decomposer):
 def _halo(plain: Decomposition, limits: Limits, landmark: IntArray, n_landmarks: int, i: int, wanted: int) -> int:
     """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign super-vertices."""
     n_foreign = n_landmarks - plain.anchors.size - np.unique(landmark[plain.own(i)]).size
-    room = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
-    return max(0, min(room, wanted))
+    free = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
+    return max(0, min(free, wanted))
 
 
 def _landmarks(plain: Decomposition, n_supervertices: int, partitioner: str, seed: int) -> tuple[IntArray, int]:

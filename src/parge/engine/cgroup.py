@@ -14,8 +14,8 @@ _MOUNTED = Path("/sys/fs/cgroup")
 
 # The group counts what the sum over its processes does not: page tables, sockets, the cache of files. It is there for
 # what grows between two looks.
-_ROOM = 1.05
-_ROOM_BYTES = 32_000_000
+_HEADROOM = 1.05
+_HEADROOM_BYTES = 32_000_000
 
 _END_SECONDS = 2.0
 
@@ -43,7 +43,7 @@ class Group:
     def _begin(self, limit: int) -> bool:
         try:
             self.path.mkdir()
-            self._write("memory.max", str(int(limit * _ROOM) + _ROOM_BYTES))
+            self._write("memory.max", str(int(limit * _HEADROOM) + _HEADROOM_BYTES))
             for name, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
                 with contextlib.suppress(OSError):  # a kernel may have neither
                     self._write(name, value)

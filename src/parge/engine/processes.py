@@ -324,7 +324,7 @@ class _Pool:
         # The largest first: the last to finish decides when all are done.
         self.waiting = waiting = sorted(tasks, key=lambda task: -task.projected_bytes)
         while waiting or self.alive:
-            while waiting and self._has_room(waiting[0]):
+            while waiting and self._fits_now(waiting[0]):
                 self._start(waiting.pop(0))
             for task, end in self._ended():
                 begun = self.attempts[task.key]
@@ -334,7 +334,7 @@ class _Pool:
                 else:
                     yield task, end
 
-    def _has_room(self, task: Task) -> bool:
+    def _fits_now(self, task: Task) -> bool:
         if not self.alive:
             return True
         if max(self.attempts[other.key] + (other is task) for other in [task, *self._tasks()]) >= _ALONE_FROM:

@@ -123,11 +123,11 @@ class Sizes:
 
     @cached_property
     def _affordable_anchors(self) -> float:
-        room = _ANCHORS_SHARE * self.question.memory
+        free = _ANCHORS_SHARE * self.question.memory
         low, high = 0.0, 0.1 * self.question.vertices
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.anchor_memory(middle) <= room else (low, middle)
+            low, high = (middle, high) if self.anchor_memory(middle) <= free else (low, middle)
         return float(int(low))
 
     def edges_among(self, anchors: float) -> float:

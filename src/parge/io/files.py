@@ -157,7 +157,7 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
     The memory of a segment is used again for the next one.
     """
     with foreign_errors(path, "text"), open_bytes(path) as file:
-        size = size or _room_for(path.stat().st_size)
+        size = size or _buffer_size(path.stat().st_size)
         _skip(file, start)
         offset, end, buffer = start, 0, bytearray(size)
         while True:
@@ -192,7 +192,7 @@ def read_texts(path: Path, size: int, holds: str, *, clean: Callable[[bytes], by
         yield text
 
 
-def _room_for(n_bytes: int) -> int:
+def _buffer_size(n_bytes: int) -> int:
     """Return how much of a file is read at a time: text that is parsed becomes up to ten times as much while it is."""
     size = min(SEGMENT, max(_LEAST, n_bytes + 1))
     return size if size <= _LITTLE else min(size, max(_LITTLE, budget().n_bytes // 40))

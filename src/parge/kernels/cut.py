@@ -165,11 +165,11 @@ def relieve(
     for i in range(vertices.size):
         if loads[full] <= limits[full]:
             break
-        v, best, most, room = vertices[i], -1, np.int64(-1), np.int64(0)
+        v, best, most, free = vertices[i], -1, np.int64(-1), np.int64(0)
         for p in range(limits.size):
             here, left = votes[i, p], limits[p] - loads[p]
-            if left >= weights[v] and (here > most or (here == most and left > room)):
-                best, most, room = p, here, left
+            if left >= weights[v] and (here > most or (here == most and left > free)):
+                best, most, free = p, here, left
         if best >= 0:
             part[v] = best
             loads[full] -= weights[v]

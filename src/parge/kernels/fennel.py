@@ -14,7 +14,7 @@ _CROWDED = 1.1
 def _best_part(
     votes: IntArray,
     weight: int,
-    room: IntArray,
+    free: IntArray,
     loads: IntArray,
     shares: NDArray[np.float64],
     work: NDArray[np.float64],
@@ -22,9 +22,9 @@ def _best_part(
 ) -> int:
     """Return the part with room that has most votes less its cost, or -1."""
     best, highest = -1, -np.inf
-    for p in range(room.size):
-        if loads[p] + weight <= room[p]:
-            full = max(work[p] / shares[p], loads[p] / max(1, room[p]))
+    for p in range(free.size):
+        if loads[p] + weight <= free[p]:
+            full = max(work[p] / shares[p], loads[p] / max(1, free[p]))
             score = votes[p] - strength * np.sqrt(full)
             if full > _CROWDED:
                 score -= 1e12  # only where nobody else has room
@@ -42,7 +42,7 @@ def stream_rows(
     rows: tuple[int, int],
     weights: IntArray,
     cost: tuple[float, float],
-    room: IntArray,
+    free: IntArray,
     loads: IntArray,
     shares: NDArray[np.float64],
     work: NDArray[np.float64],
@@ -60,15 +60,15 @@ def stream_rows(
     left_out : (n_vertices,) bool
         Anchors, which are in every subgraph.
     weights : (n_vertices,) int64, or size 0
-        What a vertex weighs against `room`; of size 0 where `cost` says it.
+        What a vertex weighs against `free`; of size 0 where `cost` says it.
     cost : two floats
         What a vertex weighs otherwise: itself, and each edge (those between two non-anchors half at each end).
-    room, loads : (n_parts,) int64
+    free, loads : (n_parts,) int64
         The most weight of each part, and what it has; updated.
     shares, work : (n_parts,) float64
         The work of each part in balance, and what it has; updated. A vertex brings ``1 + degree / mean_degree``.
     """
-    votes = np.zeros(room.size, np.int64)
+    votes = np.zeros(free.size, np.int64)
     n_homeless = 0
     for v in range(rows[0], rows[1]):
         if left_out[v]:
@@ -87,9 +87,9 @@ def stream_rows(
             weight = weights[v]
         else:
             weight = np.int64(np.ceil(cost[0] + cost[1] * (to_anchors + (degree - to_anchors) / 2)))
-        best = _best_part(votes, weight, room, loads, shares, work, 0.75 * mean_degree)
+        best = _best_part(votes, weight, free, loads, shares, work, 0.75 * mean_degree)
         if best < 0:
-            best = int(np.argmax(room - loads))
+            best = int(np.argmax(free - loads))
             n_homeless += 1
         part[v] = best
         loads[best] += weight

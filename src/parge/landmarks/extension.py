@@ -68,12 +68,12 @@ class CSR(NamedTuple):
         indptr = self.indptr[some.start : some.stop + 1]
         blocks = list(arc_blocks(indptr, _READ_ARCS))
         most = max((int(indptr[end] - indptr[first]) for first, end in blocks), default=0)
-        room = np.empty(most, self.indices.dtype), np.empty(most, self.weights.dtype)
+        buffers = np.empty(most, self.indices.dtype), np.empty(most, self.weights.dtype)
         for first, end in blocks:
             arcs, begin = slice(int(indptr[first]), int(indptr[end])), some.start + first
             indices, weights = (
                 read_rows(matrix, arcs, out[: arcs.stop - arcs.start])
-                for matrix, out in zip((self.indices, self.weights), room, strict=True)
+                for matrix, out in zip((self.indices, self.weights), buffers, strict=True)
             )
             offsets = indptr[first : end + 1] - arcs.start
             yield begin, CSR(offsets, indices, weights, self.strength[begin : some.start + end])
@@ -136,7 +136,7 @@ def _place(
 
 
 def _met(
-    rows: CSR, single: Slices, onward: FloatArray, room: FloatArray
+    rows: CSR, single: Slices, onward: FloatArray, buffers: FloatArray
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Yield single vertices a few at a time: which, the logarithms of T Y, and a matrix of this shape to write to."""
     itself = np.arange(len(onward), dtype=rows.indices.dtype)
@@ -144,7 +144,7 @@ def _met(
         for begin, piece in rows.pieces(part):
             for some in row_blocks(len(piece.strength), min(_ROWS, _ENTRIES // onward.shape[1])):
                 n_rows = some.stop - some.start
-                chances, logs = (row[: n_rows * onward.shape[1]].reshape(n_rows, -1) for row in room)
+                chances, logs = (row[: n_rows * onward.shape[1]].reshape(n_rows, -1) for row in buffers)
                 products.mean_neighbours(*piece, itself[some], itself, onward, chances)
                 np.maximum(chances, _TINY, out=chances)
                 np.log(chances, out=chances)

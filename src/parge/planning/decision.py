@@ -87,12 +87,12 @@ def candidates(graph: Counted, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
     if plan.reconcile != AUTO:
         return [plan]
     technique = plan.technique
-    has_room = (
+    fits = (
         isinstance(technique, LandmarkTechnique)
         and technique.landmark_count(graph) >= least_landmarks(technique)
         and _fits_coordinator(graph, plan)
     )
-    possible = [name for name in plan.reconcilers if has_room or not reconcilers.get(name).needs_landmarks]
+    possible = [name for name in plan.reconcilers if fits or not reconcilers.get(name).needs_landmarks]
     return [plan.reconciled_by(name) for name in possible]
 
 
@@ -267,18 +267,18 @@ def _within_coordinator(
     limit = plan.coordinator_limit()
     if limit is None:
         return n_landmarks
-    from parge.decompose.choice import room_within  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import memory_left  # compiled code: not needed to refuse a plan
 
-    room = room_within(limit)
+    free = memory_left(limit)
     while True:
         size = backbone_bytes(graph, technique, plan.n_parts, sum(_counts(graph, plan, technique, n_landmarks)))
-        if size <= room:
+        if size <= free:
             return n_landmarks
         if n_landmarks // 2 < max(least, 2):
             raise InfeasibleError(
                 f"a backbone of {n_landmarks:,} landmarks needs {format_bytes(size)} of the coordinator, which has "
-                f"{format_bytes(max(0, room))} left of {format_bytes(limit)}. Use --coordinator-memory "
-                f"{-(-(limit - room + size) // 10**6)}MB or more, or use --reconcile consensus."
+                f"{format_bytes(max(0, free))} left of {format_bytes(limit)}. Use --coordinator-memory "
+                f"{-(-(limit - free + size) // 10**6)}MB or more, or use --reconcile consensus."
             )
         n_landmarks //= 2
 
@@ -323,5 +323,5 @@ def _around(
         n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=fewer, balance=footprint
     )
     decomposer = LandmarkDecomposer(parts, n_supervertices, footprint, kept_free)
-    check_feasible(decomposer.room(limits), graph, n_anchors)
+    check_feasible(decomposer.limits_for_own(limits), graph, n_anchors)
     return decomposer, limits

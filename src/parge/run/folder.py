@@ -19,7 +19,7 @@ from parge.run.arrays import Arrays, DamagedError, Stored, graph_arrays, graph_o
 from parge.run.lock import hold, holder
 from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE, SUBGRAPH
-from parge.storage import create_new, take_room
+from parge.storage import create_new, reserve_disk
 from parge.text import on_one_line, printable
 
 _NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
@@ -360,7 +360,7 @@ def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) 
     try:
         descriptor = create_new(path)
     except OSError as error:
-        raise _no_room(path, size, error) from error
+        raise _disk_full(path, size, error) from error
     try:
         # Opened by its descriptor, under its name: numpy tells the name of what it maps.
         with open(str(path), "r+b", opener=lambda _name, _flags: descriptor) as file:
@@ -368,14 +368,14 @@ def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) 
             np.lib.format.write_array_header_1_0(file, header)
             start = file.tell()
             file.flush()
-            take_room(descriptor, max(1, size), start)
+            reserve_disk(descriptor, max(1, size), start)
             return np.memmap(file, dtype, mode="r+", offset=start, shape=shape)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise _no_room(path, size, error) from error
+        raise _disk_full(path, size, error) from error
 
 
-def _no_room(path: Path, size: int, error: OSError) -> arrays.StorageError:
+def _disk_full(path: Path, size: int, error: OSError) -> arrays.StorageError:
     return arrays.StorageError(
         f"Cannot write {path}: {error.strerror}. Merging the vectors needs {size:,} bytes there."
     )

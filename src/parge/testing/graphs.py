@@ -111,17 +111,17 @@ def capacity_vectors(
     def capacities(draw: "DrawFn") -> tuple[int, ...]:
         n_parts = draw(st.integers(1, max_parts))
         cuts = draw(st.lists(st.integers(0, n_own), min_size=n_parts - 1, max_size=n_parts - 1))
-        room = np.diff([0, *sorted(cuts), n_own])
+        free = np.diff([0, *sorted(cuts), n_own])
         too_small = not feasible and anchors > 0 and draw(st.booleans())
         if feasible or too_small:
             most = draw(st.sampled_from([0, 1, graph.n_vertices]))
-            room = room + draw(st.lists(st.integers(0, most), min_size=n_parts, max_size=n_parts))
+            free = free + draw(st.lists(st.integers(0, most), min_size=n_parts, max_size=n_parts))
         if too_small:
-            room[draw(st.integers(0, n_parts - 1))] = -draw(st.integers(1, anchors))
+            free[draw(st.integers(0, n_parts - 1))] = -draw(st.integers(1, anchors))
         elif not feasible:
-            loser = draw(st.sampled_from(np.flatnonzero(room + anchors).tolist()))
-            room[loser] -= draw(st.integers(1, int(room[loser]) + anchors))
-        return tuple((room + anchors).tolist())
+            loser = draw(st.sampled_from(np.flatnonzero(free + anchors).tolist()))
+            free[loser] -= draw(st.integers(1, int(free[loser]) + anchors))
+        return tuple((free + anchors).tolist())
 
     return capacities()
 

@@ -80,7 +80,7 @@ def read_folder(folder: Path) -> Vectors:
     n, dim, done, ids = found["rows"], found["dim"], 0, []
     if dim < 1 or n * dim > 2**50:
         raise InputError(f"{folder / MANIFEST} speaks of {n:,} vectors of {dim:,} numbers")
-    vectors = _room(n * dim).reshape(n, dim)
+    vectors = _new_array(n * dim).reshape(n, dim)
     for shard in found["shards"]:
         if not (folder / shard["file"]).is_file():
             raise InputError(f"{folder} has no {shard['file']}, which {MANIFEST} names. Copy the folder again.")
@@ -100,7 +100,7 @@ def read_folder(folder: Path) -> Vectors:
     return Vectors(vectors, joined(ids) if ids else np.zeros(0, np.int64), Report.from_json(found.get("report") or {}))
 
 
-def _room(n_numbers: int) -> Any:
+def _new_array(n_numbers: int) -> Any:
     storage: Storage = MEMORY
     if 4 * n_numbers > _IN_MEMORY:
         storage = Files(Path(tempfile.gettempdir()), _BLOCK)

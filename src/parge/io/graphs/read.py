@@ -267,11 +267,11 @@ def storage_for(paths: Sequence[Path], limit: int | str | None, folder: Path | N
     """
     if limit is None:
         return MEMORY
-    room = (parse_bytes(limit) if isinstance(limit, str) else limit) - private_bytes()
-    if sum(map(projected_edges, paths)) * _BYTES_AN_EDGE <= room:
+    free = (parse_bytes(limit) if isinstance(limit, str) else limit) - private_bytes()
+    if sum(map(projected_edges, paths)) * _BYTES_AN_EDGE <= free:
         return MEMORY
     place = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
-    return Files(place, min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, room // 16)))
+    return Files(place, min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, free // 16)))
 
 
 def projected_edges(path: Path) -> int:
