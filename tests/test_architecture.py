@@ -19,7 +19,7 @@ BASE |= {
     "result",
     "stage_reports",
     "links",
-    "slips",
+    "spelling",
     "markup",
     "display",
     "console",

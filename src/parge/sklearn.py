@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from parge.embedding import Embedding
 from parge.errors import InputError
-from parge.front.say import warn
+from parge.front.messages import warn
 from parge.graph.graph import Graph
 from parge.ids import as_ids, positions
 from parge.io.graphs.anything import as_graph
 from parge.planning.plan import Plan
 from parge.run.pipeline import embed
-from parge.slips import suggestion
+from parge.spelling import suggestion
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve, setting_names

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_
 
 from parge.errors import InputError, UnknownNameError
 from parge.numbers import MOST, shown
-from parge.slips import suggestion
+from parge.spelling import suggestion
 
 # Lists within lists within settings; deeper ones are none of ours, and Python counts the calls that read them.
 _DEEPEST = 32
@@ -28,7 +28,7 @@ def known(value: T | None, what: str) -> T:
 
 
 def takes_workers(cls: type[C]) -> type[C]:
-    """Let a class that has the setting `jobs` also accept and show its former name, `workers`; name slips of others.
+    """Let a class that has the setting `jobs` also accept and show its former name, `workers`; and name what was probably meant.
 
     >>> @takes_workers
     ... @dataclass(frozen=True)

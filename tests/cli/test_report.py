@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parge.cli import story
+from parge.cli import demo_steps
 from parge.cli.main import run
 from parge.embedding import Embedding
 from parge.graph.generate import planted
@@ -77,9 +77,9 @@ def test_the_demo_is_refused_killed_and_resumed(
     said = capsys.readouterr().out
     if sys.platform == "linux":
         assert "It fits, so this graph does not need parts" in said
-        assert story.limited(["embed-part", "no-such-part"])[0].startswith("Error")
-        monkeypatch.setattr(story, "LIMIT", "40MB")
-        assert "memory" in " ".join(story.limited(["plan", "demo/graph.txt", "--parts", "2"])).lower()
+        assert demo_steps.limited(["embed-part", "no-such-part"])[0].startswith("Error")
+        monkeypatch.setattr(demo_steps, "LIMIT", "40MB")
+        assert "memory" in " ".join(demo_steps.limited(["plan", "demo/graph.txt", "--parts", "2"])).lower()
     assert "of 8 parts done; resumed" in said
     assert "of the whole graph's micro-F1" in said
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [

@@ -8,7 +8,7 @@ from tests.cluster.shards import together
 from tests.examples import examples, slow
 
 from parge.cluster.coarsen import Level, contract, groups
-from parge.cluster.market import SharedMarket, improve_shared
+from parge.cluster.improvement import SharedMarket, improve_shared
 from parge.cluster.mesh import Mesh
 from parge.cluster.rows import Owners, Rows
 from parge.cluster.split import Aim, Split, load_of, repaired, split_shared

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from parge.cli.demo_steps import FEWEST_PARTS, GRAPH, LABELS, PAGE, RUN, VECTORS, VERTICES, Demo, finish, run_demo
 from parge.cli.labels import label_options, take_labels
 from parge.cli.options import (
     COLUMN_NAMES,
@@ -25,7 +26,6 @@ from parge.cli.options import (
     say_idle,
 )
 from parge.cli.show import run_progress
-from parge.cli.story import FEWEST_PARTS, GRAPH, LABELS, PAGE, RUN, VECTORS, VERTICES, Story, finish, tell
 from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.io.embeddings.files import embedding_outputs
@@ -38,13 +38,13 @@ from parge.run.folder import RunFolder
 from parge.run.pipeline import embed
 from parge.techniques.deepwalk import DeepWalk
 
-# Of about 17 s whole on one core: large enough not to fit `story.LIMIT`, small enough for a minute in all.
+# Of about 17 s whole on one core: large enough not to fit `demo_steps.LIMIT`, small enough for a minute in all.
 _VERTICES, _EDGES, _COMMUNITIES = 100_000, 800_000, 50
 
 # Beyond this many vertices the whole graph is not embedded for comparison: it may not fit, and takes long.
 _COMPARE_UP_TO = 300_000
 
-# With few parts no limit is set (`story.LIMIT` is for 8), so that nothing is gained by a large graph.
+# With few parts no limit is set (`demo_steps.LIMIT` is for 8), so that nothing is gained by a large graph.
 _SMALLER = 10
 
 # Few walks: the pass at the end makes up for them on graphs with communities, on both sides of the comparison.
@@ -76,7 +76,7 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
         return
     say_idle(("labels", "vertices", "features", *COLUMN_NAMES), "without GRAPH")
     _generate(out, seed, 1 if parts >= FEWEST_PARTS else _SMALLER)
-    tell(Story(out, DeepWalk(dim=dim, walks=_WALKS), parts, seed))
+    run_demo(Demo(out, DeepWalk(dim=dim, walks=_WALKS), parts, seed))
 
 
 def _compare(options: dict[str, Any], labels: Path | None, plan: Plan, out: Path) -> None:

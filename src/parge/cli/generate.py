@@ -66,11 +66,11 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
             write_labels(labels, graph.outside_ids, made.labels, marked=True)
-    show.tell(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {given_name(out)}")
+    show.done(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {given_name(out)}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"
-        show.tell(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
+        show.done(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
 
 
 # What each kind reads beside the number of vertices; planted communities read all.

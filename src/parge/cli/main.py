@@ -17,7 +17,7 @@ from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming
 from parge.io.places import delivering
-from parge.slips import our_word
+from parge.spelling import our_word
 from parge.storage import current_folder
 from parge.text import escaped, on_one_line
 

@@ -13,7 +13,7 @@ from parge.embedding import Embedding, Task
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
-from parge.io.graphs.beside import read_vertices
+from parge.io.graphs.vertex_data import read_vertices
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import fetched, given_name

@@ -46,7 +46,7 @@ def say(messages: Iterable[str], *, style: str, label: str, level: Level = "info
         err.print(f"[{style}]{label}:[/{style}] {escape(message)}", markup=True)
 
 
-def tell(text: str) -> None:
+def done(text: str) -> None:
     """Print what was done on stderr, where nobody asked for silence."""
     if says("info"):
         err.print(text)

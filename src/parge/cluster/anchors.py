@@ -101,13 +101,13 @@ def _undisputed(
     """Return the candidates that still save so many edges once better candidates are anchors."""
     rank = np.full(rows.n_own, -1, np.int64)
     rank[candidates] = scores[candidates]
-    told = rows.with_ghosts(mesh, rank)
+    received = rows.with_ghosts(mesh, rank)
     marked = rows.with_ghosts(mesh, anchors)
     key = hashes(_ORDER, 2, rows.all_names)
     kept = []
     for v in candidates:
         near = rows.indices[rows.indptr[v] : rows.indptr[v + 1]]
         lost = near[(part[near] != part[v]) & ~marked[near]]
-        better = (told[lost] > rank[v]) | ((told[lost] == rank[v]) & (key[lost] > key[v]))
+        better = (received[lost] > rank[v]) | ((received[lost] == rank[v]) & (key[lost] > key[v]))
         kept.append(rank[v] - int(better.sum()) >= least)
     return candidates[np.array(kept, np.bool_)] if candidates.size else candidates

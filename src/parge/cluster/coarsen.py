@@ -117,7 +117,7 @@ class _Groups:
         self.label[movers] = new
         changed = np.zeros(self.rows.n_own, np.bool_)
         changed[movers] = True
-        self.rows.tell_changed(self.mesh, self.label, changed)
+        self.rows.update_ghosts(self.mesh, self.label, changed)
 
     def pack(self, near: int) -> None:
         """Merge vertices that are alone with others that prefer the same group, such as leaves of one vertex.

@@ -140,7 +140,7 @@ def nearest(mesh: Mesh, held: Held, graph: Counted, decomposer: LandmarkDecompos
     """Return the places among the ghosts of those that may be in the halo, best first."""
     rows, own = held.rows, np.zeros(held.rows.n_own, np.bool_)
     own[held.own] = True
-    degrees = rows.tell(mesh, rows.degrees)
+    degrees = rows.ghost_values(mesh, rows.degrees)
     arcs = np.repeat(own, rows.degrees) & (rows.indices >= rows.n_own)
     count = np.bincount(rows.indices[arcs] - rows.n_own, minlength=rows.ghosts.size)
     found = np.flatnonzero((count > 0) & (held.codes[rows.n_own :] & 1 == 0))
@@ -325,11 +325,11 @@ def cut_plain(mesh: Mesh, held: Held) -> Subgraph:
     mine = (row >= 0) & (row < own.size) & (column >= 0)
     outside = mine & (column >= own.size)
     among = (row >= own.size) & (column >= own.size)
-    told = mesh.share(row[among] - own.size, column[among] - own.size, weights[among])
+    received = mesh.share(row[among] - own.size, column[among] - own.size, weights[among])
     entries = [
         _Entries(row[mine], column[mine], weights[mine]),
         _Entries(column[outside], row[outside], weights[outside]),
-        *(_Entries(u + own.size, v + own.size, w) for u, v, w in told),
+        *(_Entries(u + own.size, v + own.size, w) for u, v, w in received),
     ]
     indptr, indices, heavy = _csr(entries, own.size + a)
     numbers = np.concatenate([held.part.names[own], held.anchors]).astype(np.int64)

@@ -16,9 +16,9 @@ from parge.graph.gather import Gatherer
 from parge.ids import STRING, show_ids, unique_ids
 from parge.io.files import check_file, format_suffix
 from parge.io.footers import read_footer
-from parge.io.graphs.beside import read_vertices
 from parge.io.graphs.parquet import gather_parquet
 from parge.io.graphs.text import gather_edge_list
+from parge.io.graphs.vertex_data import read_vertices
 from parge.kernels.labels import hash_texts
 from parge.kernels.splitmix import KeyArray, item_keys
 from parge.run.arrays import id_arrays, ids_of

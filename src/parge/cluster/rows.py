@@ -115,25 +115,25 @@ class Rows:
         """The neighbours by their numbers in the whole graph."""
         return self.all_names[self.indices]
 
-    def tell(self, mesh: Mesh, values: NDArray[Any]) -> NDArray[Any]:
+    def ghost_values(self, mesh: Mesh, values: NDArray[Any]) -> NDArray[Any]:
         """Tell others the values of own vertices; return those of the ghosts."""
         out = np.empty((self.ghosts.size, *values.shape[1:]), values.dtype)
-        for slot, (told,) in zip(self.slots, mesh.swap([(values[some],) for some in self.sends]), strict=True):
-            out[slot] = told
+        for slot, (received,) in zip(self.slots, mesh.swap([(values[some],) for some in self.sends]), strict=True):
+            out[slot] = received
         return out
 
     def with_ghosts(self, mesh: Mesh, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of own vertices, and after them those of the ghosts."""
-        return np.concatenate([values, self.tell(mesh, values)])
+        return np.concatenate([values, self.ghost_values(mesh, values)])
 
-    def tell_changed(self, mesh: Mesh, values: NDArray[Any], changed: NDArray[np.bool_]) -> None:
+    def update_ghosts(self, mesh: Mesh, values: NDArray[Any], changed: NDArray[np.bool_]) -> None:
         """Fill in the ghosts' values after some of the own ones have changed; `values` has both."""
         out = []
         for some in self.sends:
             new = np.flatnonzero(changed[some]).astype(np.int32)
             out.append((new, values[some[new]]))
-        for slot, (new, told) in zip(self.slots, mesh.swap(out), strict=True):
-            values[self.n_own + slot[new]] = told
+        for slot, (new, received) in zip(self.slots, mesh.swap(out), strict=True):
+            values[self.n_own + slot[new]] = received
 
 
 def rows_of(

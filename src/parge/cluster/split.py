@@ -6,7 +6,7 @@ import numpy as np
 
 from parge.cluster.anchors import choose_anchors, lost_edges
 from parge.cluster.coarsen import Level, contract, groups, hashes
-from parge.cluster.market import improve_shared
+from parge.cluster.improvement import improve_shared
 from parge.cluster.mesh import Mesh, Message, ask
 from parge.cluster.rows import Owners, Rows, offsets_of
 from parge.decompose.limits import Limits, loosened

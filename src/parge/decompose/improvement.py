@@ -86,8 +86,9 @@ class Market:
     Each round reads only what was there before it, adds up whole numbers, and moves whole bins of vertices: so loads
     after it are known before it, and no part exceeds its limit in between.
 
-    One process holds all rows here. Where several share them (`parge.cluster.market`), each has its own vertices first
-    and then those of others that its rows name; `total`, `tell`, `merged` and `_move` are what they do together.
+    One process holds all rows here. Where several share them (`parge.cluster.improvement`), each has its own vertices
+    first, and then those of others that its rows name. `total`, `synchronise`, `merged` and `_move` are what they do
+    together.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class Market:
         """Return the sum over all processes that share the rows: here the counts themselves."""
         return counts
 
-    def tell(self, *_values: NDArray[Any]) -> None:
+    def synchronise(self, *_values: NDArray[Any]) -> None:
         """Fill in the values of vertices that other processes hold: here there are none."""
 
     def merged(self, bins: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
@@ -182,7 +183,7 @@ class Market:
             kernels.claim_rows(
                 rows, self.part, self.weights, self.scale, self.prices, self.votes, self.wish, self.profit
             )
-        self.tell(self.wish, self.profit)
+        self.synchronise(self.wish, self.profit)
         for rows in self.rows:
             kernels.confirm_rows(
                 self.indptr,

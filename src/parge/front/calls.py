@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.events import Listener, Step, ignore
+from parge.front.messages import heard, warn
 from parge.front.request import requested
-from parge.front.say import heard, warn
 from parge.planning.choices import (
     AnchorStrategy,
     EngineName,

@@ -1,4 +1,4 @@
-"""From the arguments of a call to a plan and a graph; slips are named, with their cure, before any work."""
+"""From the arguments of a call to a plan and a graph; misspelt names are refused, with the likely one, before any work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.graphs.anything import as_graph, how_to_read
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
-from parge.slips import suggestion
+from parge.spelling import suggestion
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve, setting_names

@@ -13,7 +13,7 @@ import numpy as np
 
 from parge.errors import InputError
 from parge.numbers import shown
-from parge.slips import suggestion
+from parge.spelling import suggestion
 from parge.storage import current_folder
 from parge.techniques.adapt import DIM_NAMES, Adapted, adapt
 from parge.techniques.base import Technique

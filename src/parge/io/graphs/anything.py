@@ -13,7 +13,7 @@ from parge.graph.build import from_edges
 from parge.graph.convert import from_igraph, from_networkx, from_pyg, from_scipy
 from parge.graph.graph import Graph
 from parge.io.graphs.read import read
-from parge.slips import suggestion
+from parge.spelling import suggestion
 
 # Options of the readers that say where work is done, not what is read: the plan decides them.
 _NOT_HOW = {"coordinator_memory", "scratch"}

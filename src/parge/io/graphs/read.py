@@ -16,8 +16,8 @@ from parge.graph.stream import arrow_stream, is_frame
 from parge.ids import STRING, as_ids
 from parge.io.files import COMPRESSIONS, check_file, format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer
-from parge.io.graphs.beside import ids_of_frame, read_vertices, with_features
 from parge.io.graphs.parts import part_files
+from parge.io.graphs.vertex_data import ids_of_frame, read_vertices, with_features
 from parge.io.places import fetched
 from parge.memory import parse_bytes, private_bytes
 from parge.storage import MEMORY, Files, Storage

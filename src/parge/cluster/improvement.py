@@ -23,10 +23,10 @@ class SharedMarket(Market):
         """Return the sum over all shards."""
         return self.mesh.total(counts)
 
-    def tell(self, *values: NDArray[Any]) -> None:
+    def synchronise(self, *values: NDArray[Any]) -> None:
         """Fill in the values of the ghosts."""
         for array in values:
-            array[self.n_own :] = self.shard.tell(self.mesh, array[: self.n_own])
+            array[self.n_own :] = self.shard.ghost_values(self.mesh, array[: self.n_own])
 
     def merged(self, bins: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
         """Return the bins of all shards, ascending, and what they weigh together."""
@@ -40,7 +40,7 @@ class SharedMarket(Market):
         moved = np.zeros(self.n_own, np.bool_)
         moved[movers] = True
         self.part[movers] = self.wish[movers]
-        self.shard.tell_changed(self.mesh, self.part, moved)
+        self.shard.update_ghosts(self.mesh, self.part, moved)
         self._count()
 
 

@@ -1,4 +1,4 @@
-"""What stands beside the edges of a graph: vertices and features, from files or from tables of other libraries."""
+"""Vertices and features of a graph, from files or from tables of other libraries."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `parge demo` tells: refused whole, embedded in parts, killed and resumed, as good as the whole graph."""
+"""The steps of `parge demo`: refused whole, embedded in parts, killed and resumed, as good as the whole graph."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ _NEW, _NEW_EDGES = 100, 5
 
 
 @dataclass(frozen=True)
-class Story:
+class Demo:
     """What is embedded: the folder with the graph, the technique, the number of parts."""
 
     out: Path
@@ -78,23 +78,23 @@ class Story:
         return [*size, "--dim", str(self.technique.dim), *walks, "--seed", str(self.seed)]
 
 
-def tell(story: Story) -> None:
-    """Run the whole story and print what happens, and what to do next."""
+def run_demo(demo: Demo) -> None:
+    """Run all steps and print what happens, and what to do next."""
     begun = time.monotonic()
     with show.run_progress() as listener:
-        vertices = story.out / VERTICES
-        graph = read(story.out / GRAPH, vertices=vertices if vertices.exists() else None)
-        _say(f"1. A graph of {graph.n_vertices:,} vertices and {graph.n_edges:,} edges: {story.out / GRAPH}")
+        vertices = demo.out / VERTICES
+        graph = read(demo.out / GRAPH, vertices=vertices if vertices.exists() else None)
+        _say(f"1. A graph of {graph.n_vertices:,} vertices and {graph.n_edges:,} edges: {demo.out / GRAPH}")
         _say("   (The first run on a machine compiles code for its processor: up to a minute more, once.)")
-        if story.limits is not None:
-            _refuse_whole(story, graph, listener)
-        embedding = _in_parts(story, graph, listener)
+        if demo.limits is not None:
+            _refuse_whole(demo, graph, listener)
+        embedding = _in_parts(demo, graph, listener)
         _say("4. The same graph on one worker with all the memory it wants.")
-        whole = embed(graph, Plan(technique=story.technique, seed=story.seed, parts=1), listener=listener)
-        labels = read_labels(story.out / LABELS)
+        whole = embed(graph, Plan(technique=demo.technique, seed=demo.seed, parts=1), listener=listener)
+        labels = read_labels(demo.out / LABELS)
         _place_new(embedding, labels, listener)
-        finish(story.out / RUN, story.out, "A generated graph", _some(labels), embedding, whole, listener)
-    RunFolder(story.out / RUN).discard()
+        finish(demo.out / RUN, demo.out, "A generated graph", _some(labels), embedding, whole, listener)
+    RunFolder(demo.out / RUN).discard()
     _say(f"All this took {time.monotonic() - begun:.0f} s.")
 
 
@@ -102,18 +102,18 @@ def _say(text: str) -> None:
     show.out.print(text, markup=False, highlight=False)
 
 
-def _refuse_whole(story: Story, graph: Graph, listener: Listener) -> None:
+def _refuse_whole(demo: Demo, graph: Graph, listener: Listener) -> None:
     """Give the whole graph to one worker under the limit, and print what the system answers."""
     listener(Step("embed", f"the whole graph on one worker with {LIMIT}"))
     with TemporaryDirectory(prefix="parge-whole-") as folder:
-        plan = Plan(technique=story.technique, seed=story.seed, parts=1)
+        plan = Plan(technique=demo.technique, seed=demo.seed, parts=1)
         with open_run(graph, plan, run_dir=Path(folder) / RUN, resume=False, listener=lambda _: None) as run:
             write_subgraphs(run)
             part = run.folder.part(0)
         said = limited(["embed-part", str(part)])
     _say(f"2. One worker that may take {LIMIT} (ulimit -d {parse_bytes(LIMIT) // 1024}) gets the whole graph:")
     for line in said:
-        _say(f"     {line.replace(folder, str(story.out))}")
+        _say(f"     {line.replace(folder, str(demo.out))}")
 
 
 def limited(words: Sequence[str]) -> list[str]:
@@ -133,34 +133,34 @@ def limited(words: Sequence[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if line.startswith("Error")] or done.stderr.splitlines()[-1:]
 
 
-def _in_parts(story: Story, graph: Graph, listener: Listener) -> Embedding:
+def _in_parts(demo: Demo, graph: Graph, listener: Listener) -> Embedding:
     """Embed in parts in another process, kill that, and resume here."""
-    run = story.out / RUN
-    limit = "" if story.limits is None else f" of at most {LIMIT}"
-    _say(f"3. {story.parts} workers{limit} get a part each. The run is killed in the middle:")
-    done = _killed(story, run, listener)
-    _say(f"     killed (signal 9) with {done} of {story.parts} parts done; resumed from {run}")
+    run = demo.out / RUN
+    limit = "" if demo.limits is None else f" of at most {LIMIT}"
+    _say(f"3. {demo.parts} workers{limit} get a part each. The run is killed in the middle:")
+    done = _killed(demo, run, listener)
+    _say(f"     killed (signal 9) with {done} of {demo.parts} parts done; resumed from {run}")
     resume = (run / "plan").exists()
-    embedding = embed(graph, story.plan, run_dir=run, resume=resume, listener=listener)
+    embedding = embed(graph, demo.plan, run_dir=run, resume=resume, listener=listener)
     peak = format_bytes(max(embedding.report.worker_peaks))
     _say(f"     finished: no worker took more than {peak}")
     return embedding
 
 
-def _killed(story: Story, run: Path, listener: Listener) -> int:
+def _killed(demo: Demo, run: Path, listener: Listener) -> int:
     """Start the run as a user would, kill all its processes when a third of the parts is done; return how many."""
     listener(Step("embed", "in another process, which is killed"))
-    vertices = story.out / VERTICES
+    vertices = demo.out / VERTICES
     more = ["--vertices", str(vertices)] if vertices.exists() else []
     with TemporaryDirectory(prefix="parge-killed-") as folder:
-        words = ["embed", str(story.out / GRAPH), "-o", f"{folder}/never.npy", "--run-dir", str(run), *more]
+        words = ["embed", str(demo.out / GRAPH), "-o", f"{folder}/never.npy", "--run-dir", str(run), *more]
         with subprocess.Popen(
-            [sys.executable, "-P", "-m", "parge", *words, *story.words],
+            [sys.executable, "-P", "-m", "parge", *words, *demo.words],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
-            while process.poll() is None and _done(run) < max(1, story.parts // 3):
+            while process.poll() is None and _done(run) < max(1, demo.parts // 3):
                 time.sleep(0.1)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
