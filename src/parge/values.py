@@ -28,7 +28,7 @@ def known(value: T | None, what: str) -> T:
 
 
 def takes_workers(cls: type[C]) -> type[C]:
-    """Let a class that has the setting `jobs` also accept and show its former name, `workers`; and name what was probably meant.
+    """Let a class that has the setting `jobs` also accept and show its former name, `workers`; refuse misspelt names.
 
     >>> @takes_workers
     ... @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From the arguments of a call to a plan and a graph; misspelt names are refused, with the likely one, before any work."""
+"""From the arguments of a call to a plan and a graph; misspelt names are refused, with the likely one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
