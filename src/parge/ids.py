@@ -134,7 +134,7 @@ def unique_ids(ids: IdArray) -> tuple[IdArray, IntArray]:
     """Return the different ids, ascending, and the position of each given id among them.
 
     numpy's own `unique` sorts strings by a method that ends the process on some orders, such as names that ascend and
-    then ascend again (seen with version 2.4); a stable sort does not.
+    then ascend again (seen with version 2.4). A stable sort does not.
 
     >>> [found.tolist() for found in unique_ids(np.array(["b", "a", "b"], STRING))]
     [['a', 'b'], [1, 0, 1]]

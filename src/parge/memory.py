@@ -93,7 +93,7 @@ def limit_memory(limit: int | None) -> None:
 
     The limit is on private memory (RLIMIT_DATA), not on address space: compilers and BLAS reserve addresses that they
     never use. An allocation over the limit raises MemoryError. macOS takes such a limit and does not enforce it, or
-    refuses it: there the guard of a worker measures, and ends what is over (`LIMITS_HOLD`).
+    refuses it. There the guard of a worker measures, and ends what is over (`LIMITS_HOLD`).
     """
     global _limit  # noqa: PLW0603  a process has one limit, as it has one memory
     import resource
@@ -230,9 +230,9 @@ class Budget:
 def budget() -> Budget:
     """Return the budget of this process.
 
-    It is the value of `VARIABLE`, if that is set. Otherwise it is the smaller of two numbers: what the limits of this
-    process leave (``--coordinator-memory``, ``ulimit -d``, ``ulimit -v``), and 80 % of the free memory of the machine
-    or of the control group (container).
+    It is the value of `VARIABLE`, if that is set. Otherwise it is the smaller of two numbers. One is what the limits of
+    this process leave (``--coordinator-memory``, ``ulimit -d``, ``ulimit -v``). The other is 80 % of the free memory of
+    the machine or of the control group (container).
     """
     given = os.environ.get(VARIABLE)
     if given:

@@ -186,9 +186,9 @@ def rows_at_once(n_columns: int) -> int:
 def release_pages(*arrays: Any) -> None:
     """Let go of the pages that memory-mapped arrays have brought into memory; other arrays are left alone.
 
-    Pages of a mapped file count as this process's resident memory until the system wants them back, so a
-    sweep over a large file would look like, and under a limit be treated as, holding all of it. What was
-    written is kept (by the system, for the file); copy-on-write maps hold changes of their own and stay.
+    Pages of a mapped file count as this process's resident memory until the system wants them back. So a sweep over a
+    large file would look like holding all of it, and under a limit be treated so. What was written is kept (by the
+    system, for the file); copy-on-write maps hold changes of their own and stay.
     """
     for array in arrays:
         base, mode = _owner(array.matrix if isinstance(array, _SomeRows) else array)

@@ -24,7 +24,7 @@ _ORDER = 5
 def choose_anchors(mesh: Mesh, rows: Rows, part: PartArray, n_anchors: int) -> BoolArray:
     """Return which own vertices are anchors: those with most lost edges, less the edges that other anchors save.
 
-    In each step the vertices above a threshold are candidates, up to half of the anchors that are left; those stay
+    In each step the vertices above a threshold are candidates, up to half of the anchors that are left. Those stay
     whose lost edges, less the ones to better candidates, are still above it. The greedy choice of one vertex after
     another (`parge.kernels.cut.greedy_cover`) loses as many edges within 1 % on all graphs that both were run on.
     """

@@ -47,7 +47,7 @@ def whiten_shared(
 ) -> State:
     """Run the rounds of a pass from a state on; `keep` is called after each with the state.
 
-    Sums over the rows of a part are that part's, and are added in the order of parts on shard 0: so the bits do not
+    Sums over the rows of a part are that part's, and are added in the order of parts on shard 0. So the bits do not
     depend on where parts are. They are computed in float64 throughout.
     """
     with one_blas_thread(), Threads(1) as threads:

@@ -283,8 +283,9 @@ class Decomposer(ABC):
     Laws (held by `parge.testing.DecomposerContract`):
 
     * every vertex is in exactly one part, every anchor in every subgraph;
-    * no subgraph is over its limit, ever; limits that cannot be kept raise `InfeasibleError`, all others do not
-      (exactly so for limits in vertices; in bytes, up to the edges that are lost);
+    * no subgraph is over its limit, ever;
+    * limits that cannot be kept raise `InfeasibleError`, and all others do not. In vertices this is exact; in bytes, it
+      holds up to the edges that are lost;
     * the same graph, limits and settings give the same decomposition.
     """
 
@@ -341,8 +342,8 @@ class AnchorDecomposer(Decomposer):
 def _within_bytes(splitter: Splitter, anchors: IntArray, part: PartArray | None, *, at_most: bool) -> Decomposition:
     """Use all of the anchors or, if fewer will do, as many, best first, as the budgets leave room for.
 
-    Anchors and the edges among them are in every subgraph, so room falls with every anchor: the largest prefix
-    that leaves room is found by bisection, and shortened where the parts cannot be packed within it.
+    Anchors and the edges among them are in every subgraph, so less is left with every anchor. The largest prefix that
+    leaves enough is found by bisection, and shortened where the parts cannot be packed within it.
     """
     n_anchors = _most_anchors(splitter, anchors)
     while at_most or n_anchors == anchors.size:

@@ -133,8 +133,8 @@ _BLOCK = 1 << 20
 class Decomposition:
     """Disjoint parts V_1..V_n of a graph and its anchors A; subgraph P_i is induced on V_i ∪ A.
 
-    Laws, checked here: every vertex is in exactly one part; no subgraph is larger than its capacity,
-    ``|V_i ∪ A| <= k_i`` (the paper's Algorithm 1 adds anchors after splitting and so breaks it).
+    Laws, checked here: every vertex is in exactly one part; no subgraph is larger than its capacity, ``|V_i ∪ A| <=
+    k_i``. (The paper's Algorithm 1 adds anchors after splitting, and so breaks the second.)
 
     Parameters
     ----------

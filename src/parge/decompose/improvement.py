@@ -38,8 +38,8 @@ def improve(
     Prefer it to a partitioner where parts are nearly good, as after a choice of anchors: it takes a small share of the
     time. It begins with what it is given, so it does not find what takes a new start.
 
-    Laws: a part within its limit stays within it, and one over its limit takes no more; a vertex in part -1 is in all
-    parts and stays so; the same arrays give the same answer, however the rows are divided into blocks.
+    Laws: a part within its limit stays within it, and one over its limit takes no more. A vertex in part -1 is in all
+    parts and stays so. The same arrays give the same answer, however the rows are divided into blocks.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ _NONE = np.zeros(0, np.int32)
 class Market:
     """The parts, where every vertex would go, and what the parts cost: changed by one round of moves after the other.
 
-    Each round reads only what was there before it, adds up whole numbers, and moves whole bins of vertices: so loads
+    Each round reads only what was there before it, adds up whole numbers, and moves whole bins of vertices. So loads
     after it are known before it, and no part exceeds its limit in between.
 
     One process holds all rows here. Where several share them (`parge.cluster.improvement`), each has its own vertices

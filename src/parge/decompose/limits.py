@@ -25,7 +25,7 @@ EQUAL_SLACK = 0.10
 class Limits:
     r"""What each worker can hold: capacities k_i in vertices and, where given, budgets in bytes.
 
-    A budget is kept exactly because the bytes of a subgraph are at most linear in its vertices: with p bytes per vertex
+    A budget is kept exactly because the bytes of a subgraph are at most linear in its vertices. With p bytes per vertex
     and q per edge (`Footprint`), and every edge between two non-anchors counted half at each end,
 
         bytes(P_i) <= fixed + p |A| + q |E(A, A)| + Σ_{v in V_i \ A} (p + q (deg_A v + deg_rest v / 2)),
@@ -179,9 +179,9 @@ def _requested(text: str, n_vertices: int | None) -> int:
 def check_feasible(limits: Limits, graph: Counted, n_anchors: int, *, useful: int = 0) -> None:
     """Raise `InfeasibleError` for limits that no decomposition with `n_anchors` can keep.
 
-    In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|`` (the paper
-    asks for ``Σ k_i > |V|`` only, which does not hold once anchors are in every subgraph). In bytes it is the
-    part of the condition that does not depend on which vertices are anchors.
+    In vertices this is exact: feasible iff ``|A| <= min k_i`` and ``Σ(k_i - |A|) >= |V| - |A|``. (The paper asks for
+    ``Σ k_i > |V|`` only, which is not enough once anchors are in every subgraph.) In bytes it is the part of the
+    condition that does not depend on which vertices are anchors.
 
     Where fewer than `useful` anchors fit, the error also gives the capacity needed for `useful`.
     """

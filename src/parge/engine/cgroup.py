@@ -1,7 +1,7 @@
 """Control groups: if Linux lets this user make one, the system itself limits a worker and the processes it starts.
 
-This needs version 2 and a group (that of this process, or its parent) that the user may write to and that has the
-memory controller, as in a systemd user session. Everywhere else `Group.make` returns None.
+This needs version 2 and a group with the memory controller that the user may write to, as in a systemd user session.
+The group may be that of this process or its parent. Everywhere else `Group.make` returns None.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Guard: a small process between a worker and the process that wants its answer.
 
-It starts the worker, measures it and the processes it starts, and ends them: when they exceed the worker's limit, when
-the worker has ended, on SIGTERM, and when its own parent has ended for any reason. On Linux it inherits every orphan
-below it, so that no process escapes by another session or a second fork.
+It starts the worker, and measures it and the processes it starts. It ends them when they exceed the worker's limit,
+when the worker has ended, on SIGTERM, and when its own parent has ended for any reason. On Linux it inherits every
+orphan below it, so that no process escapes by another session or a second fork.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Tasks on the nodes of a Ray cluster: what runs on a node, and what is decided here.
 
-Ray knows what each task needs (one core, and its projected bytes as ``memory``); the choice of the node, and retries
+Ray knows what each task needs: one core, and its projected bytes as ``memory``. The choice of the node, and retries
 after a worker is lost, are decided here, so that they can be explained. On the node, a Ray task supervises a process of
 our own (`parge.engine.processes`), which is limited, measured and ended as on this machine.
 """
@@ -51,8 +51,8 @@ def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tupl
     """Run a task in a separate process; yield its start, its progress, its end and the files it wrote.
 
     Its input files are fetched here, by the one reference in `files`. As an argument, Ray would hold them on the node
-    before the task starts, within a share of the object store; Ray 2.60 does not release those of killed drivers (and
-    some others), until no later task can start.
+    before the task starts, within a share of the object store. Ray 2.60 does not release those of killed drivers, and
+    some others, so that after a while no task can start.
     """
     yield "begun", None
     with private_folder() as folder:

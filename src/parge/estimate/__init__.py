@@ -1,7 +1,7 @@
 """Estimate time, memory, disk, network and price of a run before it starts, from measured constants.
 
-A `Question` says how large the graph is and what the machines have; `stages` multiplies, `breaks` compares with what
-there is, and `estimate` puts both into an `Estimate`. docs/reference/estimate.md has the arithmetic.
+A `Question` says how large the graph is and what the machines have. Then `stages` multiplies, `breaks` compares with
+what there is, and `estimate` puts both into an `Estimate`. docs/reference/estimate.md has the arithmetic.
 """
 
 from parge.estimate.answer import Estimate, estimate

@@ -36,8 +36,8 @@ class Crew:
     refine : str
         The pass over the whole graph after them.
     begins : str, optional
-        How a worker begins, by the name of its constant: ``start``, a new process; ``fork``, a copy of one process that
-        was started for all of them; None, in the process that runs everything.
+        How a worker begins, by the name of its constant. ``start`` is a new process; ``fork`` a copy of one process
+        that was started for all of them; None the process that runs everything.
     coordinator : int, optional
         Bytes of the coordinator, if they are limited; it then may have to work on disk.
     """

@@ -1,9 +1,9 @@
 """How fast this machine is, against the one on which the constants were measured: looked at once, then kept.
 
-Two loops of a few milliseconds are timed in seconds of a core, so that a busy machine looks no slower: sums within the
-core's cache, which is what walks are trained by, and rows read from all over memory, which is what everything else
-does. The answer is a number in a small JSON file in the user's cache. What is not ours there, or damaged, or old, or
-of another machine, is measured again; what cannot be written is not kept.
+Two loops of a few milliseconds are timed in seconds of a core, so that a busy machine looks no slower. One sums within
+the core's cache, as training on walks does. The other reads rows from all over memory, as everything else does. The
+answer is a number in a small JSON file in the user's cache. What is not ours there, or damaged, or old, or of another
+machine, is measured again; what cannot be written is not kept.
 """
 
 import contextlib

@@ -134,7 +134,7 @@ class Sizes:
         """Return the edges among the anchors, which every worker holds.
 
         Anchors are hubs. Where degrees follow a power law of exponent 2.5, the top share s of the vertices has s^(1/3)
-        of all ends, so s^(2/3) of the edges have both ends there; the benchmark finds a little less.
+        of all ends, so s^(2/3) of the edges have both ends there. The benchmark finds a little less.
         """
         share: float = (anchors / self.question.vertices) ** (2 / 3)
         return self.known["anchor_edges"] * self.question.edges * share
@@ -282,8 +282,8 @@ class Imagined:
 def refining(sizes: Sizes) -> Stage | None:
     """Return the pass over the whole graph, if there is one.
 
-    Columns go through memory in groups. A round reads the rows once a group, and of the two matrices of vectors reads
-    one and reads and writes the other; whitening then passes over both, five times in all.
+    Columns go through memory in groups. A round reads the rows once per group. Of the two matrices of vectors it reads
+    one, and reads and writes the other. Whitening then passes over both, five times in all.
     """
     asked = sizes.question
     name = sizes.refine or sizes.technique.refine_for(Imagined(asked.vertices, asked.edges))

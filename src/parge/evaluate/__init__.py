@@ -1,7 +1,7 @@
 """Evaluation: what an embedding is worth, with and without a task.
 
-``parge.evaluate.pip(embedding, reference)`` compares inner products, ``classify(embedding, labels)`` predicts labels,
-``hold_out(graph)``, ``by_degree(...)`` and ``score_links(...)`` predict edges, ``bounds(...)`` says how far from the
+``parge.evaluate.pip(embedding, reference)`` compares inner products, ``classify(embedding, labels)`` predicts labels.
+``hold_out(graph)``, ``by_degree(...)`` and ``score_links(...)`` predict edges. ``bounds(...)`` says how far from the
 embedding of the whole graph one computed in parts can be. Everything meets by vertex id.
 """
 

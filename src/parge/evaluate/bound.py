@@ -1,8 +1,8 @@
 """Bounds on what computing in parts costs: the paper's Theorem 1, and one that can be computed and is near.
 
-E is the centralised embedding of `dim` columns, F the one computed in parts, M a signal matrix with singular values
-λ_1 >= λ_2 >= ..., and α the signal parameter: ``E E^T`` has the eigenvalues λ_i^2α, i <= dim. docs/explain/theory.md
-has the proofs, and what is wrong with the paper's.
+E is the embedding of the whole graph in `dim` columns, and F the one computed in parts. M is a signal matrix with
+singular values λ_1 >= λ_2 >= ..., and α the signal parameter: ``E E^T`` has the eigenvalues λ_i^2α, i <= dim. The page
+docs/explain/theory.md has the proofs, and what is wrong with the paper's.
 """
 
 import math

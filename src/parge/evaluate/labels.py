@@ -102,7 +102,7 @@ def read_labels(
     id_column : str, optional
         Name or number of the column of vertices; by default one called id, vertex, node or name, else the first.
     header : bool, optional
-        Whether the first line names the columns; by default it does if its words are usual names (id, label, ...), or
+        Whether the first line names the columns. By default it does if its words are usual names (id, label, ...), or
         are above integer ids, or above ids that are all `known`.
     known : ids, optional
         Ids of all vertices.

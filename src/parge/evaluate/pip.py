@@ -111,8 +111,8 @@ def core_distances(
 ) -> NDArray[np.float64]:
     """Return the paper's d(z_1u, z_2u | L) of every vertex u of the reference, in the order of `a`'s rows.
 
-    ``d(u | L) = |z_1u L1^T - z_2u L2^T|``: how differently the two embeddings see u from the core vertices L; by
-    default from all of them, when the squares of all d sum to the square of PIP. Parameters are those of `pip`.
+    ``d(u | L) = |z_1u L1^T - z_2u L2^T|``: how differently the two embeddings see u from the core vertices L. By
+    default these are all vertices; then the squares of all d sum to the square of PIP. Parameters are those of `pip`.
     """
     pairs = _Pairs.meet(a, b, block_rows)
     C = pairs.triangle(None) if core is None else pairs.core(core, seed)[0]

@@ -285,12 +285,12 @@ def sorted_rows(
 ) -> tuple[IntArray, NeighbourArray, FloatArray | None]:
     """Return row offsets, neighbours and weights of the undirected graph of these edges.
 
-    Arcs are dealt into buckets of neighbouring vertices and each bucket, which fits a cache, is sorted. Threads
-    share first the edges, then the buckets; every place is dealt out beforehand in the order of the edges,
-    so the result does not depend on how many threads there are.
+    Arcs are dealt into buckets of neighbouring vertices and each bucket, which fits a cache, is sorted. Threads share
+    first the edges, then the buckets. Every place is dealt out beforehand in the order of the edges, so the result does
+    not depend on how many threads there are.
 
-    With edges and `storage` in files this is an external sort: dealing writes to every bucket in turn, a page of
-    each in use at a time, and sorting reads one bucket after the other.
+    With edges and `storage` in files this is an external sort. Dealing writes to every bucket in turn, a page of each
+    in use at a time; sorting reads one bucket after the other.
     """
     edges = Edges(source, target, _NOTHING if weights is None else weights, n_vertices)
     n_threads = min(_MAX_THREADS, usable_cores())

@@ -19,8 +19,9 @@ _STALLED = 0.05
 def group_vertices(graph: Graph, vertices: IntArray, count: int) -> IntArray:
     """Return the group of each of these vertices, 0..count-1 or fewer: neighbours together, sizes similar.
 
-    Each round, groups that are each other's strongest neighbour become one (the weight of the edges between them over
-    the product of their sizes); where that stalls, groups with the same strongest neighbour, as the leaves of a star.
+    Each round, groups that are each other's strongest neighbour become one. Strength is the weight of the edges between
+    them over the product of their sizes. Where that stalls, groups with the same strongest neighbour become one, as the
+    leaves of a star do.
     """
     matrix = graph.to_scipy()[vertices][:, vertices].astype(np.float64).tocsr()
     group = np.arange(vertices.size)

@@ -19,8 +19,8 @@ _USUAL_ROWS = 0.99
 def with_features(bound: Footprint, graph: Graph, *, copies: int = 0, dim: int = 0) -> Footprint:
     """Return the bound for subgraphs that carry their rows of the graph's features.
 
-    Linear in vertices whatever the lengths x of the rows: a sum over m vertices is at most
-    ``t m + Σ max(0, x - t)`` for any t, here the length that one row in a hundred exceeds.
+    Linear in vertices, whatever the lengths x of the rows. A sum over m vertices is at most ``t m + Σ max(0, x - t)``
+    for any t, here the length that one row in a hundred exceeds.
 
     Parameters
     ----------

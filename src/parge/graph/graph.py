@@ -47,7 +47,7 @@ class Graph:
     Create one with `parge.read`, `Graph.from_edges`, `Graph.from_scipy` or the other ``from_`` methods, which normalise
     their input. The constructor checks shapes and ranges, but not symmetry.
 
-    Laws: rows are sorted and hold no repeats; ``v in row u`` if and only if ``u in row v``, with the same weight; no
+    Laws: rows are sorted and hold no repeats; ``v in row u`` if and only if ``u in row v``, with the same weight. No
     vertex is its own neighbour; weights are positive and finite; all arrays are read-only.
 
     Parameters

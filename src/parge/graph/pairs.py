@@ -56,9 +56,9 @@ def contains(keys: IntArray, wanted: IntArray) -> BoolArray:
 class PairSource:
     """Where pairs of vertices come from: each end is drawn in proportion to its weight.
 
-    Memberships are laid out community by community, so that one cumulative sum over them serves every draw:
-    the first end by a stratified (hence sorted) sweep, the second from the stretch of the first one's
-    community, which is in the cache by then.
+    Memberships are laid out community by community, so that one cumulative sum over them serves every draw. The first
+    end is drawn by a stratified (hence sorted) sweep. The second comes from the stretch of the first one's community,
+    which is in the cache by then.
 
     Parameters
     ----------

@@ -16,8 +16,9 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 class Context:
     """What a subgraph with a context knows about the rest of the graph: every other vertex is part of it in some form.
 
-    Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign super-vertices:
-    groups of vertices merged into one, whose edges are the sums of their members' edges. Only own vertices are trained.
+    Its vertices are the part's own, then the anchors, then a halo of foreign vertices, then foreign super-vertices.
+    These are groups of vertices merged into one, whose edges are the sums of their members' edges. Only own vertices
+    are trained.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Context:
 class Subgraph:
     """The graph induced on a part's own vertices and the anchors, renumbered from 0.
 
-    Own vertices come first, then the anchors, each in ascending order of their number in the parent; so the anchors are
+    Own vertices come first, then the anchors, each in ascending order of their number in the parent. So the anchors are
     in the same order at the end of every subgraph, and their vectors are ``vectors[n_own:]``. A subgraph with a context
     (see `Context`) holds more, and its technique answers for own vertices and anchors alone.
 

@@ -1,8 +1,8 @@
 """What a Parquet file says of itself: the account of its columns in the footer, and the headers of its pages.
 
-It is read here, and not by pyarrow: to ask pyarrow for the account of one column ends the process where the account is
-damaged (its wrapper lets an error of C++ pass; seen with version 26), and pages that stand for more values than the
-account has would be unpacked uncounted.
+It is read here, and not by pyarrow. Where the account of a column is damaged, pyarrow ends the process: its wrapper
+lets an error of C++ pass (seen with version 26). And it would unpack pages that stand for more values than the account
+has.
 """
 
 import os

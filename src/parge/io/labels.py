@@ -169,8 +169,8 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
 def _has_header(rows: _Rows, choice: Choice) -> bool:
     """Return whether the first line names columns.
 
-    So it does if all of it is words, none of which stands in the same column again, and the first is a usual name of a
-    vertex, or another is a usual name of a label, or the ids below are integers, or all ids but the first are known.
+    All of it must be words that do not occur in the same column again. In addition the first is a usual name of a
+    vertex, or another is one of a label. Or the ids below are integers, or all ids but the first are known.
     """
     if choice.header is not None:
         return choice.header

@@ -74,9 +74,9 @@ def check_outputs(
 ) -> None:
     """Refuse outputs that would destroy something, before any work; every command that writes calls this first.
 
-    Refused whatever is said: what is not a plain file or cannot be one, a link that leads nowhere, an output that is
-    one of the inputs (the same file by any name, links and hard links included), two outputs in one file, and an input
-    or an output inside of the run folder. Refused without `overwrite`: an existing file that is neither empty nor
+    Always refused: what is not a plain file or cannot be one, and a link that leads nowhere. So are an output that is
+    one of the inputs (by any name, links and hard links included), and two outputs in one file. So is an input or an
+    output inside of the run folder. Refused without `overwrite`: an existing file that is neither empty nor
     recognisably an earlier output.
 
     Parameters

@@ -2,7 +2,7 @@
 
 pyarrow's own file systems serve ``s3://`` and ``gs://``; fsspec serves every other scheme that it has a package for,
 such as ``https://`` (aiohttp) and ``hf://`` (huggingface_hub). What is read is copied to a temporary folder first, so
-that every check of a reader holds for it, and is removed afterwards; what is written is complete before it is sent.
+that every check of a reader holds for it, and is removed afterwards. What is written is complete before it is sent.
 """
 
 import contextlib

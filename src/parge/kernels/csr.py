@@ -33,9 +33,9 @@ def bucket_arcs(
 ) -> None:
     """Write both directions of every edge into the bucket of their first vertex, from `cursor` on.
 
-    An arc is one number: its first vertex within the bucket, its second vertex in `bits` bits, and one bit
-    that is set where it runs against the edge as given; so arcs in ascending order are sorted rows.
-    `weights` of size 0 means unweighted edges.
+    An arc is one number: its first vertex within the bucket, its second vertex in `bits` bits, and one last bit. That
+    is set where it runs against the edge as given. So arcs in ascending order are sorted rows. `weights` of size 0
+    means unweighted edges.
     """
     low = (1 << shift) - 1
     for e in range(source.size):
@@ -238,9 +238,9 @@ def quotient_rows(
 ) -> None:
     """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
 
-    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` means
-    ones. Edges between groups for which `thin` is not 0 are thinned out (see `link_chance`) by draws that depend on
-    the `name` of both; what stays is heavier by as much, so that every weight is right on average.
+    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` means ones.
+    Edges between groups for which `thin` is not 0 are thinned out (see `link_chance`) by draws that depend on the
+    `name` of both. What stays is heavier by as much, so that every weight is right on average.
     """
     total = np.zeros(offsets.size - 1, np.float64)
     size = 0

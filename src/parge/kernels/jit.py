@@ -1,10 +1,10 @@
 """The decorators of all kernels: floating-point policy, threads, and compiled code that processes share on disk.
 
 numba's own cache is made for one process at a time. It names a new file of code in its index before it writes that
-file (so a process killed in between leaves old code under the new name), two processes that compile at
-once may give two functions one name (numba issue 4807), and a damaged file, or a full disk, ends the caller.
-Here code is written first and named after, under a lock; the process that comes second waits and reads; what cannot be
-read is compiled again; what cannot be written is not kept.
+file, so a process killed in between leaves old code under the new name. Two processes that compile at once may give two
+functions one name (numba issue 4807). A damaged file, or a full disk, ends the caller. Here code is written first and
+named after, under a lock. The process that comes second waits and reads. What cannot be read is compiled again; what
+cannot be written is not kept.
 
 numba compiles a kernel into those that call it, with the constants it finds in their modules, and looks for changes in
 the file of the caller alone. Here code is of one text of all sources: those of this folder, and those beside the

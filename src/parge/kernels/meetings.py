@@ -13,7 +13,7 @@ def walk_meetings(
 ) -> None:
     """Write ``d_u (P^2 + P^3)[u, v]`` of every pair into `out`; it is the same from u and from v.
 
-    The neighbours of v are marked with the share of a step from them, then the rows two steps from u are summed: the
+    The neighbours of v are marked with the share of a step from them, then the rows two steps from u are summed. The
     cost of a pair is the sum of the degrees of u's neighbours. `scratch` holds one zero per vertex, before and after.
     """
     for i in range(out.size):

@@ -49,8 +49,8 @@ fetch_row = _fetch if is_compiling() else _no_fetch
 def add_rows(indices: NeighbourArray, columns: NDArray[Any], start: int, stop: int, row: NDArray[Any]) -> None:
     """Add to `row` the rows of `columns` that ``indices[start:stop]`` name.
 
-    Four at a time, so that the sum is read and written once for them: (a + b) + (c + d), whoever computes it, and for
-    every column the same whichever others stand beside it.
+    Four at a time, so that the sum is read and written once for them: (a + b) + (c + d), whoever computes it. Every
+    column is the same, whatever other columns there are.
     """
     last, j = indices.size - 1, start
     while j + 3 < stop:

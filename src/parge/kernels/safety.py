@@ -40,7 +40,7 @@ def look_at_no_folder() -> None:
 def is_safe(folder: Path, source: Path) -> bool:
     """Return whether compiled code in a folder is as trustworthy as the source that it was compiled from.
 
-    The folder must be ours, the system's, or of whoever owns the source, and writable by everybody only where the
+    The folder must be ours, the system's, or of whoever owns the source. It may be writable by everybody only where the
     source is, too (some file systems say so of all files). One that is not there yet will be ours; what counts then is
     the nearest one above it, in which others may not take our place.
     """

@@ -1,8 +1,8 @@
 """Skip-gram with negative sampling over walks: the plain kernel, one window of a walk at a time.
 
-After Mikolov et al. (NIPS 2013). Each vertex has a row of In (its vector) and a row of Out (how it is
-predicted). For the centre of a window, In rows of the vertices around it meet T = 1 + negatives targets:
-Out of the centre (label 1) and Out of drawn vertices (label 0), shared by that window and fresh for each centre.
+After Mikolov et al. (NIPS 2013). Each vertex has a row of In (its vector) and a row of Out (how it is predicted). For
+the centre of a window, In rows of the vertices around it meet T = 1 + negatives targets. These are Out of the centre
+(label 1) and Out of drawn vertices (label 0), shared by that window and fresh for each centre.
 """
 
 from typing import NamedTuple

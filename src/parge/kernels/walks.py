@@ -179,11 +179,11 @@ def weigh_row(rows: WalkCSR, before: int, v: int, p: float, q: float, bits: Bits
 def second_order_step(rows: WalkCSR, before: int, v: int, p: float, q: float, state: Bits) -> tuple[Number, Bits]:
     """Return the vertex after `before`, v, and the state of the stream.
 
-    Rejection sampling: a first-order candidate is kept with probability bias / ceiling. The ceiling is that
-    of the candidates other than `before`; where 1/p is above it, the excess stands as a strip of its own
-    beside them (as in KnightKing, SOSP 2019), so a small p costs no rejections. After `TRIALS` failures the
-    row is weighed: exact as well, because trials are independent, and it bounds the time at a dead end
-    under a large p. What lies under the least bias of all is kept without a search of rows.
+    Rejection sampling: a first-order candidate is kept with probability bias / ceiling. The ceiling is that of the
+    candidates other than `before`. Where 1/p is above it, the excess is a strip of its own (as in KnightKing, SOSP
+    2019), so a small p costs no rejections. After `TRIALS` failures the row is weighed: exact as well, because trials
+    are independent, and it bounds the time at a dead end under a large p. What lies under the least bias of all is kept
+    without a search of rows.
     """
     ceiling = max(1.0, 1.0 / q)
     least = min(1.0, 1.0 / p, 1.0 / q)

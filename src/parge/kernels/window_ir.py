@@ -1,7 +1,7 @@
 """The window update of skip-gram as LLVM code, tiled for the registers of the processor (see docs/measured/kernel.md).
 
-numba's own loops reach the full width of the vector units, but keep no tile of a matrix product in registers;
-here the instructions are written out, and numba's LLVM compiles them for the processor it finds.
+numba's own loops reach the full width of the vector units, but keep no tile of a matrix product in registers. Here the
+instructions are written out, and numba's LLVM compiles them for the processor it finds.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,10 +59,10 @@ def emit_update(module: ir.Module, tile: Tile) -> ir.Function:
     """Add the function that trains one window, and return it.
 
     ``void update(In, Out, width, frozen, spare, contexts, n_contexts, targets, following, rate, g)``, where contexts
-    and targets are offsets of rows in floats, contexts continue for a tile beyond their number with any valid offset,
-    and `g` has a row of 8 for each of them. It does what `parge.kernels.skipgram.update_window` does. Rows from the
-    offset `frozen` on do not learn: what they would become is written to the row at `spare`, which costs less than to
-    ask at every store. `following` are targets of a later centre, which are asked for meanwhile.
+    and targets are offsets of rows in floats. Contexts continue for a tile beyond their number with any valid offset;
+    `g` has a row of 8 for each of them. It does what `parge.kernels.skipgram.update_window` does. Rows from the offset
+    `frozen` on do not learn: what they would become is written to the row at `spare`, which costs less than to ask at
+    every store. `following` are targets of a later centre, which are asked for meanwhile.
     """
     name = f"parge_update_window_{'_'.join(map(str, tile))}"
     if name in module.globals:
@@ -137,9 +137,9 @@ def _emit_gradients(
 def _emit_prefetch(e: Emitter, tile: Tile, Out: Any, width: Any, following: Any, d: Any) -> None:
     """Ask for a share of the rows `following`, that of the slice at d; all slices together ask for every line once.
 
-    At once, 8 lines of 6 rows would be more than a core can wait for (24 on Zen 3), and block its other loads: spread
-    over the slices, youtube-groups at window 5 rose from 26 to 31 GFLOP/s. Slices are half a line with 8 lanes:
-    the first half of them asks for the first half of the rows, two lines at a time.
+    At once, 8 lines of 6 rows would be more than a core can wait for (24 on Zen 3), and block its other loads. Spread
+    over the slices, youtube-groups at window 5 rose from 26 to 31 GFLOP/s. Slices are half a line with 8 lanes: the
+    first half of them asks for the first half of the rows, two lines at a time.
     """
     b = e.builder
     groups = max(1, LINE // tile.lanes)

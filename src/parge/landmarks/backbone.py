@@ -1,9 +1,9 @@
 r"""The closed-form backbone: one space for all workers of a walk technique, before any of them has trained.
 
-The graph is merged into m vertices: anchors, and groups of a part's vertices. On so few the matrix that skip-gram
-with negative sampling factorises (Levy and Goldberg, NIPS 2014; Qiu et al., WSDM 2018) can be written down and
-decomposed; what it gives the landmarks are frozen vectors. A worker places its own vertices by regression on those,
-and trains them with everything foreign frozen. Vectors of different workers then lie in one space by construction.
+The graph is merged into m vertices: anchors, and groups of a part's vertices. On so few the matrix that skip-gram with
+negative sampling factorises (Levy and Goldberg, NIPS 2014; Qiu et al., WSDM 2018) can be written down and decomposed.
+What it gives the landmarks are frozen vectors. A worker places its own vertices by regression on those, and trains them
+with everything foreign frozen. Vectors of different workers then lie in one space by construction.
 
 With the transition matrix P of the coarse graph, window W and k negatives drawn from p ∝ Σ_members d^0.75:
 

@@ -1,15 +1,16 @@
 r"""Where the vertices of a subgraph with a context start: by regression on the backbone, in closed form.
 
-With T the transition matrix of the subgraph, C the landmark of each of its vertices and R, R' of the backbone (see
-`parge.landmarks.backbone`; R = w_1 I + P R'), a single vertex v meets the landmarks on a walk with probabilities
+Let T be the transition matrix of the subgraph, and C the landmark of each of its vertices. R and R' are those of the
+backbone (see `parge.landmarks.backbone`; R = w_1 I + P R'). A single vertex v meets the landmarks on a walk with
+probabilities
 
     q_v = T_v Y,   Y_u = w_1 C_u + T_u C R' for a single vertex u,   Y_u = R_u for a landmark or an anchor,
 
 so that two steps of the walk are exact and only the others lead from landmark to landmark; then ``In_v = log max(q_v /
 (k p), floor) V S^-1/2``, and Out_v likewise.
 
-With one exact step, q_v = T_v C R, DeepWalk in 8 parts kept 91, 93 and 90 % of the centralised micro-F1 on planted
-graphs with overlapping communities; with two it keeps 95, 96 and 93 %, with five no more (one seed, no pass).
+With one exact step, q_v = T_v C R, DeepWalk in 8 parts kept 91, 93 and 90 % of the whole graph's micro-F1 on planted
+graphs with overlapping communities. With two it keeps 95, 96 and 93 %, with five no more (one seed, no pass).
 """
 
 from collections.abc import Iterator, Mapping

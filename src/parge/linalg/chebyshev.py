@@ -23,10 +23,10 @@ def propagate(
 ) -> Matrix:
     """Return vectors after ProNE's Gaussian filter of the graph's frequencies, by Chebyshev polynomials.
 
-    Zhang et al. (IJCAI 2019), section 3.2: with ``L = I - D~^-1 A~``, ``A~ = A + I`` and
-    ``H = ((L - mu I)^2 - 2 I) / 2`` the result is ``A~ (X - e^(-theta H) X)``, where
-    ``e^(-theta H) ≈ I_0(theta) + 2 Σ_i (-1)^i I_i(theta) T_i(H)`` for i < step, with modified Bessel functions I_i.
-    2 step - 1 sparse products. One step filters nothing: the vectors come back as they are.
+    Zhang et al. (IJCAI 2019), section 3.2: with ``L = I - D~^-1 A~``, ``A~ = A + I`` and ``H = ((L - mu I)^2 - 2 I) /
+    2`` the result is ``A~ (X - e^(-theta H) X)``. Here ``e^(-theta H) ≈ I_0(theta) + 2 Σ_i (-1)^i I_i(theta) T_i(H)``
+    for i < step, with modified Bessel functions I_i. 2 step - 1 sparse products. One step filters nothing: the vectors
+    come back as they are.
 
     Parameters
     ----------

@@ -59,11 +59,11 @@ def top_eigenpairs(
 ) -> tuple[Matrix, Matrix]:
     """Return the min(k, n_vertices) eigenpairs of a symmetric matrix that `rank` highest, best first.
 
-    Block Lanczos with thick restarts (Wu and Simon, 2000): a basis of 1.5 k vectors grows by a few columns at a time,
+    Block Lanczos with thick restarts (Wu and Simon, 2000). A basis of 1.5 k vectors grows by a few columns at a time,
     and restarts from its k best Ritz vectors. When all residuals are under ``tolerance * |largest|``, one more cycle
-    starts from fresh random columns, and the result is accepted only if that cycle finds nothing better: a Krylov space
-    alone holds few copies of a repeated eigenvalue, and graphs of many components repeat theirs (ARPACK left out 14 of
-    256 eigenvalues of cora's normalised adjacency and did not say so). After `cycles` cycles the best found so far is
+    starts from fresh random columns. The result is accepted only if that cycle finds nothing better. A Krylov space
+    alone holds few copies of a repeated eigenvalue, and graphs of many components repeat theirs. (ARPACK left out 14 of
+    256 eigenvalues of cora's normalised adjacency and did not say so.) After `cycles` cycles the best found so far is
     returned: a long path converges for hours otherwise.
 
     Parameters
@@ -102,9 +102,9 @@ def top_eigenpairs(
 def basis_sizes(k: int) -> tuple[int, int]:
     """Return how many vectors `top_eigenpairs` holds for k eigenpairs, and the columns of a product, held in addition.
 
-    One column at a time misses repeated eigenvalues, many take more products, few make slow ones: for k = 128 four
-    took three quarters of the time of eight, for k = 256 eight took two thirds of that of four (blogcatalog). A basis
-    of 2k took as long as 1.5 k.
+    One column at a time misses repeated eigenvalues, many take more products, few make slow ones. For k = 128 four took
+    three quarters of the time of eight; for k = 256 eight took two thirds of that of four (blogcatalog). A basis of 2k
+    took as long as 1.5 k.
     """
     block = 4 if k <= 128 else 8
     kept, added = (block * -(-size // block) for size in (k, max(k // 2, 32)))  # a basis grows by whole blocks

@@ -12,8 +12,8 @@ def rotation(product: Matrix) -> Matrix:
     The paper's solution with the shapes put right: ``U S V^T = svd(H^T T)``, ``W = U V^T`` (d x d; the paper's
     ``H_0 H_i^T`` is |A| x |A|). Never a translation: moving the origin changes every inner product.
 
-    Where the anchors span fewer than d directions, W is free on the rest; it is chosen there as near to the
-    identity as an orthogonal W can be, so that the answer does not hang on rounding.
+    Where the anchors span fewer than d directions, W is free on the rest. It is chosen there as near to the identity as
+    an orthogonal W can be, so that the answer does not hang on rounding.
 
     >>> bool(np.allclose(rotation(np.array([[0.0, 2.0], [-3.0, 0.0]])), [[0, 1], [-1, 0]]))
     True

@@ -1,11 +1,11 @@
 """The signs of eigenvectors and singular vectors, and which of them come first: by rules, not by rounding.
 
-An eigenvector times -1 is one, too. Which of the two a solver returns depends on the order of its sums, and so on
-the processor. Here a column points where its sum over the rows, each weighed by a fixed draw between 0 and 1, is
-positive. Other rules are decided by rounding on ordinary graphs: where two communities are alike, the
-largest and the smallest entry of an eigenvector are opposite numbers, and plain sums, of its cubes as well, are 0. Sums
-with draws of a column of length 1 are as large as 0.3 in the mean, so that two processors whose vectors differ by 1e-8
-disagree on one column in ten million; a column without negative entries stays so.
+An eigenvector times -1 is one, too. Which of the two a solver returns depends on the order of its sums, and so on the
+processor. Here a column points where its sum over the rows, each weighed by a fixed draw between 0 and 1, is positive.
+Other rules are decided by rounding on ordinary graphs. Where two communities are alike, the largest and the smallest
+entry of an eigenvector are opposite numbers, and plain sums, of its cubes as well, are 0. Sums with draws of a column
+of length 1 are as large as 0.3 in the mean. So two processors whose vectors differ by 1e-8 disagree on one column in
+ten million. A column without negative entries stays so.
 
 This decides eigenvectors of simple eigenvalues. Those of a repeated one are any basis of their space.
 """

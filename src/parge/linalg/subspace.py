@@ -1,6 +1,6 @@
 """Leading eigenvectors of a graph's matrix, all at once: subspace iteration with Chebyshev filters, in float32.
 
-A step filters the columns of a block by a polynomial of the matrix that is small on the eigenvalues not wanted, then
+A step filters the columns of a block by a polynomial of the matrix that is small on the eigenvalues not wanted. Then it
 takes the best vectors within their span (Rayleigh and Ritz), in float64, which also makes them orthogonal again. Zhou,
 Saad, Tiago and Chelikowsky, "Self-consistent-field calculations using Chebyshev-filtered subspace iteration" (2006);
 here the degree of a filter follows from the residuals, and eigenvalues of both ends may be wanted.

@@ -76,10 +76,10 @@ def mean_length(vectors: NDArray[Any]) -> float:
 def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float64]:
     """Return R of the QR decomposition of all blocks stacked, holding a few blocks at a time, in float64.
 
-    ``R^T R`` equals the product of the stacked matrix with itself, but R keeps the digits that forming the
-    product would lose: blocks are decomposed, their triangles stacked, and those decomposed again (TSQR). R has
-    at most `n_columns` rows; fewer where there are fewer rows in all. The answer does not depend on the number
-    of cores: the same blocks meet in the same order.
+    ``R^T R`` equals the product of the stacked matrix with itself, but R keeps the digits that forming the product
+    would lose. Blocks are decomposed, their triangles stacked, and those decomposed again (TSQR). R has at most
+    `n_columns` rows; fewer where there are fewer rows in all. The answer does not depend on the number of cores: the
+    same blocks meet in the same order.
     """
     remaining, R = iter(blocks), np.zeros((0, n_columns))
     several = list(islice(remaining, _AT_ONCE))

@@ -52,7 +52,7 @@ def whitened_rounds(
     averaging ends with all vectors alike; whitening keeps the directions in which they differ.
 
     What is stored are the unit rows Y. A round is one pass: sums of neighbours, less the mean, times the ``C^-1/2`` of
-    the round before, scaled to length 1; mean and Gram matrix are those of the blocks, summed in their order. So the
+    the round before, scaled to length 1. Mean and Gram matrix are those of the blocks, summed in their order. So the
     same bits come out for any number of threads, and in memory or in files. Between whitenings the sums alone are
     scaled: a round then takes half of its time or less.
 

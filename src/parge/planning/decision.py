@@ -202,8 +202,8 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
 def least_landmarks(technique: LandmarkTechnique) -> int:
     """Return the smallest number of landmarks for the technique's dimensions: 1.5 per dimension.
 
-    With twice as many where capacities leave no more, DeepWalk in 8 and 16 parts of three generated graphs of 2,700
-    vertices kept 100 to 101 % of the centralised micro-F1, and rotated 91 to 96 % (one seed, no pass).
+    With twice as many where capacities leave no more, DeepWalk kept 100 to 101 % of the whole graph's micro-F1 on three
+    generated graphs of 2,700 vertices, in 8 and 16 parts. Rotated, they kept 91 to 96 % (one seed, no pass).
     """
     return technique.dim + technique.dim // 2
 
@@ -224,7 +224,7 @@ def prepare_landmarks(
     """Return how to decompose into subgraphs with a context: a third of the landmarks are anchors, the rest groups.
 
     Anchors take room in every worker that its halo could use. With half, a quarter and an eighth of 2,000 landmarks
-    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices; on a small dense one (1,250
+    anchors, 96.8, 99.3 and 100.1 % were kept on a planted graph of 20,000 vertices. On a small dense one (1,250
     landmarks) 99.6, 98.3 and 96.3 % (8 parts, one seed, no pass).
     """
     n_parts, n_landmarks = plan.n_parts, landmarks_for(graph, technique, plan.n_parts)

@@ -83,9 +83,9 @@ class Plan:
     partitioner : str
         kaminpar, kaminpar-compressed, metis, streaming or random.
     reconcile : str
-        consensus, orthogonal, linear, mlp or none. backbone (walk techniques) gives all workers one space from the
-        start; every worker also holds the rest of the graph as super-vertices, within its limit. auto is backbone
-        if the technique supports it and the limits have room for it; none if the spaces agree by construction; and
+        consensus, orthogonal, linear, mlp or none. With backbone (walk techniques) all workers have one space from the
+        start. Every worker then also holds the rest of the graph as super-vertices, within its limit. The value auto is
+        backbone if the technique supports it and the limits allow it; none if the spaces agree by construction; and
         consensus otherwise.
     refine : str
         Name of the final pass over the whole graph (see `parge.refine`), or none; auto is the default of the technique.
@@ -105,9 +105,9 @@ class Plan:
         Seed of all random numbers: same seed, same bits.
     coordinator_memory : int or str, optional
         Memory limit of this process, such as ``"2GB"``. If the partitioner is kaminpar, the limit decides between
-        kaminpar, kaminpar-compressed and streaming by their projected memory. If one of the latter two is named, it
-        is refused if its projection exceeds the limit; for other partitioners there is only a notice, because their
-        memory is not known. (The command line also enforces the limit.)
+        kaminpar, kaminpar-compressed and streaming by their projected memory. If one of the latter two is named, it is
+        refused if its projection exceeds the limit. For other partitioners there is only a notice, because their memory
+        is not known. (The command line also enforces the limit.)
 
     Examples
     --------

@@ -83,8 +83,8 @@ def merged_blocks(
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Yield vertex numbers and their final vectors, block by block, every vertex once.
 
-    A block is all that is held, of own vertices and of anchors alike, so neither the local vectors nor the
-    embedding need be in memory: write each block into an array, or into a memory map.
+    A block is all that is held, of own vertices and of anchors alike, so neither the local vectors nor the embedding
+    need be in memory. Write each block into an array, or into a memory map.
 
     Parameters
     ----------

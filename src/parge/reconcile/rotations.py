@@ -89,8 +89,8 @@ class _Table(Products):
 def choose_pivot(anchors: Products) -> int:
     """Return the subgraph to which all others can be rotated with the smallest total residual.
 
-    The residual of a pair is ``min_W |H_i W - H_p|^2 / (|H_i|^2 + |H_p|^2)``, between 0 and 1, so that a
-    subgraph is not preferred for being short; it equals ``1 - 2 sum(svd(H_i^T H_p)) / (|H_i|^2 + |H_p|^2)``.
+    The residual of a pair is ``min_W |H_i W - H_p|^2 / (|H_i|^2 + |H_p|^2)``, between 0 and 1, so that a subgraph is
+    not preferred for being short. It equals ``1 - 2 sum(svd(H_i^T H_p)) / (|H_i|^2 + |H_p|^2)``.
     """
     squares = [float(np.trace(anchors.pair(i, i))) for i in range(anchors.n)]
     agreement = np.zeros(anchors.n)

@@ -67,8 +67,8 @@ class Refiner(ABC):
     * every vector stays finite, also of isolated vertices; a graph without edges leaves all vectors as they are;
     * the vectors are overwritten in place, and nothing else is written to;
     * what is in memory beside files is the budget (or four columns) and a few blocks of rows;
-    * vectors rotated on the way in give the same inner products on the way out (up to rounding), so that it does
-      not matter which of the separate spaces the others were mapped into.
+    * rotated vectors give the same inner products, up to rounding: it does not matter which of the separate spaces the
+      others were mapped into.
     """
 
     name: ClassVar[str] = ""

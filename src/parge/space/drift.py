@@ -70,7 +70,7 @@ def drift(space: Space, edges: Any = None, removed: Any = None) -> Drift:
     """Estimate how far a space is from what a fresh embedding would be.
 
     Some vertices are looked at: whether they still are where their neighbours expect them, and rank edges that are held
-    out; what was seen when the space was new is stored in it. Command line: ``parge drift SPACE [EDGES]``.
+    out. What was seen when the space was new is stored in it. Command line: ``parge drift SPACE [EDGES]``.
 
     Parameters
     ----------

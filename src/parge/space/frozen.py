@@ -60,8 +60,8 @@ class Space:
 
     Made by `Space.of`, by ``parge embed --space DIR``, or read by `parge.open_space`. All arrays may be memory maps.
 
-    Laws: placing and updating return new values and change nothing here; vertices that neither are new nor move keep
-    their bits; the same edges in any order give the same bits.
+    Laws: placing and updating return new values and change nothing here. Vertices that neither are new nor move keep
+    their bits. The same edges in any order give the same bits.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@ With unit rows ``u`` of the embedding, the direction of a vertex is predicted by
 and its length from its degree and the lengths of its neighbours. A whitening pass, a factorisation and a trained
 technique all leave vertices where such a map finds them: no trace of how they were computed is needed.
 
-A vertex of the graph has had a part in where its neighbours are, and a new one has not. So what a vertex gave to
-each neighbour is taken out of it before the fit, to first order: with the neighbour's sum S and a first, plain fit N,
-``u_w + N unit(S_w - a_vw u_v) - N unit(S_w)``. On a dense generated graph (whitened propagation, d = 128, 10 % new
-vertices, 3 seeds) that kept 98.4 instead of 97.5 % of the micro-F1 of embedding everything again; on sparser ones both
-kept as much.
+A vertex of the graph has had a part in where its neighbours are, and a new one has not. So what a vertex gave to each
+neighbour is taken out of it before the fit, to first order: with the neighbour's sum S and a first, plain fit N, ``u_w
++ N unit(S_w - a_vw u_v) - N unit(S_w)``. On a dense generated graph (whitened propagation, d = 128, 10 % new vertices,
+3 seeds) that kept 98.4 instead of 97.5 % of the micro-F1 of embedding everything again. On sparser ones both kept as
+much.
 """
 
 from dataclasses import dataclass

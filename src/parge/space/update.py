@@ -81,9 +81,9 @@ def update(
 ) -> Updated:
     """Return a new version of a space in which edges were added and removed.
 
-    New vertices are placed. Then an old vertex moves where its edges changed by more than the threshold: to where the
-    learned round expects it now, plus what was its own before, as far as its edges stayed. All others keep their bits.
-    Old vertices move once, by where the others were: rounds among them would end with all vectors alike.
+    New vertices are placed. Then an old vertex moves where its edges changed by more than the threshold. It moves to
+    where the learned round expects it now, plus what was its own before, as far as its edges stayed. All others keep
+    their bits. Old vertices move once, by where the others were: rounds among them would end with all vectors alike.
     Command line: ``parge update SPACE EDGES -o OUT``.
 
     Parameters

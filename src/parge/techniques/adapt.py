@@ -56,10 +56,10 @@ def adapt(
     Parameters
     ----------
     target : callable or object
-        A callable ``f(csr, rng)``, or ``f(csr)``, that returns one row per vertex; or an object with
-        ``fit_transform(csr)`` (as in scikit-learn and scikit-network); or one with ``fit`` and ``get_embedding`` (as in
-        karateclub). csr is the subgraph's symmetric adjacency matrix, scipy CSR in float32; the callable may change it.
-        Objects are copied for every subgraph, and their ``random_state`` or ``seed``, if any, is set.
+        A callable ``f(csr, rng)``, or ``f(csr)``, that returns one row per vertex. Or an object with
+        ``fit_transform(csr)`` (as in scikit-learn and scikit-network), or with ``fit`` and ``get_embedding`` (as in
+        karateclub). The matrix ``csr`` is the subgraph's symmetric adjacency, scipy CSR in float32; the callable may
+        change it. Objects are copied for every subgraph, and their ``random_state`` or ``seed``, if any, is set.
     dim : int, optional
         Columns of the result. By default an attribute of the object (``n_components``, ``dimensions`` ...); otherwise
         it is known after the first result, and the technique's `dim` is 0 until then. On a subgraph of about dim

@@ -41,11 +41,11 @@ class Auto(Technique, Chooser):
     """The technique that suits the graph, by held-out edges: `parge.Blend`, `parge.Spectral` or `parge.Whitened`.
 
     A plan with it asks `choose` once, before the graph is decomposed, and runs the chosen technique. A connected sample
-    of a quarter of the vertices loses a tenth of its edges; each technique embeds the rest, with fewer columns, and the
+    of a quarter of the vertices loses a tenth of its edges. Each technique embeds the rest, with fewer columns, and the
     cosines are to tell the lost edges from pairs drawn by degree. Blend is taken unless another one is clearly better
     (`parge.techniques.auto.choose`). No label is read. With features in the graph `parge.SGC` is tried as well.
 
-    The other techniques are not tried: after their pass over the whole graph LINE, NetMF, ProNE, SGC and the closed
+    The other techniques are not tried. After their pass over the whole graph LINE, NetMF, ProNE, SGC and the closed
     form are where `parge.Whitened` is, and walks take longer than all else together.
 
     Parameters

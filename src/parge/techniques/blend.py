@@ -23,8 +23,8 @@ class Blend(Technique):
     The two make different mistakes. Spectral vectors weigh directions by their eigenvalues and follow degrees; whitened
     ones weigh all directions alike. The cosine of a pair is the mean of both cosines. On nine generated graphs of
     different kinds, half of the edges held out, its ROC-AUC against pairs drawn by degree was the highest of the three
-    on six, and at most .0084 below the best on the others (`benchmarks/auto_chooses.py` has others). Use it for links,
-    for labels and links together, or if you do not know which of the two suits a graph.
+    on six. On the others it was at most .0084 below the best (`benchmarks/auto_chooses.py`). Use it for links, for
+    labels and links together, or if you do not know which of the two suits a graph.
 
     Parameters
     ----------

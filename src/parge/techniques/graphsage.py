@@ -42,10 +42,10 @@ class GraphSAGE(Technique):
     """Vectors from two rounds of averaging over neighbours, through matrices learnt from random walks.
 
     Hamilton, Ying and Leskovec, "Inductive representation learning on large graphs" (NIPS 2017), algorithm 1 with the
-    mean aggregator: ``h_v = unit(relu(W [x_v, mean x_u]))`` over neighbours u, twice (the last round without relu),
-    trained so that vertices that meet on short walks have similar vectors and drawn ones do not (equation 1). x are the
-    graph's features, or normal draws keyed by the vertex's number in the graph (as `SGC` has them); these carry little
-    information, so without features other techniques do better.
+    mean aggregator. ``h_v = unit(relu(W [x_v, mean x_u]))`` over neighbours u, twice (the last round without relu).
+    Vertices that meet on short walks are trained to have similar vectors, and drawn ones not (equation 1). The inputs x
+    are the graph's features, or normal draws keyed by the vertex's number in the graph, as `SGC` has them. These carry
+    little information, so without features other techniques do better.
 
     Needs PyTorch. The averages of the first round do not depend on the training: they are computed once, over all
     neighbours. The second round samples neighbours while training (ten times as fast for a batch of blogcatalog), and

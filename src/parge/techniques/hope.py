@@ -25,11 +25,11 @@ _DECAY_SHARE = 0.5
 class HOPE(Factorisation):
     """The best approximation of a proximity matrix M by inner products, ``M ≈ S T^T``.
 
-    Ou et al., "Asymmetric transitivity preserving graph embedding" (KDD 2016): with the singular value
-    decomposition ``M = U D V^T`` the source vectors are ``S = U D^1/2`` and the target vectors ``T = V D^1/2``.
-    Graphs here are undirected, so M is symmetric, its singular vectors are eigenvectors, and both halves
-    coincide but for the sign of columns of negative eigenvalue. That is why by default all `dim` columns go to
-    the source half (the original gives dim/2 to each): ``S = U D^1/2`` is the E of the paper's bound, α = 1/2.
+    Ou et al., "Asymmetric transitivity preserving graph embedding" (KDD 2016). With the singular value decomposition
+    ``M = U D V^T`` the source vectors are ``S = U D^1/2`` and the target vectors ``T = V D^1/2``. Graphs here are
+    undirected, so M is symmetric, its singular vectors are eigenvectors, and both halves coincide but for the sign of
+    columns of negative eigenvalue. That is why by default all `dim` columns go to the source half (the original gives
+    dim/2 to each). ``S = U D^1/2`` is the E of the paper's bound, α = 1/2.
 
     M is never formed: eigenvectors come from products with the sparse adjacency matrix A alone.
 

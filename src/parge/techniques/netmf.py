@@ -47,9 +47,9 @@ _TOLERANCE = 1e-3
 class NetMF(Technique):
     """The best factors of the logarithm of DeepWalk's co-occurrence matrix.
 
-    Qiu et al., "Network embedding as matrix factorization" (WSDM 2018): ``log max(M, 1) ≈ U S U^T`` with
-    ``M = vol / (negatives window) Σ_r P^r D^-1`` for r = 1..window, P = D^-1 A; the vectors are ``U |S|^1/2``.
-    M is symmetric, so its singular vectors are eigenvectors.
+    Qiu et al., "Network embedding as matrix factorization" (WSDM 2018): ``log max(M, 1) ≈ U S U^T`` with ``M = vol /
+    (negatives window) Σ_r P^r D^-1`` for r = 1..window, P = D^-1 A. The vectors are ``U |S|^1/2``. M is symmetric, so
+    its singular vectors are eigenvectors.
 
     Up to `exact_up_to` vertices M is formed exactly, n x n, from sparse products. Over that it is their algorithm 4: M
     from the `rank` leading eigenpairs of ``D^-1/2 A D^-1/2``. Theirs then stores an n x n matrix; here its rows are

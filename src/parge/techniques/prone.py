@@ -34,10 +34,10 @@ _OVERSAMPLING = 10
 class ProNE(Technique):
     """Vectors of edges' log odds against noise, propagated through a band of the graph's frequencies.
 
-    Zhang et al., "ProNE: fast and scalable network representation learning" (IJCAI 2019). Step one factorises
-    the sparse matrix ``log p_ij - log n_j`` over the edges, where ``p_ij`` is the chance to walk from i to j and
-    ``n_j ∝ (Σ_i p_ij)^0.75``, as ``U S^1/2`` by randomised SVD. Step two filters (`chebyshev.propagate`) and
-    makes the columns orthogonal again. Rows have length 1.
+    Zhang et al., "ProNE: fast and scalable network representation learning" (IJCAI 2019). Step one factorises the
+    sparse matrix ``log p_ij - log n_j`` over the edges as ``U S^1/2``, by randomised SVD. Here ``p_ij`` is the chance
+    to walk from i to j, and ``n_j ∝ (Σ_i p_ij)^0.75``. Step two filters (`chebyshev.propagate`) and makes the columns
+    orthogonal again. Rows have length 1.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ def resolve(technique: Any, settings: Mapping[str, Any] | None = None) -> Techni
     Parameters
     ----------
     technique : str, Technique, class, callable or object
-        The name of a registered technique; ``module:attribute``, where the attribute is a technique, a function, a
-        class or an object, and modules of the current directory are found, too; or the thing itself.
+        The name of a registered technique, ``module:attribute``, or the thing itself. The attribute is a technique, a
+        function, a class or an object; modules of the current directory are found, too.
     settings : mapping, optional
         Values by name, or their text as ``--param`` gives it, checked against the type of the setting.
 
@@ -106,8 +106,8 @@ def restore_declared(name: str, settings: Mapping[str, Any]) -> Technique:
     """Return the technique that a stranger describes; what they chose reaches nothing but declared settings.
 
     A registered name is looked up and never imported as a path; its settings are fields, of their types. Of a
-    ``module:attribute``, which the caller must have allowed, the attribute comes from that module's own package, and
-    settings are plain values of parameters that are declared by name: no ``**settings`` takes whatever it is given.
+    ``module:attribute``, which the caller must have allowed, the attribute comes from that module's own package.
+    Settings are plain values of parameters that are declared by name: no ``**settings`` takes whatever it is given.
     """
     if name in techniques.names():
         return _build(techniques.get(name), settings)

@@ -24,7 +24,7 @@ class Spectral(Factorisation):
     ``D~ = D + τ I`` adds a share of the mean degree to every degree. Without it a graph of many components has as many
     eigenvalues 1, and chance decides which of their eigenvectors are taken; branches that hang on one edge come next.
     With it small sets have small eigenvalues. Qin and Rohe, "Regularized spectral clustering under the degree-corrected
-    stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1; Zhang and Rohe, "Understanding
+    stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1. Zhang and Rohe, "Understanding
     regularized spectral clustering via graph conductance" (NeurIPS 2018) for why. They do not scale by eigenvalues.
 
     Eigenvectors are taken by value: those of negative eigenvalues separate vertices that are linked. The first one,
@@ -37,9 +37,9 @@ class Spectral(Factorisation):
         Length of a vector. A subgraph of fewer vertices, or of fewer positive eigenvalues, has that many columns, then
         zeros.
     regularisation : float
-        τ, as a share of the mean degree. More is better for labels and worse for links: on five generated graphs shares
-        of 0, 1/8, 1/4, 1/2 had a mean micro-F1 of .765, .773, .774, .775 and, half of the edges held out, a mean
-        ROC-AUC of .649, .631, .620, .611 (`benchmarks/regularisation_matters.py`, 2 seeds). An eighth is the least of
+        τ, as a share of the mean degree. More is better for labels and worse for links. On five generated graphs shares
+        of 0, 1/8, 1/4, 1/2 had a mean micro-F1 of .765, .773, .774, .775. With half of the edges held out, the mean
+        ROC-AUC was .649, .631, .620, .611 (`benchmarks/regularisation_matters.py`, 2 seeds). An eighth is the least of
         them that leaves nothing to chance.
 
     Examples

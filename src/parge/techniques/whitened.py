@@ -36,7 +36,7 @@ class Whitened(Technique):
         Length of a vector.
     rounds : int
         The most rounds. On five generated graphs (communities easy or hard to tell apart, few edges, several labels, a
-        tree) 40 rounds scored within .002 of 20, and whitening after every round within .001 of every second.
+        tree) 40 rounds scored within .002 of 20. Whitening after every round scored within .001 of every second.
     tolerance : float
         Rounds end when the subspace of the columns changes by less.
     seed : int

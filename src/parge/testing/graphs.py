@@ -94,9 +94,9 @@ def capacity_vectors(
 ) -> "SearchStrategy[tuple[int, ...]]":
     """Return a strategy of capacities k_1..k_n for a decomposition of the graph with that many anchors.
 
-    Feasible ones, ``anchors <= min k_i`` and ``Σ(k_i - anchors) >= n_vertices - anchors``, range from zero slack
-    (every part exactly full, some with no room for a vertex of their own) to all of the graph in every part.
-    Infeasible ones break one of the two, by as little as one vertex.
+    Feasible ones have ``anchors <= min k_i`` and ``Σ(k_i - anchors) >= n_vertices - anchors``. They range from zero
+    slack (every part exactly full, some with no vertex of their own) to all of the graph in every part. Infeasible ones
+    break one of the two, by as little as one vertex.
     """
     if not 0 <= anchors <= graph.n_vertices:
         raise InputError(f"{anchors} anchors are requested in a graph of {graph.n_vertices} vertices")

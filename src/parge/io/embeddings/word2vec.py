@@ -52,9 +52,9 @@ def write_text(table: Vectors, path: Path) -> None:
 def is_text(path: Path) -> bool:
     """Return whether a file is word2vec text as `write_text` writes it; other tools write numbers with other digits.
 
-    The first line must be true, and the first and the last row must be what we would write, at least one of their
-    numbers with more digits than it needs. A list of edges can have a first line of two numbers, too, but then it does
-    not tell the number of lines and of columns; with one column, that could be by chance.
+    The first line must be true. The first and the last row must be what we would write, at least one of their numbers
+    with more digits than it needs. A list of edges can have a first line of two numbers, too, but these are not the
+    number of lines and of columns. (With one column they could be, by chance.)
     """
     with path.open("rb") as file:
         n_rows, dim = _text_header(path, file.readline(1000))

@@ -17,8 +17,8 @@ _MOST = 100_000
 def part_files(path: Path) -> list[Path]:
     """Return the files of a graph, in the order of their names: the file itself, or its parts.
 
-    In a folder these are all files, those of folders in it included, but not those whose name begins with a dot or an
-    underscore: Spark and others keep accounts in such. A name with wildcards that is itself a file is that file.
+    In a folder these are all files, those of folders in it included. Names that begin with a dot or an underscore are
+    left out: Spark and others keep accounts in such files. A name with wildcards that is itself a file is that file.
     """
     with foreign_errors(path, "file"):
         return _part_files(path)

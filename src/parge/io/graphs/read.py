@@ -85,11 +85,12 @@ def read(
         ``file://`` URLs are fetched. Anything with ``__arrow_c_stream__`` (DuckDB, Polars, pandas, pyarrow) is read a
         batch at a time.
     vertices : int, path, URL, frame or ids, optional
-        Extra (isolated) vertices: a count n, which means that the ids are 0..n-1 (any other id is an error), or a file
-        with one id per line, or a frame or list of ids.
+        Extra (isolated) vertices: a count n, a file with one id per line, or a frame or list of ids. A count means that
+        the ids are 0..n-1, and any other id is an error.
     features : path, URL or frame, optional
-        Vertex features, row i for vertex i: ``.npz`` of scipy, or of numpy with one array, or ``.npy``; or, by
-        vertex id, ``.parquet`` or a frame with a column ``id`` and columns of numbers, or one of lists of numbers.
+        Vertex features. Row i is for vertex i in ``.npy``, and in ``.npz`` of scipy, or of numpy with one array. In
+        ``.parquet`` and in a frame, rows go by the column ``id``; the others hold numbers, or one holds lists of
+        numbers.
     weighted : bool
         Whether to read weights; otherwise every edge has weight 1.
     weight : str, optional

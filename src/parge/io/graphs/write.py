@@ -32,7 +32,7 @@ def write(graph: Graph, path: str | Path, *, marked: bool = False) -> tuple[Path
     """Write a graph and return the files written.
 
     Edge lists (``.txt``, ``.edges``, ``.edgelist``, ``.tsv``, ``.csv``, each also ``.gz`` or ``.zst``) and ``.parquet``
-    hold edges only: isolated vertices are written to a second file, ``x.vertices.txt`` for ``x.csv``, which `read`
+    hold edges only. Isolated vertices are written to a second file, ``x.vertices.txt`` for ``x.csv``, which `read`
     accepts as `vertices`. ``.npz`` holds everything; ``.mtx`` and METIS ``.graph`` hold graphs whose ids are 0..n-1.
 
     A failed write leaves no file: files get their name when they are complete. An existing file is replaced; the
