@@ -191,17 +191,17 @@ _DISPLAY_SECONDS = 0.25
 class _State:
     """What the display of a notebook shows: HTML there, and one line where it is saved as text."""
 
-    def __init__(self, words: str, share: float | None, seconds: float) -> None:
-        self.words, self.share, self.seconds = words, share, seconds
+    def __init__(self, text: str, share: float | None, seconds: float) -> None:
+        self.text, self.share, self.seconds = text, share, seconds
 
     def __repr__(self) -> str:
         done = "" if self.share is None else f" {self.share:.0%}"
-        return on_one_line(f"parge: {self.words}{done} ({self.seconds:.0f} s)")
+        return on_one_line(f"parge: {self.text}{done} ({self.seconds:.0f} s)")
 
     def _repr_html_(self) -> Markup:
         given = {} if self.share is None else {"value": f"{self.share:.3f}", "max": 1}
         bar = None if self.share == 1.0 else tag("progress", **given)
-        return tag("div", bar, " ", tag("span", on_one_line(self.words)), f" ({self.seconds:.0f} s)")
+        return tag("div", bar, " ", tag("span", on_one_line(self.text)), f" ({self.seconds:.0f} s)")
 
 
 class _Display:
@@ -209,13 +209,13 @@ class _Display:
 
     def __init__(self, handle: Any) -> None:
         self.handle, self.begun, self.last = handle, time.monotonic(), 0.0
-        self.words, self.shares, self.n_parts = "starting", dict[int, float](), 0
+        self.text, self.shares, self.n_parts = "starting", dict[int, float](), 0
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
             if event.stage == "embed":
                 self.shares.clear()
-            self.words, self.n_parts = worded(event), 0
+            self.text, self.n_parts = worded(event), 0
         elif isinstance(event, Part):
             self.shares[event.index], self.n_parts = event.share, event.n_parts
         now = time.monotonic()
@@ -226,7 +226,7 @@ class _Display:
     def draw(self) -> None:
         """Send the state."""
         share = min(0.99, sum(self.shares.values()) / self.n_parts) if self.n_parts else None
-        self.handle.update(_State(self.words, share, time.monotonic() - self.begun))
+        self.handle.update(_State(self.text, share, time.monotonic() - self.begun))
 
     def finish(self) -> None:
         """Replace the bar by one line that stays."""

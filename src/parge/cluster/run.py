@@ -253,9 +253,9 @@ class ShardedRun:
         towards = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
         return Team(self.engine, self.folder, budgets, towards, self._on_retry)
 
-    def _on_retry(self, words: str) -> None:
-        self.retries.append(words)
-        self.listener(Step("retry", words))
+    def _on_retry(self, reason: str) -> None:
+        self.retries.append(reason)
+        self.listener(Step("retry", reason))
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -155,7 +155,7 @@ class End:
         As `subprocess` has it: minus the signal that ended it, or its exit code.
     peak : int
         Measured peak memory of the worker and the processes it started, in bytes.
-    last_words : str
+    last_output : str
         The end of its output.
     processes : int
         How many processes held that memory.
@@ -164,7 +164,7 @@ class End:
     answer: tuple[str, Any] | None
     returncode: int
     peak: int
-    last_words: str = ""
+    last_output: str = ""
     processes: int = 1
 
     @property
@@ -197,7 +197,7 @@ class End:
             return with_place(failure, f"in the worker of {task.label}", trace)
         if kind == "over":
             return WorkerError(_over(task, max(value, self.peak), self.processes))
-        if task.limit_bytes is not None and _NO_MEMORY.search(self.last_words):
+        if task.limit_bytes is not None and _NO_MEMORY.search(self.last_output):
             return WorkerError(f"{_over(task, max(task.limit_bytes, self.peak))}{self._said()}")
         return WorkerError(f"{self._ending(task)}{self._said()}")
 
@@ -214,7 +214,7 @@ class End:
         return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, the last time by {name}; {memory}"
 
     def _said(self) -> str:
-        return f"\nIts last output:\n{self.last_words}" if self.last_words else ""
+        return f"\nIts last output:\n{self.last_output}" if self.last_output else ""
 
 
 def as_failure(error: BaseException) -> BaseException:

@@ -121,7 +121,7 @@ class ForkServer:
         finally:
             theirs.close()
 
-    def start(self, limit: int, mark: str, *, prints: int, words: int, sight: int) -> Forked:
+    def start(self, limit: int, mark: str, *, output: int, results: int, measures: int) -> Forked:
         """Fork a guard that writes to these pipes; the first call waits until the server is prepared."""
         if self._is_useless:
             raise NoServerError
@@ -129,7 +129,7 @@ class ForkServer:
         try:
             request = json.dumps({"limit": limit, "mark": mark}).encode()
             self._wait_until_prepared()
-            socket.send_fds(self._socket, [request], [reading, prints, words, sight])
+            socket.send_fds(self._socket, [request], [reading, output, results, measures])
             pid = self._reply("pid")
             if pid is None:  # the system allows no more processes
                 raise NoServerError
@@ -268,17 +268,17 @@ class _Server:
             for end in (self.ended, self.waking):
                 os.close(end)
             self.parent.close()
-            stdin, prints, words, sight = pipes
-            for old, new in ((stdin, 0), (prints, 1), (prints, 2)):
+            stdin, output, results, measures = pipes
+            for old, new in ((stdin, 0), (output, 1), (output, 2)):
                 os.dup2(old, new)
-            for pipe in (stdin, prints):
+            for pipe in (stdin, output):
                 os.close(pipe)
-            for pipe in (words, sight):
+            for pipe in (results, measures):
                 os.set_inheritable(pipe, False)
             _set_mark(mark)
             if "numpy" in sys.modules:
                 sys.modules["numpy"].random.seed()  # `random` itself does so after a fork
-            guard(words, sight, self.pid, limit)
+            guard(results, measures, self.pid, limit)
         except BaseException:  # noqa: BLE001  whatever happens, this process never serves
             traceback.print_exc()
         os._exit(1)

@@ -29,13 +29,13 @@ MARK = "PARGE_WORKER"
 """In the environment of a worker and of all that it starts: how to find them should their guard be killed."""
 
 
-def guard(words: int, sight: int, parent: int, limit: int) -> None:
+def guard(results: int, measures: int, parent: int, limit: int) -> None:
     """Fork: the child becomes the worker, this process its guard, and ends as the worker does.
 
     Parameters
     ----------
-    words, sight : int
-        Descriptors of pipes: for what the worker says, and for what the guard says.
+    results, measures : int
+        Descriptors of pipes: for what the worker returns, and for what the guard measures.
     parent : int
         Number of our parent process.
     limit : int
@@ -44,7 +44,7 @@ def guard(words: int, sight: int, parent: int, limit: int) -> None:
     set_process_name("parge-guard")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     ready, waking = os.pipe()
-    for end in (ready, waking, sight):
+    for end in (ready, waking, measures):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     asked: list[int] = []
@@ -58,7 +58,7 @@ def guard(words: int, sight: int, parent: int, limit: int) -> None:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        for end in (ready, waking, sight):
+        for end in (ready, waking, measures):
             os.close(end)
         set_process_name("parge-worker")
         os.setpgid(0, 0)
@@ -66,9 +66,9 @@ def guard(words: int, sight: int, parent: int, limit: int) -> None:
             group.enter()
         from parge.engine.worker import work
 
-        work(words, me, lambda: int(struct.unpack_from("q", peak)[0]))
+        work(results, me, lambda: int(struct.unpack_from("q", peak)[0]))
     _close_input()
-    watcher = _Guard(worker, parent, limit or None, sight, peak, group)
+    watcher = _Guard(worker, parent, limit or None, measures, peak, group)
     try:
         status = watcher.watch(ready, asked)
     finally:
@@ -80,9 +80,9 @@ class _Guard:
     """A worker that is watched."""
 
     def __init__(
-        self, worker: int, parent: int, limit: int | None, sight: int, peak: mmap.mmap, group: Group | None
+        self, worker: int, parent: int, limit: int | None, measures: int, peak: mmap.mmap, group: Group | None
     ) -> None:
-        self.worker, self.parent, self.sight, self.peak, self.group = worker, parent, sight, peak, group
+        self.worker, self.parent, self.measures, self.peak, self.group = worker, parent, measures, peak, group
         self.tree = Tree(worker, reaper=os.getpid() if LINUX else None, limit=limit)
         self.status: int | None = None
         self.reported = 0
@@ -155,9 +155,9 @@ class _Guard:
         if self.group is not None:
             self.group.remove()
 
-    def _report(self, *words: object) -> None:
+    def _report(self, *values: object) -> None:
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(self.sight, f"{' '.join(map(str, words))}\n".encode())
+            os.write(self.measures, f"{' '.join(map(str, values))}\n".encode())
 
 
 def _close_input() -> None:

@@ -42,7 +42,7 @@ _ALONE_FROM = 3
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 # Of what a worker prints, only the end is kept: days of a progress bar must fill neither memory nor disk.
-_LAST_WORDS = 2000
+_LAST_OUTPUT = 2000
 
 # Time for a guard to end its worker and all that it started.
 _END_SECONDS = 15.0
@@ -62,36 +62,36 @@ class Child:
         self.progress: list[float] = []
         self._heard = bytearray()
         self._printed = bytearray()
-        self._told = bytearray()
+        self._measured = bytearray()
         self._mark = secrets.token_hex(16)
         self._group: Group | None = None
         self._is_clean = self._goes_on = False
-        (self.words, writing), (self.prints, printing), (self.sight, telling) = os.pipe(), os.pipe(), os.pipe()
+        (self.results, writing), (self.output, printing), (self.measures, measuring) = os.pipe(), os.pipe(), os.pipe()
         try:
-            self.process = self._start(server, threads, printing, writing, telling)
+            self.process = self._start(server, threads, printing, writing, measuring)
         except BaseException:
             self._close()
             raise
         finally:
-            for end in (writing, printing, telling):
+            for end in (writing, printing, measuring):
                 os.close(end)
         for pipe in self.pipes:
             os.set_blocking(pipe, False)
 
     def _start(
-        self, server: ForkServer | None, threads: int, prints: int, words: int, sight: int
+        self, server: ForkServer | None, threads: int, output: int, results: int, measures: int
     ) -> "subprocess.Popen[bytes] | Forked":
         """Start the guard: forked from the server, or by itself."""
         limit = self.task.limit_bytes or 0
         if server is not None:
             with contextlib.suppress(NoServerError):
-                return server.start(limit, self._mark, prints=prints, words=words, sight=sight)
+                return server.start(limit, self._mark, output=output, results=results, measures=measures)
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, (words, sight, os.getpid(), limit))],
+            [sys.executable, "-P", "-m", "parge.engine.guard", *map(str, (results, measures, os.getpid(), limit))],
             stdin=subprocess.PIPE,
-            stdout=prints,
-            stderr=prints,
-            pass_fds=(words, sight),
+            stdout=output,
+            stderr=output,
+            pass_fds=(results, measures),
             start_new_session=True,
             env=_environment(threads) | {MARK: self._mark},
         )
@@ -99,7 +99,7 @@ class Child:
     @property
     def pipes(self) -> tuple[int, int, int]:
         """The pipes to read: its messages, its output, and the messages of its guard."""
-        return self.words, self.prints, self.sight
+        return self.results, self.output, self.measures
 
     def _close(self) -> None:
         for pipe in self.pipes:
@@ -137,9 +137,9 @@ class Child:
 
     def hear(self) -> None:
         """Read the messages (frames of a length and a pickled (kind, value)), the output, and the measurements."""
-        self._printed += _available(self.prints)
-        del self._printed[:-_LAST_WORDS]
-        self._heard += _available(self.words)
+        self._printed += _available(self.output)
+        del self._printed[:-_LAST_OUTPUT]
+        self._heard += _available(self.results)
         while len(self._heard) >= 8:
             length = int.from_bytes(self._heard[:8], "little")
             if len(self._heard) < 8 + length:
@@ -147,9 +147,9 @@ class Child:
             frame = bytes(self._heard[8 : 8 + length])
             del self._heard[: 8 + length]
             self._understand(frame)
-        self._told += _available(self.sight)
-        *lines, rest = self._told.split(b"\n")
-        self._told = rest
+        self._measured += _available(self.measures)
+        *lines, rest = self._measured.split(b"\n")
+        self._measured = rest
         for line in lines:
             self._understand_guard(line.decode())
 
@@ -195,8 +195,8 @@ class Child:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
         self._close()
-        words = self._printed.decode(errors="replace").strip()
-        return End(self.answer, self.process.wait(), self.seen.bytes, words, self.seen.processes)
+        output = self._printed.decode(errors="replace").strip()
+        return End(self.answer, self.process.wait(), self.seen.bytes, output, self.seen.processes)
 
     def _sweep(self) -> None:
         """End the processes that a killed guard could not: those with our mark, or in the control group."""
@@ -230,13 +230,13 @@ def _available(pipe: int) -> bytes:
 
 def _rebuilt(value: tuple[bytes | None, str, str]) -> tuple[BaseException | str, str]:
     """Return the exception (or its text if it cannot be unpickled here) and its traceback."""
-    pickled, words, trace = value
+    pickled, message, trace = value
     if pickled is not None:
         with contextlib.suppress(Exception):
             error = pickle.loads(pickled)  # raised in our own child
             if isinstance(error, BaseException):
                 return error, trace
-    return words, trace
+    return message, trace
 
 
 def _environment(threads: int) -> dict[str, str]:

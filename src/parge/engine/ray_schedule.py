@@ -273,14 +273,14 @@ class Schedule:
         self.lost[task.key] = why
         if begun < most:
             gone = isinstance(error, _gone(self.ray))
-            words = f"{why}; attempt {begun + 1} of {most}"
-            self._retry(sent, words, _AVOID_GONE_SECONDS if gone else _AVOID_SECONDS)
+            reason = f"{why}; attempt {begun + 1} of {most}"
+            self._retry(sent, reason, _AVOID_GONE_SECONDS if gone else _AVOID_SECONDS)
             return None
         return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
 
-    def _retry(self, sent: _Sent, words: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
+    def _retry(self, sent: _Sent, reason: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
         self.avoided[sent.task.key, sent.node.id] = time.monotonic() + avoid_seconds
-        sent.task.on_retry(words)
+        sent.task.on_retry(reason)
 
     def _there_is(self) -> str:
         return f"the nodes have: {names_of(self.nodes.usable())}"

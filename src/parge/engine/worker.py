@@ -65,8 +65,8 @@ def _answer(payload: bytes, pipe: int) -> tuple[bytes, bool]:
         limit_memory(None)  # the report itself needs a little
         return _frame("over", max(wanted, tree_peak_bytes())), False
     except BaseException as error:  # noqa: BLE001  whatever a task raises goes home
-        words = f"{type(error).__name__}: {error}"
-        return _frame("error", (_pickled(error), words, traceback.format_exc())), False
+        message = f"{type(error).__name__}: {error}"
+        return _frame("error", (_pickled(error), message, traceback.format_exc())), False
 
 
 def _frame(kind: str, value: Any) -> bytes:

@@ -119,7 +119,7 @@ class Idle(NamedTuple):
 
     field: str
     when: Callable[[Plan], bool]
-    words: str
+    reason: str
 
 
 def _is_alone(plan: Plan) -> bool:
@@ -189,12 +189,12 @@ def idle(plan: Plan) -> tuple[str, ...]:
     ('--anchors has no effect with one part',)
     """
     said: dict[str, str] = {}
-    for field, when, words in IDLE:
+    for field, when, reason in IDLE:
         given = getattr(plan, field) not in _UNSAID.get(field, (None,))
         if given and field not in said and when(plan):
             option = _OPTIONS.get(field, field.replace("_", "-"))
             names = {"engine": plan.engine, "technique": plan.resolved.technique.name}
-            said[field] = f"--{option} has no effect {words.format(**names)}"
+            said[field] = f"--{option} has no effect {reason.format(**names)}"
     return (*said.values(), *_measured_only(plan))
 
 

@@ -23,14 +23,14 @@ class Section:
     id: str
     nav: str
     heading: str
-    words: Any
+    intro: Any
     body: Any
 
     def markup(self) -> Markup:
         """Return the section as HTML."""
         title = tag("h2", self.heading, id=f"{self.id}-heading")
-        words = None if self.words is None else tag("p", self.words, class_="words")
-        return tag("section", title, words, self.body, id=self.id, aria_labelledby=f"{self.id}-heading")
+        intro = None if self.intro is None else tag("p", self.intro, class_="words")
+        return tag("section", title, intro, self.body, id=self.id, aria_labelledby=f"{self.id}-heading")
 
 
 def sections(findings: Findings) -> list[Section]:
@@ -118,8 +118,8 @@ def _glance(findings: Findings) -> Section:
     return Section("glance", "At a glance", "At a glance", None, body)
 
 
-def _tile(number: str, name: str, words: str) -> Markup:
-    return tag("div", tag("dt", name), tag("dd", number), tag("dd", words, class_="words"))
+def _tile(number: str, name: str, intro: str) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", number), tag("dd", intro, class_="words"))
 
 
 _HOW_TO_LOOK = (
@@ -134,16 +134,16 @@ def _map(findings: Findings) -> Section:
     few = f"{len(atlas.names):,} of {findings.vertices:,} vertices"
     if atlas.views[0].key == "together":
         title = "One space from the start"
-        words = (
+        intro = (
             "All workers embed their subgraphs in one shared space, so no rotation is needed: the copies of an anchor "
             f"lie on each other. The pictures show {few}, always the same ones; {n_anchors} anchors are drawn as "
             "rings, one per subgraph. A few very distant vertices are drawn at the edge."
         )
     elif len(atlas.views) == 1:
-        title, words = "The embedding", f"The picture shows {few}. Vertices that are alike lie together."
+        title, intro = "The embedding", f"The picture shows {few}. Vertices that are alike lie together."
     else:
         title = "Many spaces, then one"
-        words = (
+        intro = (
             "Every worker embeds its subgraph alone, so each part has its own axes. Before alignment the parts lie "
             "apart, and an anchor, which is in every subgraph, has one position per subgraph. Alignment rotates the "
             "spaces until the copies of the anchors meet; all other vertices rotate with them. The pictures show "
@@ -162,7 +162,7 @@ def _map(findings: Findings) -> Section:
             tag("noscript", tag("p", "Without scripts the pictures do not move; nothing else is missing.")),
         ]
     )
-    return Section("map", "Map", title, words, body)
+    return Section("map", "Map", title, intro, body)
 
 
 def _mixing(findings: Findings) -> Markup | None:
@@ -183,7 +183,7 @@ _OR_HALO = " or in the halo of the other part (vertices of other parts that its 
 
 
 def _decomposition(findings: Findings) -> Section:
-    words = (
+    intro = (
         "Every vertex is in one part; anchors are in every subgraph. An edge between two parts is lost unless one "
         f"of its ends is an anchor{_OR_HALO if findings.edges.in_halos else ''}. Alignment cannot restore lost edges."
     )
@@ -194,7 +194,7 @@ def _decomposition(findings: Findings) -> Section:
         _between(findings),
         tag("div", *where, class_="card"),
     ]
-    return Section("decomposition", "Decomposition", "What each worker holds", words, tag("div", *body, class_="cards"))
+    return Section("decomposition", "Decomposition", "What each worker holds", intro, tag("div", *body, class_="cards"))
 
 
 def _between(findings: Findings) -> Markup | None:
@@ -209,13 +209,13 @@ _SERIAL = " (With the engine serial the peak is that of the whole process, and m
 
 
 def _workers(findings: Findings) -> Section:
-    words = f"Memory was projected before any worker started; the measured peak should stay left of the bound.{_SERIAL}"
+    intro = f"Memory was projected before any worker started; the measured peak should stay left of the bound.{_SERIAL}"
     if len(findings.parts) > 1:
-        words += " The others wait for the slowest worker."
+        intro += " The others wait for the slowest worker."
     body = [tag("div", pictures.workers(findings), class_="card broad")]
     body.append(tag("div", tag("h3", "Where the time went"), _stages(findings), class_="card broad"))
     title = "Time and memory of the workers" if len(findings.parts) > 1 else "Time and memory"
-    return Section("workers", "Workers", title, words, tag("div", *body, class_="cards"))
+    return Section("workers", "Workers", title, intro, tag("div", *body, class_="cards"))
 
 
 _STAGE_KINDS = {"decompose": "stage1", "prepare": "stage4", "embed": "time", "reconcile": "stage2", "refine": "stage3"}
@@ -227,33 +227,33 @@ def _stages(findings: Findings) -> Markup:
     total = known(seconds.total, "how long the run took")
     shown = [(_STAGE_KINDS[stage], f"{stage} {text(took)}", took) for stage, took in seconds.stages()]
     slowest = max(findings.report.worker_seconds)
-    words = f"{text(total)} of wall time in total, without reading the graph and writing the vectors."
+    intro = f"{text(total)} of wall time in total, without reading the graph and writing the vectors."
     if len(findings.parts) > 1:
-        words += f" With one machine per subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
+        intro += f" With one machine per subgraph, embedding takes as long as the slowest worker: {text(slowest)}."
     drawn = bar(total, [Stretch(took, kind, said) for kind, said, took in shown])
-    return joined([tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", words)])
+    return joined([tag("div", drawn, class_="wide"), key(*((kind, said) for kind, said, _ in shown)), tag("p", intro)])
 
 
 def _reconciling(findings: Findings) -> Section:
-    words = (
+    intro = (
         "How far the anchors of each subgraph are from the mean of the other subgraphs: 0 % means identical, about "
         "141 % unrelated. Held-out anchors were not used for the alignment: they show what to expect for all other "
         "vertices. If they are much worse, use more anchors."
     )
     body = tag("div", pictures.residuals(findings), class_="card broad")
-    return Section("reconciling", "Alignment", "How well the spaces agree", words, tag("div", body, class_="cards"))
+    return Section("reconciling", "Alignment", "How well the spaces agree", intro, tag("div", body, class_="cards"))
 
 
 def _scores(findings: Findings) -> Section:
     quality, body = findings.quality, []
     if quality.whole is not None:
         title = tag("h3", "Parts against the whole graph")
-        words = tag("p", _agreement(quality.whole))
-        body.append(tag("div", title, tables.against_whole(findings), words, class_="card broad"))
+        intro = tag("p", _agreement(quality.whole))
+        body.append(tag("div", title, tables.against_whole(findings), intro, class_="card broad"))
     if quality.score is not None:
         title = tag("h3", "Labels predicted from vectors")
-        words = tag("p", f"{quality.score}. 1 is perfect.")
-        body.append(tag("div", title, tables.by_label(findings), words, class_="card broad"))
+        intro = tag("p", f"{quality.score}. 1 is perfect.")
+        body.append(tag("div", title, tables.by_label(findings), intro, class_="card broad"))
     if findings.scores:
         body.append(tag("div", tag("h3", "Scores"), tables.scores(findings), class_="card broad"))
     return Section("scores", "Quality", "Quality of the vectors", None, tag("div", *body, class_="cards"))
@@ -261,13 +261,13 @@ def _scores(findings: Findings) -> Section:
 
 def _agreement(whole: Comparison) -> str:
     """Return how far neighbours agree, and the inner products where they can be compared."""
-    words = (
+    intro = (
         f"Of the 10 nearest neighbours of a vertex, {whole.neighbours:.0%} are the same in both (among sampled "
         "vertices). Two seeds of the whole graph would not agree fully, either."
     )
     if whole.pip is None or not isfinite(whole.pip):
-        return words
-    return f"{words} Inner products differ by {whole.pip:.0%} (relative PIP distance; 0 % is identical)."
+        return intro
+    return f"{intro} Inner products differ by {whole.pip:.0%} (relative PIP distance; 0 % is identical)."
 
 
 def _plan(findings: Findings) -> Section:
@@ -275,5 +275,5 @@ def _plan(findings: Findings) -> Section:
         tag("div", tag("h3", "Plan"), tables.plan(findings), class_="card"),
         tag("div", tag("h3", "Versions"), tables.versions(findings), class_="card") if findings.versions else None,
     ]
-    words = "The same graph, plan and seed give the same vectors on machines of the same kind."
-    return Section("plan", "Plan", "How to repeat it", words, tag("div", *body, class_="cards"))
+    intro = "The same graph, plan and seed give the same vectors on machines of the same kind."
+    return Section("plan", "Plan", "How to repeat it", intro, tag("div", *body, class_="cards"))

@@ -223,9 +223,9 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
             listener(Part(task.key, 1.0, n_parts))
 
 
-def _on_retry(run: Run, listener: Listener, words: str) -> None:
-    run.note_retry(words)
-    listener(Step("retry", words))
+def _on_retry(run: Run, listener: Listener, reason: str) -> None:
+    run.note_retry(reason)
+    listener(Step("retry", reason))
 
 
 def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> None:

@@ -92,9 +92,9 @@ class Run:
         known = described.get("technique") in techniques.names()
         return restore(described) if known else self.technique  # nothing else that a folder names is imported
 
-    def note_retry(self, words: str) -> None:
+    def note_retry(self, reason: str) -> None:
         """Store a retry for the report, also for that of a resumed run."""
-        self.retries.append(words)
+        self.retries.append(reason)
         record_retries(self.folder.path, self.id, self.retries)
 
     @contextmanager
