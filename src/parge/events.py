@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """A stage of the pipeline, or a step within it, has begun."""
+    """A stage of the pipeline, or a step within it, has started."""
 
     stage: str
     text: str = ""
@@ -15,7 +15,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Part:
-    """How far the embedding of one subgraph is: 0 begun, 1 done."""
+    """How far the embedding of one subgraph is: 0 started, 1 done."""
 
     index: int
     share: float

@@ -113,7 +113,7 @@ class _Lines:
 
     def __init__(self, console: Console, quiet: float = _QUIET_SECONDS) -> None:
         self.console, self.quiet = console, quiet
-        self.begun = self.last = time.monotonic()
+        self.started = self.last = time.monotonic()
         self.done: set[int] = set()
         self.shares: dict[int, float] = {}
         self.stage, self.told = "", set[str]()
@@ -136,7 +136,7 @@ class _Lines:
             at_work = (f"subgraph {i} {share:.0%}" for i, share in sorted(self.shares.items()) if i not in self.done)
             text = f"embedding: {', '.join(at_work)}"
         self.last = time.monotonic()
-        self.console.print(f"{self.last - self.begun:7.1f} s  {on_one_line(text)}", style="dim")
+        self.console.print(f"{self.last - self.started:7.1f} s  {on_one_line(text)}", style="dim")
 
     def _is_known(self, step: Step) -> bool:
         """Return whether a step of this stage was told before, but for its numbers: rounds are not listed."""
@@ -208,7 +208,7 @@ class _Display:
     """A display of a notebook that is drawn anew: the stage, and how much of all subgraphs is embedded."""
 
     def __init__(self, handle: Any) -> None:
-        self.handle, self.begun, self.last = handle, time.monotonic(), 0.0
+        self.handle, self.started, self.last = handle, time.monotonic(), 0.0
         self.text, self.shares, self.n_parts = "starting", dict[int, float](), 0
 
     def __call__(self, event: Event) -> None:
@@ -226,11 +226,11 @@ class _Display:
     def draw(self) -> None:
         """Send the state."""
         share = min(0.99, sum(self.shares.values()) / self.n_parts) if self.n_parts else None
-        self.handle.update(_State(self.text, share, time.monotonic() - self.begun))
+        self.handle.update(_State(self.text, share, time.monotonic() - self.started))
 
     def finish(self) -> None:
         """Replace the bar by one line that stays."""
-        self.handle.update(_State("done", 1.0, time.monotonic() - self.begun))
+        self.handle.update(_State("done", 1.0, time.monotonic() - self.started))
 
 
 @contextmanager

@@ -67,11 +67,11 @@ class Tree:
 
     def look(self) -> Seen:
         """Measure the tree now; return the most that was ever seen of it. `pause` says when to look again."""
-        begun = time.thread_time()
+        started = time.thread_time()
         members = self._find.members()
         self._note(Seen(resident_peak(self.root)))
         resident = {pid: size for pid in members if (size := resident_bytes(pid))} if len(members) > 1 else {}
-        self.pause = min(_LONGEST_PAUSE, max(POLL_SECONDS, (time.thread_time() - begun) / _SHARE))
+        self.pause = min(_LONGEST_PAUSE, max(POLL_SECONDS, (time.thread_time() - started) / _SHARE))
         most = sum(resident.values())  # as much as can be, if nothing were shared
         if most > self.seen.bytes:
             self._measure_pages(most, resident)
@@ -83,10 +83,10 @@ class Tree:
         now = time.monotonic()
         if now < self._pages_at + self._pages_cost / (_SHARE_URGENT if urgent else _SHARE):
             return
-        begun = time.thread_time()
+        started = time.thread_time()
         sizes = [size for pid in pids if (size := _own_bytes(pid))]
         self._note(Seen(sum(sizes), len(sizes)))
-        self._pages_at, self._pages_most, self._pages_cost = now, most, time.thread_time() - begun
+        self._pages_at, self._pages_most, self._pages_cost = now, most, time.thread_time() - started
 
     def _note(self, seen: Seen) -> None:
         if seen.bytes > self.seen.bytes:

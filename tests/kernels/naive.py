@@ -320,7 +320,7 @@ class Stream:
 
 def stream_rows(at, first, last):
     """Put vertices into parts by Fennel's score, one after the other; return how many fit nowhere."""
-    homeless = 0
+    over = 0
     for v in range(first, last):
         if at.left_out[v]:
             at.part[v] = -1
@@ -336,11 +336,11 @@ def stream_rows(at, first, last):
                 scores[p] = votes - 0.75 * at.mean * math.sqrt(full) - (1e12 if full > 1.1 else 0)
         left = [free - load for free, load in zip(at.free, at.loads, strict=True)]
         best = max(scores, key=scores.__getitem__) if scores else left.index(max(left))
-        homeless += not scores
+        over += not scores
         at.part[v] = best
         at.loads[best] += weight
         at.work[best] += 1 + len(near) / at.mean
-    return homeless
+    return over
 
 
 def sum_neighbours(graph, columns):

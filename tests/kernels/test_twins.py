@@ -322,10 +322,10 @@ def test_one_pass_over_the_rows(graph: Graph, seed: int, n_parts: int, by_cost: 
     part, loads, work = np.full(n, -1, np.int32), np.zeros(n_parts, np.int64), np.zeros(n_parts)
     twin = naive.Stream(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
     for rows in ((0, n // 2), (n // 2, n), (0, n)):  # in two calls, and met again
-        homeless = fennel.stream_rows(
+        over = fennel.stream_rows(
             graph.indptr, graph.indices, left_out, part, rows, weights, cost, free, loads, shares, work, mean
         )
-        assert homeless == naive.stream_rows(twin, *rows)
+        assert over == naive.stream_rows(twin, *rows)
         assert part.tolist() == twin.part
         assert loads.tolist() == twin.loads
         np.testing.assert_allclose(work, twin.work)

@@ -80,7 +80,7 @@ class Demo:
 
 def run_demo(demo: Demo) -> None:
     """Run all steps and print what happens, and what to do next."""
-    begun = time.monotonic()
+    started = time.monotonic()
     with show.run_progress() as listener:
         vertices = demo.out / VERTICES
         graph = read(demo.out / GRAPH, vertices=vertices if vertices.exists() else None)
@@ -95,7 +95,7 @@ def run_demo(demo: Demo) -> None:
         _place_new(embedding, labels, listener)
         finish(demo.out / RUN, demo.out, "A generated graph", _some(labels), embedding, whole, listener)
     RunFolder(demo.out / RUN).discard()
-    _say(f"All this took {time.monotonic() - begun:.0f} s.")
+    _say(f"All this took {time.monotonic() - started:.0f} s.")
 
 
 def _say(text: str) -> None:
@@ -177,7 +177,7 @@ def _done(run: Path) -> int:
 def _place_new(embedding: Embedding, labels: Labels, listener: Listener) -> None:
     """Place vertices that were not there, each with edges into one community, and look where they land."""
     listener(Step("place", f"{_NEW} new vertices"))
-    rng, begun = keyed_rng(0, "demo place"), time.monotonic()
+    rng, started = keyed_rng(0, "demo place"), time.monotonic()
     first = np.asarray(labels.indicator.argmax(axis=1)).ravel()
     chosen = rng.integers(labels.classes.size, size=_NEW)
     last = int(embedding.ids.max())
@@ -187,7 +187,7 @@ def _place_new(embedding: Embedding, labels: Labels, listener: Listener) -> None
         for vertex in rng.choice(labels.ids[first == community], _NEW_EDGES)
     ]
     placed = embedding.place(edges)
-    took = time.monotonic() - begun
+    took = time.monotonic() - started
     nearest = np.asarray(embedding.neighbors(placed.vectors, k=1)[0]).ravel()
     home = first[positions(labels.ids, nearest)] == chosen[np.asarray(placed.ids, np.int64) - last - 1]
     _say(

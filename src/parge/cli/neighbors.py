@@ -96,9 +96,9 @@ def command(
     """
     if bool(vertex) == (named is not None):
         raise click.UsageError("Give vertices, or --of FILE.")
-    beside = [] if named in (None, ALL) else [str(named) if is_url(str(named)) else Path(str(named))]
+    files = [] if named in (None, ALL) else [str(named) if is_url(str(named)) else Path(str(named))]
     if out is not None:
-        check_outputs([_table_output(out)], [*embedding_inputs(embedding), *beside], overwrite=overwrite)
+        check_outputs([_table_output(out)], [*embedding_inputs(embedding), *files], overwrite=overwrite)
     elif overwrite:
         say_idle(("overwrite",), "without --out")
     loaded = Embedding.load(embedding)

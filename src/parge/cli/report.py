@@ -98,14 +98,14 @@ def command(
     vector_files = [file for name in (embedding, whole) if name is not None for file in embedding_inputs(name)]
     named = [*files, *([] if labels is None else [labels]), *vector_files]
     check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
-    vectors, beside = (None if name is None else Embedding.load(name) for name in (embedding, whole))
+    vectors, reference = (None if name is None else Embedding.load(name) for name in (embedding, whole))
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
     scores = {file.stem: _read_score(file) for file in files}
     with show.run_progress() as listener:
         quality = None
         if vectors is not None:
             listener(Step("evaluate", "scoring the vectors"))
-            quality = judge(vectors, known, beside)
+            quality = judge(vectors, known, reference)
         listener(Step("report", given_name(out)))
         write_report(
             folder,

@@ -259,11 +259,11 @@ class ShardedRun:
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
     def _embed_parts(self, cut: list[dict[str, Any]], decision: Decision, footprint: Footprint) -> None:
         """Embed every part that has no result yet, as every run does."""

@@ -75,7 +75,7 @@ def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, *, on_step: O
     """
     nobody = np.zeros(rows.n_own, np.bool_)
     on_step("merging and splitting")
-    part = _begun(mesh, owners, rows, aim)
+    part = _first_split(mesh, owners, rows, aim)
     if aim.n_anchors == 0 or aim.limits.n_parts == 1:
         return Split(_within(mesh, rows, aim, part, nobody), nobody)
     turns = 1 if aim.n_anchors < _FEW * owners.n_vertices else _TURNS
@@ -154,7 +154,7 @@ def _work(mesh: Mesh, rows: Rows, aim: Aim, load: Load, anchors: BoolArray) -> I
     return work
 
 
-def _begun(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
+def _first_split(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
     """Return parts of all vertices, sized as they have to be once there are anchors."""
     limits, n = aim.limits, owners.n_vertices
     free, slack = limits.capacities, 0.1

@@ -89,7 +89,7 @@ class Splitter:
             return self._home(part, anchors)
         return self._home(self._split(anchors, loosely), anchors)
 
-    def begun(self, n_anchors: int, *, quick: bool) -> PartArray:
+    def first_split(self, n_anchors: int, *, quick: bool) -> PartArray:
         """Return parts of all vertices, with sizes that leave space for that number of anchors."""
         self.on_step(f"partitioning {self.graph.n_vertices:,} vertices")
         graph, n_rest = self.graph, self.graph.n_vertices - n_anchors
@@ -212,7 +212,7 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
 
 def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool) -> tuple[IntArray, PartArray]:
     """Split once, then alternate between choosing anchors and improving the parts without them, while that helps."""
-    part = _begun(splitter, n_anchors)
+    part = _first_split(splitter, n_anchors)
     best: State | None = None
     for _ in range(turns):
         anchors = _greedy(splitter, part, n_anchors)
@@ -226,14 +226,14 @@ def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool)
     return best[1], best[2]
 
 
-def _begun(splitter: Splitter, n_anchors: int) -> PartArray:
+def _first_split(splitter: Splitter, n_anchors: int) -> PartArray:
     """Return the parts to begin with: of a large graph of which much is cut, roughly."""
     graph = splitter.graph
     if graph.n_edges >= _ROUGHLY_FROM and splitter.has_quick:
-        part = splitter.begun(n_anchors, quick=True)
+        part = splitter.first_split(n_anchors, quick=True)
         if splitter.n_lost(part, NO_ANCHORS) >= _MUCH * graph.n_edges:
             return part
-    return splitter.begun(n_anchors, quick=False)
+    return splitter.first_split(n_anchors, quick=False)
 
 
 State = tuple[int, IntArray, PartArray]

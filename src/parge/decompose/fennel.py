@@ -45,10 +45,10 @@ class Stream:
 
     def split(self, part: PartArray, passes: int = PASSES) -> int:
         """Put every vertex into a part, in place; return how many had to go where there is no room for them."""
-        n_homeless = 0
+        n_over = 0
         for _ in range(passes):
-            n_homeless = self._pass(part)
-        return n_homeless
+            n_over = self._pass(part)
+        return n_over
 
     def _pass(self, part: PartArray) -> int:
         n_vertices = part.size
@@ -58,9 +58,9 @@ class Stream:
         total = n_vertices - out.size + n_arcs / mean
         shares = np.maximum(usable / max(1, int(usable.sum())) * total, 1e-9)
         loads, work = np.zeros(usable.size, np.int64), np.zeros(usable.size)
-        n_homeless = 0
+        n_over = 0
         for rows in arc_blocks(self.indptr, _BLOCK):
-            n_homeless += fennel.stream_rows(
+            n_over += fennel.stream_rows(
                 self.indptr,
                 self.indices,
                 self.left_out,
@@ -75,7 +75,7 @@ class Stream:
                 mean,
             )
             release_pages(self.indptr, self.indices)
-        return n_homeless
+        return n_over
 
 
 def streamed(

@@ -43,7 +43,7 @@ class Task:
         What to do if the task fails; added to its exception as a note.
     shares_process : bool
         Whether an engine may run it in a process that has run another such task: it is small, and leaves nothing
-        behind. A task that is begun again has a process of its own.
+        behind. A task that is retried has a process of its own.
     on_failure : callable
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
@@ -127,7 +127,7 @@ def raise_first(failures: Sequence[BaseException], n_tasks: int) -> None:
         raise failures[0]
 
 
-# How often a task is begun before it is given up: often where somebody kills its worker (the system, for want of
+# How often a task is started before it is given up: often where somebody kills its worker (the system, for want of
 # memory; an operator), twice where the worker crashes by itself, which is seldom chance.
 ATTEMPTS_KILLED = 5
 ATTEMPTS_CRASHED = 2

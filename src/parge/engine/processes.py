@@ -327,9 +327,9 @@ class _Pool:
             while waiting and self._fits_now(waiting[0]):
                 self._start(waiting.pop(0))
             for task, end in self._ended():
-                begun = self.attempts[task.key]
-                if not end.done and begun < end.attempts():
-                    task.on_retry(end.retried(task, begun + 1))
+                attempts = self.attempts[task.key]
+                if not end.done and attempts < end.attempts():
+                    task.on_retry(end.retried(task, attempts + 1))
                     waiting.insert(0, task)
                 else:
                     yield task, end

@@ -42,7 +42,7 @@ _CANCEL_SECONDS = 10.0  # time for a worker to end its process and remove its fi
 _AVOID_SECONDS = 2.0
 _AVOID_GONE_SECONDS = 60.0
 
-# A task that has not begun for so long where it was sent is sent elsewhere: others may use the node. Every time it is
+# A task that has not started after this time is sent elsewhere: others may use the node. Every time it is
 # waited twice as long, because Ray's workers start slowly on busy machines.
 _BEGIN_SECONDS = 60.0
 
@@ -54,7 +54,7 @@ def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tupl
     before the task starts, within a share of the object store. Ray 2.60 does not release those of killed drivers, and
     some others, so that after a while no task can start.
     """
-    yield "begun", None
+    yield "started", None
     with private_folder() as folder:
         child = Child(parcel.opened(folder, _fetched(files.pop())), threads)
         try:
@@ -111,7 +111,7 @@ class Schedule:
         self.ray, self.most, self.threads, self.watch = ray, most, threads, watch
         self.nodes = Nodes(ray)
         self.away: dict[Any, _Sent] = {}
-        self.begun: set[Any] = set()
+        self.started: set[Any] = set()
         self.cancelled: list[Any] = []
         self.refused: list[tuple[Task, BaseException]] = []
         self.attempts: Counter[int] = Counter()
@@ -205,8 +205,8 @@ class Schedule:
             except (self.ray.exceptions.RayError, StopIteration) as error:
                 outcome = self._lost(sent, error)
             else:
-                self.begun.add(stream)
-                if kind == "begun":
+                self.started.add(stream)
+                if kind == "started":
                     continue
                 if kind == "share":
                     self._progress(sent, value)
@@ -223,7 +223,7 @@ class Schedule:
         """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
         for stream, sent in list(self.away.items()):
-            if stream in self.begun or heard < sent.until:
+            if stream in self.started or heard < sent.until:
                 continue
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
@@ -241,7 +241,7 @@ class Schedule:
 
     def _drop(self, stream: Any) -> None:
         self.away.pop(stream).home.close()
-        self.begun.discard(stream)
+        self.started.discard(stream)
 
     def _progress(self, sent: _Sent, share: float) -> None:
         if sent.on_progress is not None:
@@ -259,24 +259,26 @@ class Schedule:
                 return _Done(end.answer[1])
         except Exception as error:  # noqa: BLE001  an answer that cannot be read or kept is the task's failure
             return error
-        begun = self.attempts[task.key]
-        if begun < end.attempts():
-            self._retry(sent, f"on {sent.node.name}: {end.retried(task, begun + 1)}")
+        attempts = self.attempts[task.key]
+        if attempts < end.attempts():
+            self._retry(sent, f"on {sent.node.name}: {end.retried(task, attempts + 1)}")
             return None
         return end.failure(task)
 
     def _lost(self, sent: _Sent, error: BaseException) -> BaseException | None:
         """Return the failure of a task whose worker, or its node, was lost; None if it must be retried."""
-        task, begun = sent.task, self.attempts[sent.task.key]
+        task, attempts = sent.task, self.attempts[sent.task.key]
         most = ATTEMPTS_CRASHED if isinstance(error, self.ray.exceptions.RayTaskError) else ATTEMPTS_KILLED
         why = f"the worker of {task.label} on {sent.node.name} was lost ({_reason(self.ray, error)})"
         self.lost[task.key] = why
-        if begun < most:
+        if attempts < most:
             gone = isinstance(error, _gone(self.ray))
-            reason = f"{why}; attempt {begun + 1} of {most}"
+            reason = f"{why}; attempt {attempts + 1} of {most}"
             self._retry(sent, reason, _AVOID_GONE_SECONDS if gone else _AVOID_SECONDS)
             return None
-        return WorkerError(f"{why}, after {begun} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}")
+        return WorkerError(
+            f"{why}, after {attempts} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}"
+        )
 
     def _retry(self, sent: _Sent, reason: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
         self.avoided[sent.task.key, sent.node.id] = time.monotonic() + avoid_seconds

@@ -100,9 +100,9 @@ def _fastest(run: Callable[[], object]) -> float:
     """Return the seconds of the fastest of several calls: what others do on the machine only adds to them."""
     took = []
     for _ in range(_REPEATS):
-        begun = time.thread_time()
+        started = time.thread_time()
         run()
-        took.append(time.thread_time() - begun)
+        took.append(time.thread_time() - started)
     return max(min(took), 1e-9)
 
 
@@ -140,10 +140,10 @@ def _keep(path: Path, slowness: float) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".speed-")
-        beside = Path(name)
+        temporary = Path(name)
         try:
             with os.fdopen(descriptor, "w") as file:
                 json.dump({"slowness": slowness, "measured": time.time()}, file)
-            beside.replace(path)
+            temporary.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)

@@ -343,12 +343,12 @@ def _sort(
 
     def finish(bucket: int) -> int:
         here = slice(*buckets.starts[bucket : bucket + 2].tolist())
-        beside = here if weighted else slice(0)
-        arcs, weights = buckets.arcs[here], buckets.weights[beside]
+        its_weights = here if weighted else slice(0)
+        arcs, weights = buckets.arcs[here], buckets.weights[its_weights]
         rows = indptr[1 + (bucket << shift) : 1 + ((bucket + 1) << shift)]
         # The direction, bit 0, matters to weights only.
         csr.sort_arcs(arcs, weights, 0 if weighted else 1, 1 + bits + shift)
-        return csr.rows_of_arcs(arcs, weights, bits, rows, indices[here], data[beside])
+        return csr.rows_of_arcs(arcs, weights, bits, rows, indices[here], data[its_weights])
 
     kept = list(pool.map(finish, range(n_buckets)))
     np.cumsum(indptr, out=indptr)

@@ -149,9 +149,9 @@ def check_still_free(*paths: Path) -> None:
     claims = _CLAIMS.get()
     places = [Path(os.path.realpath(path)) for path in paths]
     for path in places:
-        begun, output = (None, None) if claims is None else claims.found.get(path, (None, None))
+        before, output = (None, None) if claims is None else claims.found.get(path, (None, None))
         now = _stat(path)
-        if output is None or now is None or not now.st_size or _is_same(begun, now) or _recognised(output):
+        if output is None or now is None or not now.st_size or _is_same(before, now) or _recognised(output):
             continue
         raise TakenError(
             f"{path} was written by another program while parge was running, so it was not replaced. The result is "
@@ -159,9 +159,9 @@ def check_still_free(*paths: Path) -> None:
         )
 
 
-def _is_same(begun: os.stat_result | None, now: os.stat_result) -> bool:
+def _is_same(before: os.stat_result | None, now: os.stat_result) -> bool:
     names = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
-    return begun is not None and all(getattr(begun, name) == getattr(now, name) for name in names)
+    return before is not None and all(getattr(before, name) == getattr(now, name) for name in names)
 
 
 def _kept(path: Path) -> Path:

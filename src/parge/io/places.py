@@ -161,7 +161,7 @@ def _refuse_full(folder: Path, n_bytes: int, url: str) -> None:
 
 
 @contextmanager
-def fetched(name: Name, *, beside: str | None = None) -> Iterator[Path]:
+def fetched(name: Name, *, companion: str | None = None) -> Iterator[Path]:
     """Yield a local path: of a local name itself, of a URL a copy that is removed in the end.
 
     A folder or a pattern in a store becomes a folder of files, in their order there. Errors raised inside name the URL.
@@ -169,7 +169,7 @@ def fetched(name: Name, *, beside: str | None = None) -> Iterator[Path]:
     Parameters
     ----------
     name : path or URL
-    beside : str, optional
+    companion : str, optional
         URL of a second file that is wanted in the same folder if it exists.
     """
     text = local_name(name)
@@ -192,7 +192,7 @@ def fetched(name: Name, *, beside: str | None = None) -> Iterator[Path]:
             return
         out = Path(folder) / _plain(place.path)
         place.copy(found[0], out)
-        if beside is not None and (second := Place.of(beside)).exists():
+        if companion is not None and (second := Place.of(companion)).exists():
             second.copy(_Found(second.path, None), Path(folder) / _plain(second.path))
         yield out
 

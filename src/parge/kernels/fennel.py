@@ -69,7 +69,7 @@ def stream_rows(
         The work of each part in balance, and what it has; updated. A vertex brings ``1 + degree / mean_degree``.
     """
     votes = np.zeros(free.size, np.int64)
-    n_homeless = 0
+    n_over = 0
     for v in range(rows[0], rows[1]):
         if left_out[v]:
             part[v] = -1
@@ -90,11 +90,11 @@ def stream_rows(
         best = _best_part(votes, weight, free, loads, shares, work, 0.75 * mean_degree)
         if best < 0:
             best = int(np.argmax(free - loads))
-            n_homeless += 1
+            n_over += 1
         part[v] = best
         loads[best] += weight
         work[best] += 1 + degree / mean_degree
-    return n_homeless
+    return n_over
 
 
 @kernel

@@ -33,7 +33,7 @@ PROJECTIONS = ("tsne", "umap", "pca")
 _PERPLEXITY, _TSNE_ROUNDS, _FEWEST = 30, 300, 8
 
 # Copies of anchors are placed at the mean of so many of their nearest other vertices.
-_BESIDE = 3
+_NEAREST = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +122,13 @@ def _with_copies(rows: Matrix, fit: BoolArray, draw: Callable[[Matrix, Plane], P
     others = np.flatnonzero(~fit)
     if others.size:
         cosine = rows[others] @ rows[fit].T
-        nearest = np.argsort(-cosine, axis=1, kind="stable")[:, :_BESIDE]
+        nearest = np.argsort(-cosine, axis=1, kind="stable")[:, :_NEAREST]
         plane[others] = plane[fit][nearest].mean(axis=1)
     return plane
 
 
 def _tsne(rows: Matrix, start: Plane) -> Plane:
-    """Return t-SNE's picture, begun at the principal components; one thread, so that sums have one order."""
+    """Return t-SNE's picture, started at the principal components; one thread, so that sums have one order."""
     from sklearn.manifold import TSNE
 
     spread = float(start[:, 0].std())

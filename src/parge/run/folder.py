@@ -317,12 +317,12 @@ def digest(decomposition: Decomposition) -> str:
     return found.hexdigest()[:16]
 
 
-def check_same(begun: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+def check_same(recorded: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
     """Refuse to resume a run that has another plan or graph; name the fields that differ."""
-    was, now = _flat(begun), _flat(wanted)
+    was, now = _flat(recorded), _flat(wanted)
     # Of two techniques, the settings that only one has say nothing.
     keys = was.keys() & now.keys() if was.get("technique") != now.get("technique") else was.keys() | now.keys()
-    other = [key for key in sorted({*keys, *begun, *wanted}) if was.get(key) != now.get(key)]
+    other = [key for key in sorted({*keys, *recorded, *wanted}) if was.get(key) != now.get(key)]
     if other == ["graph"]:
         raise InputError(f"The run in {path} was made from a different graph. Use another --run-dir.")
     if other:

@@ -52,8 +52,8 @@ def open_run(
         if resume:
             raise InputError("to resume a run, give its folder (run_dir)")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
-            begun = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
-            yield replace(begun, kept=False, notices=idle(plan))
+            started = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
+            yield replace(started, kept=False, notices=idle(plan))
         return
     if os.fspath(run_dir) == "":
         raise InputError("expected the name of a run folder; got an empty name")
@@ -90,11 +90,11 @@ def _decided(graph: Graph, plan: Plan, listener: Listener) -> Decision:
 
 
 def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listener) -> Run:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     listener(Step("decompose"))
     decomposed = decompose(graph, decision, on_step=lambda step: listener(Step("decompose", step)))
     plan, decomposition, decomposer = decomposed.plan, decomposed.decomposition, decomposed.decomposer
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     settings, belongs = _settings(graph, plan), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
     metadata = PlanMetadata(

@@ -100,12 +100,12 @@ class Run:
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Add the time spent inside to a stage; the time of a nested stage counts only for that one."""
-        begun, known = time.perf_counter(), sum(self.seconds.values())
+        started, known = time.perf_counter(), sum(self.seconds.values())
         try:
             yield
         finally:
             within = sum(self.seconds.values()) - known
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begun - within
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started - within
             if stage in RESUMED:
                 self.note_seconds(RESUMED)
 

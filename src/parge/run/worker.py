@@ -74,13 +74,13 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     on where and when this runs.
     """
     reset_peak()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
         parts.remove_failure(job.folder)
         subgraph, metadata = parts.load_subgraph(job.folder)
         technique = _technique(job, metadata)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
-        embedding_begun = time.perf_counter()
+        embedding_started = time.perf_counter()
         rng = keyed_rng(metadata["seed"], "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
         if over_limit():
@@ -94,8 +94,8 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
             supervertices=subgraph.n_supervertices,
             edges=subgraph.n_edges,
             dim=int(vectors.shape[1]),
-            seconds=time.perf_counter() - embedding_begun,
-            total_seconds=time.perf_counter() - begun,
+            seconds=time.perf_counter() - embedding_started,
+            total_seconds=time.perf_counter() - started,
             peak_bytes=peak_bytes(),
             run=metadata["run"],
             versions={"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},

@@ -41,7 +41,7 @@ def run_batches(
 
 
 class _Team(ThreadPoolExecutor):
-    """Threads that drop what they have not begun when the work is left early, by an error or an interrupt."""
+    """Threads that drop what they have not started when the work is left early, by an error or an interrupt."""
 
     def __exit__(self, *raised: object) -> None:
         self.shutdown(wait=True, cancel_futures=True)
@@ -50,8 +50,8 @@ class _Team(ThreadPoolExecutor):
 def _ahead(team: Executor, function: Callable[[B], R], batches: Iterable[B], depth: int) -> Iterator[R]:
     """Yield ``function(batch)`` in order, holding at most `depth` batches."""
     waiting = iter(batches)
-    begun: deque[Future[R]] = deque(team.submit(function, batch) for batch in islice(waiting, depth))
-    while begun:
-        result = begun.popleft().result()
-        begun.extend(team.submit(function, batch) for batch in islice(waiting, 1))
+    running: deque[Future[R]] = deque(team.submit(function, batch) for batch in islice(waiting, depth))
+    while running:
+        result = running.popleft().result()
+        running.extend(team.submit(function, batch) for batch in islice(waiting, 1))
         yield result

@@ -104,7 +104,7 @@ def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Prog
     storage : Storage
         Where the vectors go while they are placed: memory, or files.
     """
-    begun, graph = time.perf_counter(), as_edges(edges)
+    started, graph = time.perf_counter(), as_edges(edges)
     row = positions(space.ids, graph.outside_ids)
     new = _new_vertices(space, graph, row)
     moving = _moving(graph, row, new)
@@ -128,7 +128,7 @@ def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Prog
         reached,
         n_edges,
         graph.n_edges - n_edges,
-        time.perf_counter() - begun,
+        time.perf_counter() - started,
     )
 
 

@@ -96,7 +96,7 @@ def update(
     threshold : float
         Weight of changed edges over that of all its edges, before or after, that a vertex bears without moving.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     check_number("threshold", threshold, 0)
     more, less = (None if given is None else as_edges(given) for given in (edges, removed))
     ids, added = _numbered(space, more)
@@ -117,7 +117,7 @@ def update(
         found.removed,
         found.reweighted,
         missing,
-        time.perf_counter() - begun,
+        time.perf_counter() - started,
     )
 
 

@@ -72,7 +72,7 @@ def read(path: str | os.PathLike[str]) -> Vectors:
     if not is_url(name) and Path(name).is_dir():
         return _read(Path(name), read_folder)
     _known_suffix(Path(name))
-    with fetched(name, beside=_second(name)) as place:
+    with fetched(name, companion=_second(name)) as place:
         return _read(place)
 
 
@@ -110,7 +110,7 @@ def embedding_outputs(path: Path) -> list[Output]:
         return [Output(path, _OURS[suffix])]
     # Ids without a matrix wait for `check_ids`: a run that was killed between the two files leaves them, and they
     # are recognised when the ids are known.
-    return [Output(path, is_npy), Output(ids_path(path), lambda _beside: not path.exists() or is_matrix(path))]
+    return [Output(path, is_npy), Output(ids_path(path), lambda _ids: not path.exists() or is_matrix(path))]
 
 
 def embedding_inputs(path: Path | str) -> list[Path | str]:

@@ -94,8 +94,8 @@ def check_export(path: Path, inputs: list[Path | str], *, overwrite: bool) -> Ki
     elif kind.needs is None:
         check_outputs(embedding_outputs(path), inputs, overwrite=overwrite)
     else:
-        beside = [Output(keys_path(path))] if kind.has_index else []
-        check_outputs([Output(path, kind.is_ours), *beside], inputs, overwrite=overwrite)
+        key_files = [Output(keys_path(path))] if kind.has_index else []
+        check_outputs([Output(path, kind.is_ours), *key_files], inputs, overwrite=overwrite)
     return kind
 
 

@@ -43,8 +43,8 @@ def write(graph: Graph, path: str | Path, *, marked: bool = False) -> tuple[Path
     path = Path(path)
     writer = _writer(path)
     isolated = graph.outside_ids[graph.degrees == 0]
-    beside = (_vertex_file(path),) if _holds_edges_only(path) and isolated.size else ()
-    for name in beside:
+    vertex_files = (_vertex_file(path),) if _holds_edges_only(path) and isolated.size else ()
+    for name in vertex_files:
         _refuse_ids(isolated, name, r"[\r\n\x00]|^[ \t#%]|[ \t]$")
     writer(graph, path, marked)
 
@@ -52,9 +52,9 @@ def write(graph: Graph, path: str | Path, *, marked: bool = False) -> tuple[Path
         for block in row_blocks(isolated.size, _WRITTEN_AT_ONCE):
             file.write("".join(f"{vertex}\n" for vertex in isolated[block].tolist()).encode())
 
-    for name in beside:
+    for name in vertex_files:
         write_lines(name, vertices, marked=marked)
-    return path, *beside
+    return path, *vertex_files
 
 
 def write_lines(path: Path, content: Callable[[Any], None], *, marked: bool, sign: str = "#") -> None:
@@ -71,8 +71,8 @@ def write_lines(path: Path, content: Callable[[Any], None], *, marked: bool, sig
 def graph_outputs(path: Path) -> list[Output]:
     """Return the files that a graph may be written to, for `check_outputs`; marked ones are recognised."""
     _writer(path)
-    beside = [lines_output(_vertex_file(path))] if _holds_edges_only(path) else []
-    return [Output(path, _OURS.get(format_suffix(path), is_marked_lines)), *beside]
+    vertex_files = [lines_output(_vertex_file(path))] if _holds_edges_only(path) else []
+    return [Output(path, _OURS.get(format_suffix(path), is_marked_lines)), *vertex_files]
 
 
 def lines_output(path: Path) -> Output:
