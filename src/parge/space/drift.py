@@ -4,8 +4,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parge.space.fit import measure_fit
 from parge.space.frozen import EMBEDDED, Space
-from parge.space.looks import look
 from parge.space.update import update
 
 # What a change of the edges, of the residual and of held-out edges adds to the distance to a fresh embedding: fitted
@@ -81,7 +81,7 @@ def drift(space: Space, edges: Any = None, removed: Any = None) -> Drift:
     """
     now = space if edges is None and removed is None else update(space, edges, removed).space
     was = space.history
-    seen = look(now.vectors, now.graph, now.learned, now.lengths)
+    seen = measure_fit(now.vectors, now.graph, now.learned, now.lengths)
     above = max(was.links - 0.5, 0.01)
     changed = min(1.0, now.history.changed / max(1, now.graph.n_edges))
     residual, links = max(0.0, was.fit - seen.alike), min(1.0, max(0.0, (was.links - seen.links) / above))

@@ -13,8 +13,8 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import as_ids
 from parge.io.graphs.anything import as_graph
+from parge.space.fit import measure_fit
 from parge.space.learned import LearnedRound, fit, row_lengths, row_sums
-from parge.space.looks import look
 from parge.storage import MEMORY, Storage
 from parge.typing import FloatArray, IdArray, IntArray
 from parge.values import Value
@@ -38,7 +38,7 @@ class History(Value):
     changed : int
         Edges added and removed since.
     fit, links : float
-        How the space looked when it was new (`parge.space.looks.look`): the mean cosine of some vertices with where
+        How the space looked when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
         their neighbours expect them, and the ROC-AUC of held-out edges.
     """
 
@@ -104,7 +104,7 @@ class Space:
         plain = Graph(graph.indptr, graph.indices, graph.weights)
         lengths = row_lengths(vectors)
         learned = fit(vectors, plain, lengths, storage)
-        seen = look(vectors, plain, learned, lengths)
+        seen = measure_fit(vectors, plain, learned, lengths)
         history = History(technique=technique, refine=refine, edges=graph.n_edges, fit=seen.alike, links=seen.links)
         new = (np.zeros(len(vectors), np.uint8), np.zeros(len(vectors), np.float32))
         return cls(vectors, graph.outside_ids, plain, learned, history, *new)

@@ -111,7 +111,7 @@ def _matrix(storage: Storage, n_rows: int, dim: int) -> FloatArray:
     return storage.zeros(n_rows * dim, np.float32).reshape(n_rows, dim)
 
 
-def settle(
+def place_directions(
     learned: LearnedRound,
     moving: Moving,
     sums: FloatArray,

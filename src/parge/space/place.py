@@ -15,7 +15,7 @@ from parge.ids import positions, show_ids
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.space.frozen import Space, as_edges
 from parge.space.learned import entries, inverse, row_sums, weights_at
-from parge.space.moving import Moving, settle, split_rows, still_sums
+from parge.space.moving import Moving, place_directions, split_rows, still_sums
 from parge.storage import MEMORY, Storage, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
@@ -111,7 +111,7 @@ def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Prog
     scale = inverse(space.lengths)
     with one_blas_thread(), Threads(usable_cores()) as threads:
         sums = still_sums(moving, space.vectors, scale, storage, threads)
-    here, reached = settle(space.learned, moving, sums, storage=storage, progress=progress)
+    here, reached = place_directions(space.learned, moving, sums, storage=storage, progress=progress)
     weight, around = _weight_and_lengths_around(space, graph, row, new)
     length = np.where(reached, space.learned.length(weight, around), 0.0).astype(np.float32)
     for rows in row_blocks(len(here)):

@@ -17,7 +17,7 @@ from parge.numbers import check_number
 from parge.space.edges import NO_ARCS, Arcs, Changed, change
 from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
-from parge.space.moving import Moving, settle, split_rows, still_sums
+from parge.space.moving import Moving, place_directions, split_rows, still_sums
 from parge.storage import MEMORY, Storage, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
@@ -158,7 +158,7 @@ def _placed(space: Space, found: Changed, storage: Storage, progress: Progress) 
     rows_of_new, scale = _rows_of(found.graph, new), inverse(space.lengths)
     with one_blas_thread(), Threads(usable_cores()) as threads:
         sums = still_sums(rows_of_new, space.vectors, scale, storage, threads)
-    here, reached = settle(space.learned, rows_of_new, sums, storage=storage, progress=progress)
+    here, reached = place_directions(space.learned, rows_of_new, sums, storage=storage, progress=progress)
     length = np.where(reached, _lengths(space, found, new), 0.0).astype(np.float32)
     for rows in row_blocks(new.size):
         vectors[new[rows]] = here[rows] * length[rows, None]

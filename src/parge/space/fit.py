@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True)
-class Look:
+class Fit:
     """What is seen of some vertices, with standard errors.
 
     Parameters
@@ -37,21 +37,21 @@ class Look:
     links_error: float = 0.0
 
 
-def look(vectors: FloatArray, graph: Graph, learned: LearnedRound, lengths: Matrix) -> Look:
+def measure_fit(vectors: FloatArray, graph: Graph, learned: LearnedRound, lengths: Matrix) -> Fit:
     """Look at some vertices with two edges or more; the same ones for the same graph."""
     degrees = np.diff(graph.indptr)
     able = np.flatnonzero((degrees >= 2) & (lengths > 0))
     drawn = keyed_rng(0, "drift").permutation(able)[:_SAMPLED]
     some = np.sort(drawn[: int(np.searchsorted(np.cumsum(degrees[drawn]), _PAIRS)) + 1])
     if not some.size:
-        return Look()
+        return Fit()
     scale = inverse(lengths)
     with one_blas_thread():
         means, _ = neighbour_means(graph, vectors, scale, some)
         alike = np.einsum("ij,ij->i", learned.directions(means).astype(np.float64), unit_of(vectors, scale, some))
         ranks = _held_out(vectors, graph, learned, scale, some)
     n = np.sqrt(some.size)
-    return Look(float(alike.mean()), float(ranks.mean()), float(alike.std() / n), float(ranks.std() / n))
+    return Fit(float(alike.mean()), float(ranks.mean()), float(alike.std() / n), float(ranks.std() / n))
 
 
 def _held_out(vectors: FloatArray, graph: Graph, learned: LearnedRound, scale: Matrix, some: IntArray) -> Matrix:
