@@ -77,7 +77,7 @@ def positions(ids: IdArray, wanted: IdArray) -> IntArray:
 
 
 class Places:
-    """Where each id stands, prepared once for many questions.
+    """The position of each id, prepared once for many look-ups.
 
     >>> Places(np.array([30, 10, 20])).of(np.array(["10", "x"], STRING)).tolist()
     [1, -1]
@@ -87,7 +87,7 @@ class Places:
         self.ids = ids
 
     def of(self, wanted: IdArray) -> IntArray:
-        """Return where each wanted id stands, or -1; numbers meet strings by how they are written."""
+        """Return the position of each wanted id, or -1; numbers meet strings by how they are written."""
         if self.ids.size == 0 or wanted.size == 0:
             return np.full(wanted.size, -1, np.int64)
         if STRING in (self.ids.dtype, wanted.dtype):

@@ -61,7 +61,7 @@ def in_notebook() -> bool:
 
 def shown_on(console: Console, *, all_events: bool = False) -> AbstractContextManager[Listener]:
     """Return what shows the stages of a run and how far each subgraph is, as fits the console; or every event."""
-    return _telling_of_compilers(nullcontext(_Lines(console, quiet=0.0)) if all_events else _shown_on(console))
+    return _telling_of_compilers(nullcontext(_Lines(console, silence=0.0)) if all_events else _shown_on(console))
 
 
 @contextmanager
@@ -105,18 +105,18 @@ _COMPILER_SECONDS = 0.4
 _STACK_BYTES = 1 << 18
 
 # Without a terminal, a stage that says nothing for so long says how far it is.
-_QUIET_SECONDS = 20.0
+_SILENCE_SECONDS = 20.0
 
 
 class _Lines:
     """One line per stage and per finished subgraph, with the time since the start; and the progress of long ones."""
 
-    def __init__(self, console: Console, quiet: float = _QUIET_SECONDS) -> None:
-        self.console, self.quiet = console, quiet
+    def __init__(self, console: Console, silence: float = _SILENCE_SECONDS) -> None:
+        self.console, self.silence = console, silence
         self.started = self.last = time.monotonic()
         self.done: set[int] = set()
         self.shares: dict[int, float] = {}
-        self.stage, self.told = "", set[str]()
+        self.stage, self.seen_kinds = "", set[str]()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
@@ -131,7 +131,7 @@ class _Lines:
             text = f"embedded subgraph {event.index} ({len(self.done)} of {event.n_parts})"
         else:
             self.shares[event.index] = event.share
-            if time.monotonic() - self.last < self.quiet:
+            if time.monotonic() - self.last < self.silence:
                 return
             at_work = (f"subgraph {i} {share:.0%}" for i, share in sorted(self.shares.items()) if i not in self.done)
             text = f"embedding: {', '.join(at_work)}"
@@ -142,10 +142,10 @@ class _Lines:
         """Return whether a step of this stage was told before, but for its numbers: rounds are not listed."""
         if step.stage != self.stage:
             self.stage = step.stage
-            self.told.clear()
+            self.seen_kinds.clear()
         kind = _DIGITS.sub("", step.text)
-        known = step.stage == "decompose" and kind in self.told
-        self.told.add(kind)
+        known = step.stage == "decompose" and kind in self.seen_kinds
+        self.seen_kinds.add(kind)
         return known
 
 

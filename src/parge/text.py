@@ -1,4 +1,4 @@
-"""Words that stand in files of a run: shown to people, never trusted with their terminal or their shell."""
+"""Text from the files of a run: shown to people, never trusted with their terminal or their shell."""
 
 import os
 import shlex

@@ -290,7 +290,7 @@ def test_whole_subgraphs_carry_no_context() -> None:
     assert Subgraph.whole(GRAPH).n_embedded == GRAPH.n_vertices
 
 
-def test_edges_that_nobody_sees_are_counted() -> None:
+def test_edges_that_never_oursees_are_counted() -> None:
     decision = decide(GRAPH, plan())
     decomposer, limits = decision.decomposer, decision.limits
     found = decomposer.decompose(GRAPH, limits)

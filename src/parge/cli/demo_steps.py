@@ -238,7 +238,7 @@ def _meaning(quality: Quality) -> str:
         return f"The parts reach {quality.kept:.1%} of the whole graph's micro-F1."
     if quality.whole is not None:
         return f"Of 10 nearest neighbours, {quality.whole.neighbours:.0%} are the same in parts and whole."
-    return "The whole graph was not embedded: it is large. The parts stand alone."
+    return "The whole graph was not embedded: it is large. There is nothing to compare the parts with."
 
 
 def _table(embedding: Embedding, quality: Quality, whole: Embedding | None) -> Table:

@@ -12,7 +12,7 @@ _chosen = [_DEFAULT]
 
 
 def reset() -> None:
-    """Forget what an earlier command of this process asked for."""
+    """Reset what an earlier command of this process asked for."""
     _chosen[0] = _DEFAULT
 
 

@@ -47,7 +47,7 @@ def say(messages: Iterable[str], *, style: str, label: str, level: Level = "info
 
 
 def done(text: str) -> None:
-    """Print what was done on stderr, where nobody asked for silence."""
+    """Print what was done on stderr, unless silence was asked for."""
     if says("info"):
         err.print(text)
 

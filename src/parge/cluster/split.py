@@ -73,11 +73,11 @@ def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, *, on_step: O
 
     Laws: no part exceeds its limit, or `InfeasibleError` is raised.
     """
-    nobody = np.zeros(rows.n_own, np.bool_)
+    no_anchors = np.zeros(rows.n_own, np.bool_)
     on_step("merging and splitting")
     part = _first_split(mesh, owners, rows, aim)
     if aim.n_anchors == 0 or aim.limits.n_parts == 1:
-        return Split(_within(mesh, rows, aim, part, nobody), nobody)
+        return Split(_within(mesh, rows, aim, part, no_anchors), no_anchors)
     turns = 1 if aim.n_anchors < _FEW * owners.n_vertices else _TURNS
     n_anchors = aim.n_anchors
     while True:
@@ -161,8 +161,8 @@ def _first_split(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
     if limits.budgets is None:
         free = free - aim.n_anchors
         slack = min(slack, max(IMBALANCE, int(free.sum()) / max(1, n - aim.n_anchors) - 1))
-    ones, nobody = np.ones(rows.n_own, np.int64), np.zeros(rows.n_own, np.bool_)
-    work = _work(mesh, rows, aim, load_of(mesh, rows, limits, nobody), nobody)
+    ones, no_anchors = np.ones(rows.n_own, np.int64), np.zeros(rows.n_own, np.bool_)
+    work = _work(mesh, rows, aim, load_of(mesh, rows, limits, no_anchors), no_anchors)
     weights, targets = _aims(mesh, Load(ones, loosened(free, n, slack)), work)
     return multilevel(mesh, owners, Level(rows, np.maximum(weights, 1)), targets, aim)
 

@@ -383,5 +383,5 @@ def _evidence(mesh: Mesh, held: Held) -> IntArray:
     seen = np.bincount(place[rows.indices[~code & there]], minlength=n)
     among = mesh.total(np.bincount(place[rows.indices[code & there]], minlength=n))
     seen = seen + among
-    nobody = mesh.total(seen) == 0
-    return np.where(nobody, 1, seen)
+    unseen = mesh.total(seen) == 0
+    return np.where(unseen, 1, seen)

@@ -314,8 +314,8 @@ def streaming(problem: Problem) -> PartArray:
     from parge.decompose.fennel import Stream
 
     part = np.full(problem.n_vertices, -1, np.int32)
-    nobody = np.zeros(problem.n_vertices, np.bool_)
-    Stream(problem.indptr, problem.indices, nobody, problem.limits, problem.weights).split(part)
+    no_anchors = np.zeros(problem.n_vertices, np.bool_)
+    Stream(problem.indptr, problem.indices, no_anchors, problem.limits, problem.weights).split(part)
     return part
 
 

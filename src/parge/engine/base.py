@@ -16,7 +16,7 @@ Watch = Callable[["Task", float], None]
 """Called with a task and the share that is done."""
 
 
-def _nobody(_news: object) -> None:
+def _ignore(_news: object) -> None:
     """Ignore a failure or a retry; the default of `on_failure` and `on_retry`."""
 
 
@@ -58,8 +58,8 @@ class Task:
     label: str = "task"
     advice: str = ""
     shares_process: bool = False
-    on_failure: Callable[[BaseException], None] = _nobody
-    on_retry: Callable[[str], None] = _nobody
+    on_failure: Callable[[BaseException], None] = _ignore
+    on_retry: Callable[[str], None] = _ignore
 
 
 @dataclass(frozen=True)

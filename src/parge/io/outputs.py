@@ -19,7 +19,7 @@ from parge.io.places import check_delivery, delivery
 from parge.storage import flush
 
 
-def nobody_s(_path: Path) -> bool:
+def never_ours(_path: Path) -> bool:
     """Say that an existing file is not recognised: formats that hold no sign of who wrote them."""
     return False
 
@@ -37,12 +37,12 @@ class Output:
     """
 
     path: Path
-    is_ours: Callable[[Path], bool] = nobody_s
+    is_ours: Callable[[Path], bool] = never_ours
 
 
 @dataclass
 class _Claims:
-    """What stood at the outputs of a command when it began: nothing else may be replaced when they are complete."""
+    """What was at the outputs of a command when it started: nothing else may be replaced when they are complete."""
 
     found: dict[Path, tuple[os.stat_result | None, Output]] = field(default_factory=dict)
     token: str = field(default_factory=lambda: uuid4().hex[:8])
@@ -294,7 +294,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _claim_written(path: Path) -> None:
-    """Note that what stands there now is this command's own work."""
+    """Note that what is there now is this command's own work."""
     claims = _CLAIMS.get()
     if claims is not None and path in claims.found:
         claims.found[path] = (_stat(path), claims.found[path][1])

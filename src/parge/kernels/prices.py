@@ -272,7 +272,7 @@ def ends_of_bins(bins: IntArray, n_parts: int) -> tuple[IntArray, IntArray]:
 def admit_bins(source: IntArray, target: IntArray, weight: IntArray, loads: IntArray, limits: IntArray) -> BoolArray:
     """Return which bins may move, whole, so that no part ends over its limit (or over its load, where that is more).
 
-    `target` ascends, and the bins of a target stand in the order in which they are given up. All moves are begun with;
+    `target` ascends, and the bins of a target are in the order in which they are given up. At first all bins move;
     then the part that is most over its limit gives up claims on it until it is not. That leaves other parts with more,
     but each time with fewer claims on somebody: without any, loads are what they are now.
     """

@@ -158,7 +158,7 @@ def step_rows(
     """Write ``p * scale * (A X) + q * own + r * out`` into `out`, for vertices from `first` on: a step of a recurrence.
 
     X are the columns; `own` has rows as `out`; the factors are p, q, r. `weights` or `scale` of size 0 mean ones. Where
-    r is 0, what stands in `out` is not read.
+    r is 0, what is in `out` is not read.
     """
     p, q, r = factors[0], factors[1], factors[2]
     total = np.empty(columns.shape[1], columns.dtype)

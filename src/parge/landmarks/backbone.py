@@ -157,7 +157,7 @@ def train(
 def _walkable(rows: CSR, loops: FloatArray) -> walks.WalkCSR:
     """Return what walks read: the rows with a loop at every landmark that has edges inside, and shares of weights.
 
-    The rows, which may stand in a file, are read a few at a time.
+    The rows, which may be in a file, are read a few at a time.
     """
     indptr = rows.indptr + np.concatenate([[0], np.cumsum(loops > 0)])
     found = walks.WalkCSR(indptr, np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], np.uint32))

@@ -62,7 +62,7 @@ class CSR(NamedTuple):
     strength: NDArray[np.float64]
 
     def pieces(self, some: slice) -> Iterator[tuple[int, "CSR"]]:
-        """Yield some rows a few at a time, each with the first of them; what stands in a file is read from it.
+        """Yield some rows a few at a time, each with the first of them; what is in a file is read from it.
 
         So rows in a file take no memory: pages of a map would stay. A piece is overwritten by the next.
         """
@@ -124,13 +124,13 @@ def _place(
     against_noise = _log(strength / (k * strength**NOISE_POWER / total), -np.inf)
     del strength
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
-    ways = ((tables.Out, "to_out", back, against_noise), (tables.In, "to_in", noise, np.zeros_like(against_noise)))
+    sides = ((tables.Out, "to_out", back, against_noise), (tables.In, "to_in", noise, np.zeros_like(against_noise)))
     met, moves = np.empty((2, _ENTRIES), np.float32), np.empty((_ROWS, width), np.float32)
     for columns in row_blocks(noise.size, _columns_at_once(rows)):
         onward = _onward(settings, shared, landmark, rows, single, columns)
-        to = {name: read_rows(shared[name], columns) for _, name, _, _ in ways}
+        to = {name: read_rows(shared[name], columns) for _, name, _, _ in sides}
         for some, chances, logs in _met(rows, single, onward, met):
-            for table, name, below, above in ways:
+            for table, name, below, above in sides:
                 products.shift_floored(chances, above[some], below[columns], np.log(FLOOR), logs)
                 table[some, :width] += np.matmul(logs, to[name], out=moves[: len(logs)])
         del onward  # before the next ones are made

@@ -41,7 +41,7 @@ def fit(X: Matrix, Y: BoolArray, *, C: float = 1.0) -> Matrix:
 
 @dataclass
 class _State:
-    """Where the classes that have not converged stand."""
+    """The state of the classes that have not converged."""
 
     W: Matrix
     Z: Matrix

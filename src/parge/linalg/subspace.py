@@ -156,7 +156,7 @@ def leading_eigenpairs(
 ) -> Eigenpairs:
     """Return the eigenpairs that are wanted most, as many as asked for, or as there are; those of 0 may be missing.
 
-    Bits depend on neither threads, columns nor where matrices stand.
+    Bits depend on neither threads, columns nor where matrices are kept.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def sizes(findings: Findings) -> Markup:
     columns = [Column("subgraph", "text"), Column("vertices", "bar", f"{limit:,}"), Column("own"), Column("anchors")]
     columns += [Column("halo"), Column("super-vertices")] if with_context else []
     columns += [Column("total"), Column("capacity"), Column("full"), Column("edges"), Column("kept")]
-    around = [("halo", _HALO), ("lump", _SUPERVERTICES)] if with_context else []
+    around = [("halo", _HALO), ("supervertex", _SUPERVERTICES)] if with_context else []
     said = key(("own", "own vertices"), ("anchor", "anchors"), *around, ("mark limit", "capacity"))
     return joined([said, table(columns, rows, caption="Vertices and capacity of each subgraph")])
 
@@ -63,7 +63,7 @@ def _held(part: Part, n_anchors: int) -> list[tuple[int, str, str]]:
         (part.own, "own", "own vertices"),
         (n_anchors, "anchor", "anchors"),
         (part.halo, "halo", "vertices of other parts (halo)"),
-        (part.supervertices, "lump", "super-vertices"),
+        (part.supervertices, "supervertex", "super-vertices"),
     ]
 
 

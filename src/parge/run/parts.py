@@ -30,7 +30,7 @@ def save_subgraph(
 ) -> None:
     """Write the input of a worker: the induced rows, weights, features, the technique, and the shared arrays.
 
-    Shared arrays stand on the disk once for all part folders of a run, where the file system can do that.
+    Shared arrays are on the disk once for all part folders of a run, where the file system can do that.
     """
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices

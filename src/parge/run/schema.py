@@ -133,7 +133,7 @@ def kind_of(folder: str, name: str) -> Kind | None:
 
 
 def is_array_file(name: str) -> bool:
-    """Return whether a file of that name may stand in a folder of arrays."""
+    """Return whether a file of that name may be in a folder of arrays."""
     stem, dot, suffix = name.rpartition(".")
     return name == MANIFEST or (dot + suffix == ".npy" and any(kind_of(folder, stem) for folder in LAYOUT))
 

@@ -163,7 +163,7 @@ def _checked(content: Arrays, history: History) -> Space:
     if wrong:
         raise ValueError("; ".join(wrong))
     if repeated(found).size:
-        raise ValueError("an id stands twice")
+        raise ValueError("an id occurs twice")
     if n and content["origin"].max() > MOVED:
         raise ValueError("an origin is none")
     return Space(vectors, found, _plain(graph), learned, history, content["origin"], content["stale"])

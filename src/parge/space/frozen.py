@@ -38,7 +38,7 @@ class History(Value):
     changed : int
         Edges added and removed since.
     fit, links : float
-        How the space looked when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
+        How the space was when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
         their neighbours expect them, and the ROC-AUC of held-out edges.
     """
 

@@ -22,7 +22,7 @@ from parge.io.embeddings.npy import check_line_ids
 from parge.io.exports import faiss, folders, safetensors, usearch
 from parge.io.exports.common import Export, as_dtype, keys_path
 from parge.io.names import Name, is_url, shown_name
-from parge.io.outputs import Output, check_outputs, nobody_s
+from parge.io.outputs import Output, check_outputs, never_ours
 from parge.io.places import delivered, delivery
 from parge.typing import IdArray
 
@@ -50,7 +50,7 @@ class Kind:
 
     write: Writer
     needs: Extra | None = None
-    is_ours: Callable[[Path], bool] = nobody_s
+    is_ours: Callable[[Path], bool] = never_ours
     is_folder: bool = False
     has_index: bool = False
 

@@ -17,7 +17,7 @@ from parge.graph.graph import Graph
 from parge.ids import STRING
 from parge.io.files import COMPRESSIONS, format_suffix
 from parge.io.marks import GENERATED, is_marked, is_marked_archive, mark_archive, mark_line, shown, sum_of
-from parge.io.outputs import Output, check_place, nobody_s, replacing
+from parge.io.outputs import Output, check_place, never_ours, replacing
 from parge.io.tables import open_table
 from parge.storage import row_blocks
 from parge.typing import IdArray
@@ -110,8 +110,8 @@ def _column_sum(column: Any, before: int) -> int:
 
 # Whether a file is a graph that parge generated, where that does not stand in a first line.
 _OURS: dict[str, Callable[[Path], bool]] = {
-    ".csv": nobody_s,
-    ".tsv": nobody_s,
+    ".csv": never_ours,
+    ".tsv": never_ours,
     ".parquet": _is_marked_parquet,
     ".npz": lambda path: is_marked_archive(path, "graph generated"),
     ".mtx": lambda path: is_marked(path, f"% {GENERATED}", within=2),
