@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,29 +219,6 @@ def test_a_memory_limit_changes_no_bit(world: Path) -> None:
         words = [sys.executable, "-m", "parge", "place", "space", "new.txt", "-o", f"n{len(limit)}.npz", *limit]
         assert subprocess.run(words, check=False).returncode == 0
     assert (world / "n0.npz").read_bytes() == (world / "n2.npz").read_bytes()
-
-
-@pytest.mark.slow
-def test_a_killed_update_leaves_the_space_and_can_be_repeated(world: Path) -> None:
-    """Killed at several moments, there is a whole new space or none, and the old one is as it was."""
-    words = [sys.executable, "-m", "parge", "update", "space", "new.txt", "-o", "space-2"]
-    before = {path.name: path.read_bytes() for path in (world / "space").iterdir()}
-    for wait in (0.5, 1.5, 2.5, 3.0):
-        child = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        time.sleep(wait)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        if (world / "space-2").exists():
-            open_space(world / "space-2")
-    assert {path.name: path.read_bytes() for path in (world / "space").iterdir()} == before
-    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
-    expected = frozen_twin(world)
-    assert np.array_equal(open_space(world / "space-2").vectors, expected)
-
-
-def frozen_twin(world: Path) -> np.ndarray:
-    """Return the vectors of the same update in this process."""
-    return np.asarray(parge.update(open_space(world / "space"), str(world / "new.txt")).space.vectors)
 
 
 def test_a_run_is_complete_without_the_space_that_nobody_asked_for(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from parge.ids import show_ids
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.outputs import check_outputs
 from parge.memory import parse_bytes
-from parge.run.spaces import check_space_output, described, open_space, save_space, space_folder
+from parge.run.spaces import described, open_space, space_folder
+from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.space.update import THRESHOLD, Updated, update
 from parge.storage import MEMORY, Files
 
@@ -77,8 +78,8 @@ def command(
 ) -> None:
     """Write a new version of SPACE with EDGES added: new vertices are placed, and vertices whose edges changed move.
 
-    All other vectors keep their bits. SPACE itself stays as it is, so a command that was stopped can be repeated, and
-    updates can follow on each other.
+    All other vectors keep their bits. SPACE itself stays as it is, and updates can follow on each other. Repeat a
+    command that was stopped: it goes on with what it had done, which is in OUT.unfinished until the space is whole.
 
     \b
     Examples:
@@ -97,23 +98,25 @@ def command(
     inputs = [*graph_inputs(options), *([] if removed is None else [removed])]
     outputs = embedding_outputs(out) if is_file else []
     check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
-    check_space_output(place, [*inputs, folder], [output.path for output in outputs])
+    check_update_output(place, [*inputs, folder], [output.path for output in outputs])
     with capped_coordinator(coordinator_memory), show.steps("updating") as step:
         limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
         step("reading the space")
         frozen = open_space(folder)
         step("reading the edges")
         more, less = read_changes(options, removed, limit, place.parent)
-        step("moving vertices")
         storage = MEMORY if limit is None else Files(place.parent)
-        found = update(frozen, more, less, threshold=threshold, storage=storage)
-        if is_file:
-            check_ids(out, found.space.ids, overwrite=overwrite)
-        step("writing the space")
-        size = save_space(found.space, place)
-        if is_file:
-            found.space.embedding().save(out)
-    told = [*(() if more is None else more.notices), *_notices(found), described(place, size)]
+        with kept_steps(place, request_digest(folder, more, less, threshold)) as steps:
+            step("moving vertices")
+            found = update(frozen, more, less, threshold=threshold, storage=storage, steps=steps)
+            if is_file:
+                check_ids(out, found.space.ids, overwrite=overwrite)
+            step("writing the space")
+            size = steps.finish(found.space, place)
+            if is_file:
+                found.space.embedding().save(out)
+    resumed = ["went on with what an update that was stopped had done"] if steps.resumed else []
+    told = [*resumed, *(() if more is None else more.notices), *_notices(found), described(place, size)]
     show.notices(told)
     if as_json:
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})

@@ -17,6 +17,7 @@ from parge.storage import all_finite
 from parge.text import on_one_line
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, SPACE = "plan", "graph", "shared", "subgraph", "result", "space"
+CHANGED, MOVED = "changed", "moved"
 PARTS, MANIFEST = "parts", "manifest.json"
 SHARDED, DONE, SHARD, ROWS, MERGED, PASS = "sharded", "done", "shard", "rows", "merged", "pass"
 
@@ -106,6 +107,14 @@ LAYOUT: dict[str, dict[str, Kind]] = {
         "lengths": Kind(("float64",), needed=True, finite=True),
         "confidence": Kind(("float64",), needed=True, finite=True),
     },
+    CHANGED: {
+        **_EDGES,
+        **{name: Kind(("float64",), needed=True, finite=True) for name in ("kept", "before", "after")},
+    },
+    MOVED: {
+        "vectors": Kind(("float32",), ndim=2, needed=True, finite=True),
+        "reached": Kind(("bool",), needed=True),
+    },
     SHARDED: {},
     DONE: {},
     SHARD: _SHARD,
@@ -141,7 +150,7 @@ def is_array_file(name: str) -> bool:
 SCRATCH = "embedding.npy"
 """The file in which vectors are merged."""
 
-TEMPORARY_FOLDER = re.compile(r"(plan|graph|shared|subgraph|result|space)\.(tmp|old)-[0-9]+")
+TEMPORARY_FOLDER = re.compile(r"(plan|graph|shared|subgraph|result|space|changed|moved)\.(tmp|old)-[0-9]+")
 """Folders that are being written or removed."""
 
 TEMPORARY_FILE = re.compile(

@@ -29,7 +29,7 @@ def save_space(space: Space, path: str | PathLike[str], stored: dict[str, Stored
     path : path
         Where the folder goes. The folder around it must exist.
     stored : dict, optional
-        Arrays of the graph that another folder holds: linked instead of written again, where the system can.
+        Arrays that another folder holds: linked instead of written again, where the system can.
     """
     place = Path(path)
     check_space_output(place)
@@ -37,7 +37,7 @@ def save_space(space: Space, path: str | PathLike[str], stored: dict[str, Stored
     linked = stored or {}
     rows = {"indptr": graph.indptr, "indices": graph.indices, "weights": graph.weights}
     content: Arrays = {
-        **{name: array for name, array in rows.items() if array is not None and name not in linked},
+        **{name: array for name, array in rows.items() if array is not None},
         **id_arrays(_own_ids(space)),
         "vectors": space.vectors,
         "origin": space.origin,
@@ -47,6 +47,7 @@ def save_space(space: Space, path: str | PathLike[str], stored: dict[str, Stored
         "lengths": learned.lengths,
         "confidence": learned.confidence,
     }
+    content = {name: array for name, array in content.items() if name not in linked}
     arrays.save(place, SPACE, content, space.history.to_json(), stored=linked)
     return space_bytes(place)
 

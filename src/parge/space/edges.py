@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.space.learned import row_sums, weights_at
-from parge.storage import arc_blocks, release_pages
+from parge.storage import MEMORY, Storage, arc_blocks, release_pages
 from parge.typing import IntArray
 
 # Entries of rows that are looked at together.
@@ -67,32 +67,33 @@ class Changed:
     after: NDArray[np.float64]
 
 
-def change(graph: Graph, n_vertices: int, added: Arcs, removed: Arcs) -> Changed:
+def change(graph: Graph, n_vertices: int, added: Arcs, removed: Arcs, storage: Storage = MEMORY) -> Changed:
     """Return a graph with edges removed, then others added; an edge that is there already gets the new weight.
 
-    New vertices have the last numbers, up to `n_vertices`.
+    New vertices have the last numbers, up to `n_vertices`. `storage` is where the new rows go.
     """
     grown = np.concatenate([graph.indptr, np.full(n_vertices - graph.n_vertices, graph.indptr[-1], np.int64)])
     is_weighted = graph.weights is not None or bool((added.weights != 1).any())
     dtype = graph.indices.dtype if n_vertices <= np.iinfo(graph.indices.dtype).max else np.dtype(np.int64)
-    counts, neighbours, weights = np.zeros(n_vertices, np.int64), [], []
+    most = graph.indices.size + added.target.size
+    neighbours = storage.zeros(most, dtype)
+    weights = storage.zeros(most, np.float32) if is_weighted else None
+    counts, done = np.zeros(n_vertices, np.int64), 0
     kept, before, after = (np.zeros(n_vertices) for _ in range(3))
     tally = np.zeros(4, np.int64)
     for first, last in arc_blocks(grown, _ENTRIES):
         block = _block(graph, grown, first, last, added.within(first, last), removed.within(first, last), n_vertices)
         rows = slice(first, last)
         counts[rows], kept[rows], before[rows], after[rows] = block.counts, block.kept, block.before, block.after
-        neighbours.append(block.target.astype(dtype))
-        if is_weighted:
-            weights.append(block.weights.astype(np.float32))
+        some = slice(done, done + block.target.size)
+        neighbours[some] = block.target
+        if weights is not None:
+            weights[some] = block.weights
+        done = some.stop
         tally += block.tally
-        release_pages(graph.indices, graph.weights)
+        release_pages(graph.indices, graph.weights, neighbours, weights)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    found = Graph(
-        indptr,
-        np.concatenate([np.zeros(0, dtype), *neighbours]),
-        np.concatenate([np.zeros(0, np.float32), *weights]) if is_weighted else None,
-    )
+    found = Graph(indptr, neighbours[:done], None if weights is None else weights[:done])
     n_added, n_removed, n_reweighted, n_missing = (tally // 2).tolist()
     return Changed(found, n_added, n_removed, n_reweighted, n_missing, kept, before, after)
 

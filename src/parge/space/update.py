@@ -1,6 +1,7 @@
 """Take new and removed edges into a frozen space: what changed moves, everything else keeps its bits."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,6 +71,22 @@ class Updated:
         }
 
 
+Vectors = tuple[FloatArray, BoolArray]
+"""Vectors of all vertices after an update, and which of the new ones are not at the origin."""
+
+
+class Steps:
+    """Takes the two steps of an update; `parge.run.updates` has one that keeps what they return on disk."""
+
+    def changed(self, make: Callable[[], Changed]) -> Changed:
+        """Return the changed edges."""
+        return make()
+
+    def moved(self, make: Callable[[], Vectors]) -> Vectors:
+        """Return the vectors after the update."""
+        return make()
+
+
 def update(
     space: Space,
     edges: Any = None,
@@ -78,6 +95,7 @@ def update(
     threshold: float = THRESHOLD,
     storage: Storage = MEMORY,
     progress: Progress = silent,
+    steps: Steps | None = None,
 ) -> Updated:
     """Return a new version of a space in which edges were added and removed.
 
@@ -95,18 +113,24 @@ def update(
         Edges to remove, before others are added. Their weights do not matter.
     threshold : float
         Weight of changed edges over that of all its edges, before or after, that a vertex bears without moving.
+    storage : Storage
+        Where edges and vectors go: memory, or files.
+    steps : Steps, optional
+        What takes the steps; it may keep what they return, or know it already.
     """
     started = time.perf_counter()
     check_number("threshold", threshold, 0)
     more, less = (None if given is None else as_edges(given) for given in (edges, removed))
     ids, added = _numbered(space, more)
     gone = NO_ARCS if less is None else Arcs.of(less, positions(space.ids, less.outside_ids))
-    found = change(space.graph, ids.size, added, gone)
+    taken = steps or Steps()
+    found = taken.changed(lambda: change(space.graph, ids.size, added, gone, storage))
     missing = found.missing + (0 if less is None else less.n_edges - gone.source.size // 2)
+    _refuse_unless(found.graph.n_vertices == ids.size == found.kept.size == found.before.size == found.after.size)
     stale = _stale(space, found)
     moving = np.flatnonzero((stale[: len(space)] > np.float64(threshold)) & (found.after[: len(space)] > 0))
-    vectors, reached = _placed(space, found, storage, progress)
-    _shift(space, found, moving, vectors)
+    vectors, reached = taken.moved(lambda: _moved(space, found, moving, storage, progress))
+    _refuse_unless(vectors.shape == (ids.size, space.dim) and reached.size == ids.size - len(space))
     stale[moving] = 0.0
     return Updated(
         _grown(space, ids, found, vectors, moving, stale),
@@ -119,6 +143,11 @@ def update(
         missing,
         time.perf_counter() - started,
     )
+
+
+def _refuse_unless(fits: bool) -> None:
+    if not fits:
+        raise InputError("what an update that was stopped had done does not fit the space. Remove its folder.")
 
 
 def _numbered(space: Space, edges: Graph | None) -> tuple[IdArray, Arcs]:
@@ -145,7 +174,14 @@ def _stale(space: Space, found: Changed) -> FloatArray:
     return share
 
 
-def _placed(space: Space, found: Changed, storage: Storage, progress: Progress) -> tuple[FloatArray, BoolArray]:
+def _moved(space: Space, found: Changed, moving: IntArray, storage: Storage, progress: Progress) -> Vectors:
+    """Return all vectors: new vertices are placed, then old ones move."""
+    vectors, reached = _placed(space, found, storage, progress)
+    _shift(space, found, moving, vectors)
+    return vectors, reached
+
+
+def _placed(space: Space, found: Changed, storage: Storage, progress: Progress) -> Vectors:
     """Return all vectors, those of new vertices placed, and which of the new ones are not at the origin."""
     n_old, n = len(space), found.graph.n_vertices
     vectors = storage.zeros(n * space.dim, np.float32).reshape(n, space.dim)
