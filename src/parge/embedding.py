@@ -303,12 +303,12 @@ class Embedding:
         """
         return self.space.place(edges)
 
-    def update(self, edges: Any = None, removed: Any = None) -> "Embedding":
+    def update(self, edges: Any = None, removed: Any = None, *, threshold: float | None = None) -> "Embedding":
         """Return the embedding with edges added and removed; only vertices whose edges changed move: `parge.update`.
 
         Command line: ``parge update``.
         """
-        return self.space.update(edges, removed).embedding()
+        return self.space.update(edges, removed, threshold=threshold).embedding()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to ``.npy``, ``.npz``, ``.parquet``, or ``.vec``/``.emb``/``.txt``; see `parge.io.embeddings.files`.

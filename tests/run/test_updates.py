@@ -180,6 +180,7 @@ def test_an_update_that_is_killed_again_and_again_ends_with_the_same_bits(world:
 _CRASH = """
 import os, sys
 from parge.cli.main import run
+from parge.run import arrays
 left, old = [int(sys.argv[1])], arrays._write
 def write(path, array):
     left[0] -= 1

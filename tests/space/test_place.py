@@ -1,6 +1,8 @@
 """New vertices are placed where their edges say, and nothing else moves."""
 
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,8 +103,14 @@ def test_more_edges_that_agree_give_more_confidence() -> None:
 
 @pytest.mark.parametrize(
     "edges",
-    [[(0, 1), (1, 2)], [(9_000, 9_001)], [("a", "b")], [(0, 1, 2)], [], "no-such-file.txt", [(0.5, 1.5)]],
-    ids=["only known", "none known", "names", "triples", "empty", "missing", "fractions"],
+    [
+        *([(0, 1), (1, 2)], [(9_000, 9_001)], [("a", "b")], [(0, 1, 2)], [], "no-such-file.txt", [(0.5, 1.5)]),
+        *([1, 2], ["ab"], [None], None, 5, np.zeros((0, 2), np.int64), np.arange(4)),
+    ],
+    ids=[
+        *("only known", "none known", "names", "triples", "empty", "missing", "fractions"),
+        *("numbers", "texts", "nothing", "none", "a number", "no rows", "one column"),
+    ],
 )
 def test_odd_edges_are_refused(edges: object) -> None:
     with pytest.raises(InputError):
@@ -115,6 +123,15 @@ def test_ids_of_another_type_meet_by_how_they_are_written() -> None:
     numbers = place(frozen(), [(0, 777), (1, 777), (2, 777)]).embedding
     assert texts.ids.tolist() == ["new"]
     assert np.array_equal(texts.vectors, numbers.vectors)
+
+
+@pytest.mark.parametrize("verb", [parge.place, parge.update, parge.drift])
+def test_the_verbs_take_an_embedding_and_refuse_what_is_no_space(verb: Any) -> None:
+    assert verb(frozen().embedding(), pairs(new=True)) is not None
+    loaded = parge.Embedding(frozen().vectors, frozen().ids)
+    for other in ("space", Path("space"), None, frozen().vectors, loaded):
+        with pytest.raises(InputError, match="open_space"):
+            verb(other, pairs(new=True))
 
 
 def test_a_vertex_that_is_old_and_new_is_old() -> None:

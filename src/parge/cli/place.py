@@ -93,10 +93,10 @@ def command(
 def _notices(placed: Placed) -> list[str]:
     found = []
     if placed.unused:
-        found.append(f"{placed.unused:,} edges between known vertices were not used; parge update uses them")
+        found.append(f"{placed.unused:,} edges between known vertices not used; parge update uses them")
     if placed.unreachable.size:
         found.append(
-            f"{placed.unreachable.size:,} vertices have no path to a known vertex and are at the origin: "
+            f"{placed.unreachable.size:,} vertices at the origin, without a path to a known vertex: "
             f"{show_ids(placed.unreachable)}"
         )
     return found

@@ -138,10 +138,10 @@ def read_changes(
 def _notices(found: Updated) -> list[str]:
     said = []
     if found.missing:
-        said.append(f"{found.missing:,} edges of --removed were not there")
+        said.append(f"{found.missing:,} edges of --removed not found")
     if found.unreachable.size:
         said.append(
-            f"{found.unreachable.size:,} vertices have no path to a known vertex and are at the origin: "
+            f"{found.unreachable.size:,} vertices at the origin, without a path to a known vertex: "
             f"{show_ids(found.unreachable)}"
         )
     return said

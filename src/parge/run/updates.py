@@ -93,7 +93,7 @@ class KeptSteps(Steps):
             graph, counts = graph_of(content), {name: int(facts[name]) for name in _COUNTS}
         except (InputError, ValueError, KeyError, TypeError, IndexError) as error:
             raise DamagedError(f"{self.work} was altered: {printable(error, 200)}. Remove that folder.") from None
-        return Changed(graph=graph, **counts, **{name: content[name] for name in ("kept", "before", "after")})
+        return Changed(graph, **counts, kept=content["kept"], before=content["before"], after=content["after"])
 
     def moved(self, make: Callable[[], Vectors]) -> Vectors:
         """Return the vectors, as they were kept or as they are made now."""

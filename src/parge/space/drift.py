@@ -4,8 +4,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parge.embedding import Embedding
 from parge.space.fit import measure_fit
-from parge.space.frozen import EMBEDDED, Space
+from parge.space.frozen import EMBEDDED, Space, as_space
 from parge.space.update import update
 
 # What a change of the edges, of the residual and of held-out edges adds to the distance to a fresh embedding: fitted
@@ -66,7 +67,7 @@ class Drift:
         )
 
 
-def drift(space: Space, edges: Any = None, removed: Any = None) -> Drift:
+def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
     """Estimate how far a space is from what a fresh embedding would be.
 
     Some vertices are looked at: whether they still are where their neighbours expect them, and rank edges that are held
@@ -74,11 +75,12 @@ def drift(space: Space, edges: Any = None, removed: Any = None) -> Drift:
 
     Parameters
     ----------
-    space : Space
+    space : Space or Embedding
         See `parge.open_space`.
     edges, removed : graph, path, or pairs of ids, optional
         Edges that came and went since, as `parge.update` takes them: the drift after that update, which is not kept.
     """
+    space = as_space(space)
     now = space if edges is None and removed is None else update(space, edges, removed).space
     was = space.history
     seen = measure_fit(now.vectors, now.graph, now.learned, now.lengths)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -164,6 +165,15 @@ def _frozen_again(rest: tuple[Any, ...], embedding: Embedding) -> Space:
     return Space(embedding.vectors, embedding.ids, *rest)
 
 
+def as_space(space: Any) -> Space:
+    """Return a space, or that of an embedding; refuse anything else, with what to give."""
+    found = space.space if isinstance(space, Embedding) else space
+    if not isinstance(found, Space):
+        what = f"the path {str(space)!r}" if isinstance(space, str | PathLike) else type(space).__name__
+        raise InputError(f"{what} is not a space. Give parge.open_space(path), or an embedding of parge.embed.")
+    return found
+
+
 def as_edges(edges: Any) -> Graph:
     """Return edges of any kind as a graph: pairs of ids, arrays with or without weights, whatever `as_graph` takes."""
     if isinstance(edges, np.ndarray):
@@ -172,7 +182,7 @@ def as_edges(edges: Any) -> Graph:
         return Graph.from_edges(*edges)
     if not isinstance(edges, list | tuple | set | frozenset):
         return as_graph(edges)
-    if any(isinstance(pair, str) or len(pair) != 2 for pair in edges):
+    if not all(isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2 for pair in edges):
         raise InputError("edges must be pairs of ids; give weights as a third array: (sources, targets, weights)")
     source, target = zip(*edges, strict=True) if edges else ((), ())
     return Graph.from_edges(as_ids(list(source)), as_ids(list(target)))

@@ -13,7 +13,7 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.ids import positions, show_ids
 from parge.linalg.threads import Threads, one_blas_thread
-from parge.space.frozen import Space, as_edges
+from parge.space.frozen import Space, as_edges, as_space
 from parge.space.learned import entries, inverse, row_sums, weights_at
 from parge.space.moving import Moving, place_directions, split_rows, still_sums
 from parge.storage import MEMORY, Storage, row_blocks, usable_cores
@@ -89,7 +89,7 @@ class Placed:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Progress = silent) -> Placed:
+def place(space: Space | Embedding, edges: Any, *, storage: Storage = MEMORY, progress: Progress = silent) -> Placed:
     """Return vectors of the vertices in `edges` that the space does not know, in the same space.
 
     Nothing is trained, and no vector of the space changes. Edges between two vertices that the space knows are not
@@ -97,14 +97,14 @@ def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Prog
 
     Parameters
     ----------
-    space : Space
+    space : Space or Embedding
         See `parge.open_space`.
     edges : graph, path, or pairs of ids
         Edges of new vertices to known ones and to each other.
     storage : Storage
         Where the vectors go while they are placed: memory, or files.
     """
-    started, graph = time.perf_counter(), as_edges(edges)
+    started, space, graph = time.perf_counter(), as_space(space), as_edges(edges)
     row = positions(space.ids, graph.outside_ids)
     new = _new_vertices(space, graph, row)
     moving = _moving(graph, row, new)
@@ -135,6 +135,8 @@ def place(space: Space, edges: Any, *, storage: Storage = MEMORY, progress: Prog
 def _new_vertices(space: Space, graph: Graph, row: IntArray) -> IntArray:
     """Return the numbers of the vertices that the space does not know; refuse edges that have none, or only such."""
     new = np.flatnonzero(row < 0)
+    if not graph.n_vertices:
+        raise InputError("there are no edges, so there is no vertex to place. Give edges of new vertices.")
     if not new.size:
         raise InputError(
             f"the space knows all {graph.n_vertices:,} vertices of the edges, so there is none to place. Use parge "

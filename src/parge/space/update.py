@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
@@ -16,7 +17,7 @@ from parge.linalg.tall import unit
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.numbers import check_number
 from parge.space.edges import NO_ARCS, Arcs, Changed, change
-from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges
+from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges, as_space
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
 from parge.space.moving import Moving, place_directions, split_rows, still_sums
 from parge.storage import MEMORY, Storage, release_pages, row_blocks, usable_cores
@@ -88,7 +89,7 @@ class Steps:
 
 
 def update(
-    space: Space,
+    space: Space | Embedding,
     edges: Any = None,
     removed: Any = None,
     *,
@@ -106,7 +107,7 @@ def update(
 
     Parameters
     ----------
-    space : Space
+    space : Space or Embedding
     edges : graph, path, or pairs of ids, optional
         Edges to add; one that is there already gets the weight that it has here.
     removed : graph, path, or pairs of ids, optional
@@ -118,7 +119,7 @@ def update(
     steps : Steps, optional
         What takes the steps; it may keep what they return, or know it already.
     """
-    started = time.perf_counter()
+    started, space = time.perf_counter(), as_space(space)
     check_number("threshold", threshold, 0)
     more, less = (None if given is None else as_edges(given) for given in (edges, removed))
     ids, added = _numbered(space, more)
