@@ -88,6 +88,7 @@ def test_vertices_far_from_the_space_are_reached_and_others_are_at_the_origin() 
     assert told["unreachable_vertices"] == [2000, 2001]
     assert placed.edges.tolist() == [1, *[0] * 42]
     assert len(told["vertices"]) == 43
+    assert (np.diff(placed.confidence[:41]) < 0).all()  # the farther from what is known, the less is certain
 
 
 def test_more_edges_that_agree_give_more_confidence() -> None:

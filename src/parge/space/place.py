@@ -15,7 +15,7 @@ from parge.ids import positions, show_ids
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.space.frozen import Space, as_edges, as_space
 from parge.space.learned import entries, inverse, row_sums, weights_at
-from parge.space.moving import Moving, place_directions, split_rows, still_sums
+from parge.space.moving import Moving, layers, place_directions, split_rows, still_sums
 from parge.storage import MEMORY, Storage, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
@@ -37,7 +37,8 @@ class Placed:
         Of the known neighbours of each: the length of the mean of their unit vectors, 1 where all point the same way.
         Where there are none, that of the placed neighbours.
     confidence : array
-        The expected cosine of the vector with the one that embedding gives to a vertex with such edges, 0 to 1.
+        The expected cosine of the vector with the one that embedding gives to a vertex with such edges, 0 to 1. That of
+        a vertex without known neighbours is multiplied by theirs: it falls with the distance to the space.
     reached : BoolArray
         Which are not at the origin.
     n_edges : int
@@ -118,7 +119,8 @@ def place(space: Space | Embedding, edges: Any, *, storage: Storage = MEMORY, pr
         here[rows] *= length[rows, None]
     known = moving.still_edges
     agreement = _agreement(moving, sums, here, length)
-    confidence = np.where(reached, space.learned.cosine(np.diff(graph.indptr)[new].astype(float), agreement), 0.0)
+    alone = np.where(reached, space.learned.cosine(np.diff(graph.indptr)[new].astype(float), agreement), 0.0)
+    confidence = _confidence(moving, alone)
     n_edges = int(known.sum()) + moving.neighbours.size // 2
     return Placed(
         Embedding(here, graph.outside_ids[new], degrees=graph.degrees[new]),
@@ -178,3 +180,14 @@ def _agreement(moving: Moving, sums: FloatArray, here: FloatArray, length: Float
         rows = here[near].astype(np.float64) / np.maximum(length[near, None], np.finfo(np.float32).tiny)
         out[v] = np.linalg.norm((moving.weights[some, None] * rows).sum(axis=0))
     return np.minimum(out, 1.0)
+
+
+def _confidence(moving: Moving, alone: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the confidence of each, where `alone` holds if its neighbours were certain, as known ones are."""
+    found, distance = alone.copy(), np.full(len(moving), -1)
+    for far, layer in enumerate(layers(moving)):
+        distance[layer] = far
+        for v in layer.tolist() if far else ():
+            near = moving.neighbours[moving.indptr[v] : moving.indptr[v + 1]]
+            found[v] = alone[v] * found[near[distance[near] == far - 1]].mean()
+    return found
