@@ -50,7 +50,7 @@ MAY: dict[str, set[str]] = {
     "cluster": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning", "run"} - {"embedding"},
     "sklearn": {*BASE, "graph", "io", "embedding", "techniques", "planning", "run", "front"},
     "spark": {*BASE, "graph", "embedding"},
-    "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run"},
+    "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run", "space"},
     "front": {*BASE, "graph", "io", "embedding", "decompose", "techniques", "planning", "run", "report"},
     "testing": {*BASE, *STAGES, "linalg", "engine", "run"},
     "cli": {

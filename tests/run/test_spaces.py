@@ -94,6 +94,13 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "another kind": lambda folder: reseal(folder, lambda body: body.__setitem__("kind", "graph")),
     "strange array": lambda folder: reseal(folder, lambda body: body["arrays"].__setitem__("../x", {"bytes": 1})),
     "history": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("version", "seven")),
+    "age": lambda folder: reseal(
+        folder,
+        lambda body: body["facts"].__setitem__(
+            "ages", [{"version": 2, "placed": 0.1, "edges": 0.1, "drift": float("nan"), "error": 0.1}]
+        ),
+    ),
+    "ages": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("ages", "many")),
     "pickle": lambda folder: put(folder, "origin", np.array([object()] * N_OLD)),
     "not finite": lambda folder: put(folder, "vectors", np.full((N_OLD, 16), np.nan, np.float32)),
     "too few vectors": lambda folder: put(folder, "vectors", np.ones((3, 16), np.float32)),
@@ -166,6 +173,26 @@ def test_commands_place_update_and_follow(world: Path, capsys: pytest.CaptureFix
     assert open_space("all.npz.space").history.version == 3
     assert len(parge.Embedding.load("all.npz")) == N
     assert open_space("space").history.version == 1
+
+
+def test_the_page_of_a_run_shows_the_drift_of_its_space(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = ["report", "run", "--projection", "pca"]
+    assert run([*pages, "-o", "new.html", "--space", "space"]) == 0
+    assert "Drift of the space" not in (world / "new.html").read_text()  # no update yet
+    later = pairs(new=True)
+    for i, some in enumerate(np.array_split(later[np.argsort(later.max(axis=1), kind="stable")], 2)):
+        np.savetxt("day.txt", some, "%d")
+        assert run(["update", f"space{i or ''}", "day.txt", "-o", f"space{i + 1}"]) == 0
+    assert run([*pages, "-o", "old.html", "--space", "space2"]) == 0
+    page = (world / "old.html").read_text()
+    assert page.count("Drift of the space") == 2  # the caption, and its name for screen readers
+    for age in open_space("space2").history.ages:
+        assert f"drift {age.drift:.2f} ± {age.error:.2f}" in page
+    save_space(frozen(), world / "other")
+    capsys.readouterr()
+    assert run([*pages, "-o", "x.html", "--space", "other"]) == 2
+    assert "not a space of this run" in capsys.readouterr().err
+    assert not (world / "x.html").exists()
 
 
 def test_a_resumed_run_and_reconcile_write_the_same_space(world: Path) -> None:

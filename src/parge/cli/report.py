@@ -22,6 +22,7 @@ from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import PROJECTIONS, check_projection
 from parge.report.quality import judge
 from parge.run.folder import RunFolder
+from parge.run.spaces import space_folder
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
@@ -57,6 +58,12 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
     metavar="FILE.json",
     help="Output of `parge evaluate ... --json`; may be repeated.",
 )
+@click.option(
+    "--space",
+    type=LocalName(path_type=Path),
+    metavar="SPACE",
+    help="The space of the run, or one updated from it: show its drift after each update.",
+)
 @click.option("--title", default="", help="Name of the graph.")
 @click.option(
     "--projection",
@@ -74,6 +81,7 @@ def command(
     embedding: Path | None,
     whole: Path | None,
     files: tuple[Path, ...],
+    space: Path | None,
     title: str,
     projection: str,
     overwrite: bool,
@@ -97,6 +105,8 @@ def command(
         raise InputError("--whole is compared with the vectors of the run: give them with --embedding")
     vector_files = [file for name in (embedding, whole) if name is not None for file in embedding_inputs(name)]
     named = [*files, *([] if labels is None else [labels]), *vector_files]
+    if space is not None:
+        space_folder(space)
     check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
     vectors, reference = (None if name is None else Embedding.load(name) for name in (embedding, whole))
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
@@ -116,6 +126,7 @@ def command(
             embedding=vectors,
             quality=quality,
             projection=projection,
+            space=space,
             on_step=lambda text: listener(Step("report", text)),
         )
     show.notices(() if quality is None or quality.score is None else quality.score.notices)

@@ -151,5 +151,6 @@ def _summary(found: Updated) -> str:
     told = found.to_json()
     return (
         f"{told['placed']:,} vertices placed, {told['moved']:,} moved, {told['kept']:,} unchanged; {told['added']:,} "
-        f"edges added, {told['removed']:,} removed; version {told['version']}, in {found.seconds:.2f} s"
+        f"edges added, {told['removed']:,} removed; version {told['version']}, drift {told['drift']:.2f}, in "
+        f"{found.seconds:.2f} s"
     )

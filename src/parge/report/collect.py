@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from parge.result import Report
 from parge.run import parts
 from parge.run.metadata import recorded_seconds
 from parge.run.run import Run, stage_seconds
+from parge.run.spaces import space_history
+from parge.space.frozen import Age
 from parge.stage_reports import EdgeCounts, Part, Refined, Residual
 from parge.text import printable
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, Matrix
@@ -87,6 +90,8 @@ class Findings:
         Versions of the software that computed the vectors, each combination once.
     quality : Quality
         How well labels are predicted, and the whole graph beside the parts.
+    ages : tuple of Age
+        How old the space of the run was after each update.
     """
 
     title: str
@@ -99,6 +104,7 @@ class Findings:
     scores: Mapping[str, Any] = field(default_factory=dict)
     versions: tuple[dict[str, str], ...] = ()
     quality: Quality = field(default_factory=Quality)
+    ages: tuple[Age, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -146,6 +152,7 @@ def collect(
     report: Report | None = None,
     projection: str = "tsne",
     quality: Quality | None = None,
+    space: str | PathLike[str] | None = None,
     on_step: OnStep = ignore_step,
 ) -> Findings:
     """Collect the content of a report; see `parge.report.page.write_report` for the parameters."""
@@ -176,6 +183,7 @@ def collect(
         scores=dict(scores or {}),
         versions=_versions(run),
         quality=quality or Quality(),
+        ages=() if space is None else _ages(run, space),
     )
 
 
@@ -232,6 +240,18 @@ def _technique(run: Run) -> dict[str, Any]:
     if isinstance(described, str):
         return {"name": described, "settings": {}}
     return {"name": described["technique"], "settings": dict(described["settings"])}
+
+
+def _ages(run: Run, space: str | PathLike[str]) -> tuple[Age, ...]:
+    """Return how old a space of the run was after each update; refuse the space of another run."""
+    history, edges = space_history(space), run.decomposition.graph.n_edges
+    if (history.edges, history.technique) != (edges, run.technique.name):
+        raise InputError(
+            f"{space} is not a space of this run: it was made of {history.edges:,} edges by "
+            f"{printable(history.technique or 'an unnamed technique', 60)}, and the run of {edges:,} by "
+            f"{run.technique.name}. Give a space of this run, or one updated from it."
+        )
+    return history.ages
 
 
 def _versions(run: Run) -> tuple[dict[str, str], ...]:

@@ -48,6 +48,7 @@ def write_report(
     projection: str = "tsne",
     whole: Embedding | None = None,
     quality: Quality | None = None,
+    space: str | PathLike[str] | None = None,
     on_step: OnStep = ignore_step,
 ) -> Path:
     """Write a page about a run whose subgraphs are all embedded; return its path.
@@ -78,6 +79,8 @@ def write_report(
         The same graph embedded by one worker: the page compares `embedding` with it.
     quality : Quality, optional
         What `parge.report.quality.judge` found; by default it is computed here if `embedding` is given.
+    space : path, optional
+        The space of the run, or one that was updated from it: the page shows its drift after each update.
     on_step : callable
         Told of each step that takes seconds.
 
@@ -103,6 +106,7 @@ def write_report(
             report=None if report is None else Report.of(report),
             projection=projection,
             quality=quality,
+            space=space,
             on_step=on_step,
         )
     return _write(findings, target)

@@ -9,6 +9,7 @@ from parge.markup import Markup, joined, tag
 from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, framed, key, table
 from parge.report.collect import Findings
+from parge.space.aging import EMBED_AGAIN
 from parge.stage_reports import Part, Residual
 
 # Shades of the cut matrix, the lightest 0; each is a class of the style sheet.
@@ -229,6 +230,35 @@ def residuals(findings: Findings) -> Markup:
         ("mark soft", "141 %: unrelated spaces"),
     )
     return joined([said, table(columns, rows, caption="How far the anchors of each subgraph are off")])
+
+
+def ages(findings: Findings) -> Markup:
+    """Return the drift of a space after each update, with its error, and where a fresh embedding is advised."""
+    found = findings.ages
+    limit = 1.08 * max(2 * EMBED_AGAIN, *(age.drift + age.error for age in found))
+    rows = [
+        [
+            str(age.version),
+            bar(
+                limit,
+                [Stretch(age.drift, "own", f"drift {age.drift:.2f} ± {age.error:.2f}")],
+                [
+                    Mark(age.drift - age.error, "dot after", f"at least {max(0.0, age.drift - age.error):.2f}"),
+                    Mark(age.drift + age.error, "dot after", f"at most {age.drift + age.error:.2f}"),
+                    Mark(EMBED_AGAIN, "limit", f"from {EMBED_AGAIN} on: embed again"),
+                ],
+            ),
+            f"{age.drift:.2f}",
+            f"{age.error:.2f}",
+            f"{age.placed:.1%}",
+            f"{age.edges:.1%}",
+        ]
+        for age in found
+    ]
+    columns = [Column("version", "text"), Column("drift", "bar", f"{limit:.2f}"), Column("drift"), Column("±")]
+    columns += [Column("vertices placed or moved"), Column("edges changed")]
+    said = key(("own", "drift"), ("dot after", "its error"), ("mark limit", f"from {EMBED_AGAIN} on: embed again"))
+    return joined([said, table(columns, rows, caption="Drift of the space after each update")])
 
 
 def _residual_dots(residual: Residual) -> list[Mark]:

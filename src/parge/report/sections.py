@@ -42,6 +42,7 @@ def sections(findings: Findings) -> list[Section]:
         (len(findings.parts) > 1, _decomposition),
         (findings.report.is_measured, _workers),
         (findings.rotates and bool(findings.residuals), _reconciling),
+        (bool(findings.ages), _aging),
         (bool(findings.report.plan), _plan),
     ]
     return [make(findings) for wanted, make in makers if wanted]
@@ -242,6 +243,15 @@ def _reconciling(findings: Findings) -> Section:
     )
     body = tag("div", pictures.residuals(findings), class_="card broad")
     return Section("reconciling", "Alignment", "How well the spaces agree", intro, tag("div", body, class_="cards"))
+
+
+def _aging(findings: Findings) -> Section:
+    intro = (
+        "How far the frozen space was from a fresh embedding after each update, as parge drift estimates it: 0 means "
+        "as far as two fresh embeddings with different seeds, 1 unrelated."
+    )
+    body = tag("div", pictures.ages(findings), class_="card broad")
+    return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))
 
 
 def _scores(findings: Findings) -> Section:

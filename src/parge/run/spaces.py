@@ -1,5 +1,6 @@
 """Spaces on disk: a folder of checked arrays that appears whole or not at all. docs/how-to/space.md has its files."""
 
+import math
 import os
 from collections.abc import Iterable
 from os import PathLike
@@ -80,9 +81,26 @@ def open_space(path: str | PathLike[str]) -> Space:
     place = space_folder(Path(path))
     content, metadata = arrays.load(place, SPACE)
     try:
-        return _checked(content, History.from_json(metadata))
+        return _checked(content, _checked_history(History.from_json(metadata)))
     except (InputError, ValueError, KeyError, TypeError, IndexError) as error:
         raise DamagedError(f"{place} does not hold a space: {printable(error, 200)}") from None
+
+
+def space_history(path: str | PathLike[str]) -> History:
+    """Return where a space comes from and what happened to it since; its arrays are left unread."""
+    place = space_folder(Path(path))
+    try:
+        return _checked_history(History.from_json(arrays.load(place, SPACE, arrays=False)[1]))
+    except (InputError, ValueError) as error:
+        raise DamagedError(f"{place} does not hold a space: {printable(error, 200)}") from None
+
+
+def _checked_history(history: History) -> History:
+    numbers = [history.fit, history.links]
+    numbers += [number for age in history.ages for number in (age.placed, age.edges, age.drift, age.error)]
+    if not all(math.isfinite(number) for number in numbers):
+        raise ValueError("a number of its history is not finite")
+    return history
 
 
 def space_folder(path: Path) -> Path:

@@ -1,70 +1,11 @@
-"""How far a space is from what a fresh embedding would be, without computing one."""
+"""How far a space is from what a fresh embedding would be, as it is or after other edges."""
 
-import math
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from parge.embedding import Embedding
-from parge.space.fit import measure_fit
-from parge.space.frozen import EMBEDDED, Space, as_space
+from parge.space.aging import Drift, drift_now
+from parge.space.frozen import Space, as_space
 from parge.space.update import update
-
-# What a change of the edges, of the residual and of held-out edges adds to the distance to a fresh embedding: fitted
-# without negative factors to age curves of four generated graphs (`make bench-space ONLY=calibrate`: 1 to 50 % new
-# vertices in ten batches, placed or updated). The standard deviation of what is left is the error of the calibration.
-EDGES, RESIDUAL, LINKS = 0.332, 0.512, 0.227
-CALIBRATION_ERROR = 0.032
-
-# From here on a fresh embedding is advised: on these curves placed vertices then lost about 5 % of their micro-F1.
-EMBED_AGAIN, WATCH = 0.15, 0.07
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The distance of a space to a fresh embedding, and what it was estimated from.
-
-    Parameters
-    ----------
-    drift : float
-        0: as far apart as two fresh embeddings with different seeds. 1: unrelated. On a new space it is 0.
-    error : float
-        Standard error, that of the calibration included.
-    placed : float
-        Share of the vertices that were placed or moved since the space was new.
-    edges : float
-        Edges that changed since, as a share of the edges now.
-    residual : float
-        How much less a vertex is where its neighbours expect it: the mean cosine when the space was new, less that of
-        now.
-    links : float
-        How much worse edges held out are ranked by vectors that are placed from the others: the loss of ROC-AUC, as a
-        share of what was above one half.
-    """
-
-    drift: float
-    error: float
-    placed: float
-    edges: float
-    residual: float
-    links: float
-
-    @property
-    def advice(self) -> str:
-        """What to do about it."""
-        if self.drift >= EMBED_AGAIN:
-            return "embed again"
-        return "use it, and watch it" if self.drift + self.error >= WATCH else "as fresh"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers and the advice."""
-        return {**{name: round(value, 4) for name, value in asdict(self).items()}, "advice": self.advice}
-
-    def __str__(self) -> str:
-        return (
-            f"drift {self.drift:.2f} ± {self.error:.2f} (0 as fresh, 1 unrelated): {self.advice}\n"
-            f"{self.placed:.1%} of the vertices placed or moved, {self.edges:.1%} of the edges changed; residual "
-            f"+{self.residual:.3f}, held-out edges -{self.links:.1%}"
-        )
 
 
 def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
@@ -81,20 +22,4 @@ def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> D
         Edges that came and went since, as `parge.update` takes them: the drift after that update, which is not kept.
     """
     space = as_space(space)
-    now = space if edges is None and removed is None else update(space, edges, removed).space
-    was = space.history
-    seen = measure_fit(now.vectors, now.graph, now.learned, now.lengths)
-    above = max(was.links - 0.5, 0.01)
-    changed = min(1.0, now.history.changed / max(1, now.graph.n_edges))
-    residual, links = max(0.0, was.fit - seen.alike), min(1.0, max(0.0, (was.links - seen.links) / above))
-    # A space in which nothing changed is fresh, whatever is drawn.
-    known = EDGES * changed + (RESIDUAL * residual + LINKS * links if changed else 0.0)
-    sampling = math.hypot(RESIDUAL * seen.alike_error, LINKS * seen.links_error / above)
-    return Drift(
-        min(1.0, known),
-        math.hypot(sampling, CALIBRATION_ERROR) if changed else 0.0,
-        float((now.origin != EMBEDDED).mean()) if len(now) else 0.0,
-        changed,
-        residual,
-        links,
-    )
+    return drift_now(space if edges is None and removed is None else update(space, edges, removed).space)

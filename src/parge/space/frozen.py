@@ -25,6 +25,20 @@ EMBEDDED, PLACED, MOVED = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
+class Age(Value):
+    """What one update left: the version that it made, and how old that was (`parge.space.aging.Drift`)."""
+
+    NULLS: ClassVar[frozenset[str]] = frozenset()
+    KEYS: ClassVar[Mapping[str, str]] = {}
+
+    version: int
+    placed: float
+    edges: float
+    drift: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class History(Value):
     """Where a space comes from, and what happened to it since.
 
@@ -41,6 +55,8 @@ class History(Value):
     fit, links : float
         How the space was when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
         their neighbours expect them, and the ROC-AUC of held-out edges.
+    ages : tuple of Age
+        One for each update.
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
@@ -53,6 +69,7 @@ class History(Value):
     changed: int = 0
     fit: float = 1.0
     links: float = 1.0
+    ages: tuple[Age, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from parge.ids import joined, positions, show_ids
 from parge.linalg.tall import unit
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.numbers import check_number
+from parge.space.aging import aged
 from parge.space.edges import NO_ARCS, Arcs, Changed, change
 from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges, as_space
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
@@ -56,7 +57,7 @@ class Updated:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts, the version and the seconds."""
+        """Return the counts, the version, its drift and the seconds."""
         return {
             "vertices": len(self.space),
             "placed": self.placed,
@@ -68,6 +69,7 @@ class Updated:
             "reweighted": self.reweighted,
             "missing": self.missing,
             "version": self.space.history.version,
+            "drift": self.space.history.ages[-1].drift,
             "seconds": self.seconds,
         }
 
@@ -247,4 +249,4 @@ def _grown(
     origin[moving] = np.where(origin[moving] == EMBEDDED, MOVED, origin[moving])
     was = space.history
     history = replace(was, version=was.version + 1, changed=was.changed + found.added + found.removed)
-    return Space(vectors, ids, found.graph, space.learned, history, origin, stale)
+    return aged(Space(vectors, ids, found.graph, space.learned, history, origin, stale))

@@ -1,0 +1,98 @@
+"""The age of a space: how far it is from what a fresh embedding would be, without computing one."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from parge.space.fit import measure_fit
+from parge.space.frozen import EMBEDDED, Age, Space
+
+# What a change of the edges, of the residual and of held-out edges adds to the distance to a fresh embedding: fitted
+# without negative factors to age curves of four generated graphs (`make bench-space ONLY=calibrate`: 1 to 50 % new
+# vertices in ten batches, placed or updated). The standard deviation of what is left is the error of the calibration.
+EDGES, RESIDUAL, LINKS = 0.332, 0.512, 0.227
+CALIBRATION_ERROR = 0.032
+
+# From here on a fresh embedding is advised: on these curves placed vertices then lost about 5 % of their micro-F1.
+EMBED_AGAIN, WATCH = 0.15, 0.07
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The distance of a space to a fresh embedding, and what it was estimated from.
+
+    Parameters
+    ----------
+    drift : float
+        0: as far apart as two fresh embeddings with different seeds. 1: unrelated. On a new space it is 0.
+    error : float
+        Standard error, that of the calibration included.
+    placed : float
+        Share of the vertices that were placed or moved since the space was new.
+    edges : float
+        Edges that changed since, as a share of the edges now.
+    residual : float
+        How much less a vertex is where its neighbours expect it: the mean cosine when the space was new, less that of
+        now.
+    links : float
+        How much worse edges held out are ranked by vectors that are placed from the others: the loss of ROC-AUC, as a
+        share of what was above one half.
+    """
+
+    drift: float
+    error: float
+    placed: float
+    edges: float
+    residual: float
+    links: float
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.drift >= EMBED_AGAIN:
+            return "embed again"
+        return "use it, and watch it" if self.drift + self.error >= WATCH else "as fresh"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers and the advice."""
+        return {**{name: round(value, 4) for name, value in asdict(self).items()}, "advice": self.advice}
+
+    def __str__(self) -> str:
+        return (
+            f"drift {self.drift:.2f} ± {self.error:.2f} (0 as fresh, 1 unrelated): {self.advice}\n"
+            f"{self.placed:.1%} of the vertices placed or moved, {self.edges:.1%} of the edges changed; residual "
+            f"+{self.residual:.3f}, held-out edges -{self.links:.1%}"
+        )
+
+
+def drift_now(space: Space) -> Drift:
+    """Return the drift of a space as it is; see `parge.space.drift.drift`."""
+    was = space.history
+    seen = measure_fit(space.vectors, space.graph, space.learned, space.lengths)
+    above = max(was.links - 0.5, 0.01)
+    changed = min(1.0, space.history.changed / max(1, space.graph.n_edges))
+    residual, links = max(0.0, was.fit - seen.alike), min(1.0, max(0.0, (was.links - seen.links) / above))
+    # A space in which nothing changed is fresh, whatever is drawn.
+    known = EDGES * changed + (RESIDUAL * residual + LINKS * links if changed else 0.0)
+    sampling = math.hypot(RESIDUAL * seen.alike_error, LINKS * seen.links_error / above)
+    return Drift(
+        min(1.0, known),
+        math.hypot(sampling, CALIBRATION_ERROR) if changed else 0.0,
+        float((space.origin != EMBEDDED).mean()) if len(space) else 0.0,
+        changed,
+        residual,
+        links,
+    )
+
+
+def aged(space: Space) -> Space:
+    """Return a space that has noted the drift of this version of it."""
+    found = drift_now(space)
+    age = Age(
+        version=space.history.version,
+        placed=round(found.placed, 4),
+        edges=round(found.edges, 4),
+        drift=round(found.drift, 4),
+        error=round(found.error, 4),
+    )
+    return replace(space, history=replace(space.history, ages=(*space.history.ages, age)))
