@@ -32,6 +32,7 @@ _STAGES = {
     "compile": "compiling",
     "prepare": "preparing the landmark embedding",
     "evaluate": "scoring",
+    "place": "placing",
     "report": "drawing the report",
 }
 

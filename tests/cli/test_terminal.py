@@ -284,3 +284,28 @@ def test_the_way_on_keeps_words_after_two_dashes(place: Path, monkeypatch: pytes
     monkeypatch.undo()
     monkeypatch.chdir(place)
     assert run(again[1:]) == 0
+
+
+def test_a_story_is_told_above_the_bars_in_one_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where stdout is a file, it has the story, and stderr the progress."""
+    for is_terminal in (True, False):
+        out, err = (
+            show.console(file=io.StringIO(), force_terminal=terminal, color_system=None, width=60)
+            for terminal in (is_terminal, True)
+        )
+        monkeypatch.setattr(show, "out", out)
+        monkeypatch.setattr(show, "err", err)
+        show.print_above("told")
+        assert ("told" in err.file.getvalue()) == is_terminal
+        assert ("told" in out.file.getvalue()) != is_terminal
+
+
+def test_notices_end_their_lines_between_words_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"word{i}" for i in range(40)]
+    for is_terminal in (True, False):
+        err = show.console(file=io.StringIO(), force_terminal=is_terminal, color_system=None, width=60, soft_wrap=True)
+        monkeypatch.setattr(show, "err", err)
+        show.notices([" ".join(words)])
+        lines = err.file.getvalue().splitlines()
+        assert (len(lines) > 1) == is_terminal
+        assert " ".join(line.strip() for line in lines) == f"notice: {' '.join(words)}"

@@ -60,3 +60,15 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     commands = (tmp_path / "site" / "reference" / "commands" / "index.html").read_text()
     assert "parge evaluate links" in commands
     assert "--anchor-strategy" in commands
+
+
+def test_badges_say_what_the_package_says() -> None:
+    spec = importlib.util.spec_from_file_location("badges", DOCS / "site" / "badges.py")
+    assert spec is not None
+    assert spec.loader is not None
+    badges = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(badges)
+    drawn = {name: (DOCS / "figures" / f"badge-{name}.svg").read_text() for name in badges.facts()}
+    assert drawn == {name: badges.badge(*words) for name, words in badges.facts().items()}
+    text = (ROOT / "README.md").read_text()
+    assert sorted(re.findall(r"badge-(\w+)\.svg", text)) == sorted(drawn)

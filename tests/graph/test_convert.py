@@ -261,7 +261,7 @@ class TestFrame:
         table = pa.table({"when": [1, 2], "u": [10, 20], "v": [20, 30], "cost": [5, 6]})
         graph = Graph.from_frame(table, "u", "v", "cost")
         assert edges(graph) == {(10, 20), (20, 30)}
-        assert graph.notices == ("columns ignored: 'when'",)
+        assert graph.notices == ("column ignored: 'when'",)
         with pytest.raises(InputError, match=r"'w'.*'when', 'u'"):
             Graph.from_frame(table, "u", "w")
 

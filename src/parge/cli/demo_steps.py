@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from rich.padding import Padding
 from rich.table import Table
 
 from parge.cli import show
@@ -36,8 +37,8 @@ from parge.techniques.deepwalk import DeepWalk
 GRAPH, VERTICES, LABELS = "graph.txt", "graph.vertices.txt", "labels.txt"
 VECTORS, PAGE, RUN = "embedding.parquet", "report.html", "run"
 
-# What each worker may take. A worker with the whole graph took 371 MB, the largest of 8 workers 126 MB (one run of
-# `make bench-front`, the same graph with another seed); 284 MB is the bound of the plan for these parts.
+# What each worker may take, reserved memory included. A worker with the whole graph used 283 MB, the largest of 8
+# workers 119 MB (`make bench-front`, 3 seeds); 284 MB is the bound of the plan for these parts.
 LIMIT = "290MB"
 FEWEST_PARTS = 8
 
@@ -85,21 +86,23 @@ def run_demo(demo: Demo) -> None:
         vertices = demo.out / VERTICES
         graph = read(demo.out / GRAPH, vertices=vertices if vertices.exists() else None)
         _say(f"1. A graph of {graph.n_vertices:,} vertices and {graph.n_edges:,} edges: {demo.out / GRAPH}")
-        _say("   (The first run on a machine compiles code for its processor: up to a minute more, once.)")
+        _say("   The first run on a machine compiles code: up to a minute more, once.")
         if demo.limits is not None:
             _refuse_whole(demo, graph, listener)
         embedding = _in_parts(demo, graph, listener)
         _say("4. The same graph on one worker with all the memory it wants.")
         whole = embed(graph, Plan(technique=demo.technique, seed=demo.seed, parts=1), listener=listener)
         labels = read_labels(demo.out / LABELS)
+        scored = _some(labels)
         _place_new(embedding, labels, listener)
-        finish(demo.out / RUN, demo.out, "A generated graph", _some(labels), embedding, whole, listener)
+        finish(demo.out / RUN, demo.out, "A generated graph", labels, embedding, whole, listener, scored)
     RunFolder(demo.out / RUN).discard()
     _say(f"All this took {time.monotonic() - started:.0f} s.")
 
 
-def _say(text: str) -> None:
-    show.out.print(text, markup=False, highlight=False)
+def _say(text: str, *, command: bool = False) -> None:
+    """Print a line; one that is broken goes on below its words, and commands are not broken."""
+    show.print_above(text if command else Padding(text.lstrip(), (0, 0, 0, len(text) - len(text.lstrip()))))
 
 
 def _refuse_whole(demo: Demo, graph: Graph, listener: Listener) -> None:
@@ -114,6 +117,7 @@ def _refuse_whole(demo: Demo, graph: Graph, listener: Listener) -> None:
     _say(f"2. One worker that may take {LIMIT} (ulimit -d {parse_bytes(LIMIT) // 1024}) gets the whole graph:")
     for line in said:
         _say(f"     {line.replace(folder, str(demo.out))}")
+    _say("     (The limit counts memory that is reserved, too; the table below has what was used.)")
 
 
 def limited(words: Sequence[str]) -> list[str]:
@@ -190,10 +194,8 @@ def _place_new(embedding: Embedding, labels: Labels, listener: Listener) -> None
     took = time.monotonic() - started
     nearest = np.asarray(embedding.neighbors(placed.vectors, k=1)[0]).ravel()
     home = first[positions(labels.ids, nearest)] == chosen[np.asarray(placed.ids, np.int64) - last - 1]
-    _say(
-        f"5. {_NEW} new vertices with {_NEW_EDGES} edges each are placed in {took:.1f} s; nothing is trained or moved:"
-    )
-    _say(f"     for {home.mean():.0%} of them the nearest vertex is of the community that they have edges to")
+    _say(f"5. {_NEW} new vertices, {_NEW_EDGES} edges each, are placed in {took:.1f} s. No other vector moves:")
+    _say(f"     {home.mean():.0%} of them land beside a vertex of the community that they have edges to")
 
 
 def _some(labels: Labels) -> Labels:
@@ -213,10 +215,14 @@ def finish(
     embedding: Embedding,
     whole: Embedding | None,
     listener: Listener,
+    scored: Labels | None = None,
 ) -> None:
-    """Score, write the page and the vectors of the same run, and print the comparison and the next command."""
+    """Score, write the page and the vectors of the same run, and print the comparison and the next command.
+
+    All labels colour the map; those of `scored`, if given, are predicted.
+    """
     listener(Step("evaluate", "scoring the vectors"))
-    quality = judge(embedding, labels, whole)
+    quality = judge(embedding, labels if scored is None else scored, whole)
     page = write_report(
         run,
         out / PAGE,
@@ -227,10 +233,10 @@ def finish(
         on_step=lambda text: listener(Step("report", text)),
     )
     embedding.save(out / VECTORS)
-    show.out.print(_table(embedding, quality, whole))
+    show.print_above(_table(embedding, quality, whole))
     _say(_meaning(quality))
     _say(f"Vectors: {out / VECTORS}   Report of the same run: {page}")
-    _say("Your own graph: parge embed EDGES.csv -o vectors.parquet --parts 8")
+    _say("Your own graph: parge embed EDGES.csv -o vectors.parquet --parts 8", command=True)
 
 
 def _meaning(quality: Quality) -> str:

@@ -120,15 +120,16 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
     show.notices(found.notices)
     show.show_score(found, as_json=as_json)
     if not as_json:
-        show.out.print(_CLASSIFY_MEANS, soft_wrap=True)
+        show.out.print(_CLASSIFY_MEANS)
 
 
 _CLASSIFY_MEANS = (
-    "F1 is 1 if all labels are predicted right. To judge it, score the whole graph, too: parge embed GRAPH --parts 1"
+    "F1 is 1 if all labels are predicted right.\n"
+    "Next: score the whole graph, too (parge embed GRAPH --parts 1). The difference is what parts cost."
 )
 _LINKS_MEAN = (
-    "ROC-AUC is the probability that a held-out edge scores above another pair; 0.5 is chance. If a row that needs no "
-    "vectors is ahead, use that one."
+    "ROC-AUC is the probability that a held-out edge scores above another pair; 0.5 is chance.\n"
+    "Next: use the score of the best row. If that row needs no vectors, you need none either."
 )
 
 
@@ -181,7 +182,7 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
         show.print_json(found.to_json(negatives))
     else:
         show.out.print(found.table(negatives), soft_wrap=True)
-        show.out.print(_LINKS_MEAN, soft_wrap=True)
+        show.out.print(_LINKS_MEAN)
 
 
 def _embedded(graph: Graph, plan: Plan) -> Embedding:

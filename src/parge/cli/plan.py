@@ -19,6 +19,7 @@ from parge.cli.options import (
 )
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle, recomputed
+from parge.text import pasteable
 
 
 @click.command("plan")
@@ -59,6 +60,14 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
         show.print_json(summary.to_json())
     else:
         show.show_summary(summary)
-        show.out.print("Next: parge embed with the same words, and -o vectors.parquet")
+        show.out.print(f"Next: {_embed_command()}", soft_wrap=True)
     show.warnings(summary.warnings)
     show.say(hints(decomposed.plan.technique, graph), style="dim", label="hint")
+
+
+def _embed_command() -> str:
+    """Return the command that embeds what was planned: the same words, and an output."""
+    words = click.get_current_context().find_root().obj
+    given = words[words.index("plan") + 1 :] if isinstance(words, list) and "plan" in words else ["GRAPH"]
+    end = given.index("--") if "--" in given else len(given)  # what comes after it is no option
+    return pasteable("parge", "embed", *given[:end], "-o", "vectors.parquet", *given[end:])

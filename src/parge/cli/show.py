@@ -42,8 +42,8 @@ def say(messages: Iterable[str], *, style: str, label: str, level: Level = "info
     """Print messages of one kind on stderr, if that level is asked for."""
     if not says(level):
         return
-    for message in messages:
-        err.print(f"[{style}]{label}:[/{style}] {escape(message)}", markup=True)
+    for message in messages:  # in a terminal, lines end between words; a log has one line per message
+        err.print(f"[{style}]{label}:[/{style}] {escape(message)}", markup=True, soft_wrap=not err.is_terminal)
 
 
 def done(text: str) -> None:
@@ -67,6 +67,12 @@ def show_summary(summary: "Summary") -> None:
     from parge.planning.table import print_summary  # loaded with a plan only, not for --help
 
     print_summary(summary, out)
+
+
+def print_above(thing: Any) -> None:
+    """Print on stdout while progress is shown on stderr; in one terminal, above the bars instead of into them."""
+    both = out.is_terminal and err.is_terminal and says("info")
+    (err if both else out).print(thing, soft_wrap=isinstance(thing, str))
 
 
 def run_progress() -> AbstractContextManager[Listener]:
@@ -127,11 +133,11 @@ def _print_report(report: "Report", path: Path) -> None:
         )
     stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in report.seconds.stages())
     out.print(
-        f"[bold]{report.vertices:,}[/bold] vectors of {report.dim} numbers: [bold]{escape(given_name(path))}[/bold]\n"
-        f"lost edges {report.lost_edges:.2%}, anchors {report.anchors:,}\n"
-        f"{report.seconds.total:.1f} s in total, without reading and writing files: {stages}",
+        f"{report.seconds.total:.1f} s in total, without reading and writing files:\n  {stages}\n"
+        f"[bold]{report.vertices:,}[/bold] vectors of {report.dim} numbers: [bold]{escape(given_name(path))}[/bold]",
         markup=True,
     )
+    out.print(_meaning(report))
     if report.choice is not None:
         out.print(str(report.choice))
     helped = report.reconcile.helped
@@ -140,8 +146,18 @@ def _print_report(report: "Report", path: Path) -> None:
             f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} before alignment, "
             f"{helped.after:.0%} after it, {helped.held_out:.0%} on held-out anchors"
         )
-    score = pasteable("parge", "evaluate", "classify", given_name(path), "LABELS")
-    out.print(f"Next: {pasteable('parge', 'neighbors', given_name(path), 'VERTEX')}, or {score}", soft_wrap=True)
+    out.print(f"Next: {pasteable('parge', 'neighbors', given_name(path), 'VERTEX')}", soft_wrap=True)
+    out.print(f"  or: {pasteable('parge', 'evaluate', 'classify', given_name(path), 'LABELS')}", soft_wrap=True)
+
+
+def _meaning(report: "Report") -> str:
+    """Return what the numbers of a run mean, in one sentence or two."""
+    if len(report.parts) == 1:
+        return "One worker held the whole graph; no edge was lost."
+    return (
+        f"No worker held more than {max(part.vertices for part in report.parts):,} vertices. "
+        f"{report.lost_edges:.1%} of the edges were lost: they join two parts, and neither held them."
+    )
 
 
 def print_json(value: dict[str, Any]) -> None:

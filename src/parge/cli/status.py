@@ -8,6 +8,7 @@ from rich.table import Table
 from parge.cli import show
 from parge.cli.options import PathName, json_option
 from parge.memory import format_bytes
+from parge.run.folder import RunFolder
 from parge.run.status import PartStatus, status
 from parge.text import pasteable
 
@@ -41,7 +42,9 @@ def command(folder: Path, as_json: bool) -> None:
         next_one = pasteable("parge", "reconcile", folder, "-o", "vectors.parquet")
         show.out.print(f"All {len(found.parts)} parts are done. Next: {next_one}", soft_wrap=True)
     elif not found.count("running"):
-        show.out.print("Nothing is running. Next: give the same command again with --resume, or use parge embed-part.")
+        waiting = next(part.index for part in found.parts if part.state != "done")
+        show.out.print("Nothing is running. Next: give the command that began the run again, with --resume;")
+        show.out.print(f"  or: {pasteable('parge', 'embed-part', RunFolder(folder).part(waiting))}", soft_wrap=True)
 
 
 def _row(part: PartStatus) -> list[str]:

@@ -137,14 +137,15 @@ def by_place(names: Sequence[str], n_columns: int) -> Columns:
 def ignored_notice(names: Sequence[str], columns: Columns, n_columns: int, *, weighted: bool = True) -> tuple[str, ...]:
     """Say which columns are not read, and how to read one of them as weights where there are none."""
     shown = [
-        repr(names[place]) if place < len(names) else str(place + 1)
+        repr(names[place]) if place < len(names) else f"number {place + 1}"
         for place in range(n_columns)
         if place not in columns.used
     ]
     if not shown:
         return ()
-    hint = ". None of them is read as weights; to use one, name it (weight=, --weight)"
-    return (f"columns ignored: {', '.join(shown)}{hint if weighted and columns.weight is None else ''}",)
+    hint = ". The edges have no weights; to read one as weights, name it (weight=, --weight)"
+    column = "column" if len(shown) == 1 else "columns"
+    return (f"{column} ignored: {', '.join(shown)}{hint if weighted and columns.weight is None else ''}",)
 
 
 def is_guessed(names: Sequence[str], columns: Columns, wanted: Wanted) -> bool:

@@ -73,7 +73,8 @@ def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
         return ()
     shown = ", ".join(map(repr, names))
     return (
-        f"edge attributes ignored: {shown}. None of them is read as weights; to use one, name it (weight=, --weight)",
+        f"edge attributes ignored: {shown}. The edges have no weights; to read one as weights, name it "
+        "(weight=, --weight)",
     )
 
 

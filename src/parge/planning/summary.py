@@ -90,8 +90,9 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     n_loose, n_vertices = decomposition.unanchored
     if n_loose and decomposition.anchors.size:
         found.append(
-            f"{n_loose:,} connected components ({n_vertices:,} vertices) hold no anchor. Their position in the common "
-            "space is arbitrary relative to the rest."
+            f"{n_loose:,} connected {'component' if n_loose == 1 else 'components'} without an anchor "
+            f"({n_vertices:,} {'vertex' if n_vertices == 1 else 'vertices'}). Distances from there to the rest mean "
+            "nothing."
         )
     if decomposition.lost_edges > 0.25:
         found.append(

@@ -118,10 +118,8 @@ def notes(summary: Summary) -> list[str]:
     if getattr(summary, "projected_seconds", None) is not None:
         found.append("time: estimates for this machine; all and whole graph: a complete run")
     if len(summary.parts) > 1:
-        found.append(
-            f"lost edges (between two parts, held by neither): {summary.lost_edges:.2%} of all   "
-            f"anchors: {summary.anchors:,} for {summary.dim} dimensions"
-        )
+        found.append(f"lost edges (between two parts, held by neither): {summary.lost_edges:.2%} of all")
+        found.append(f"anchors (vertices that every subgraph holds): {summary.anchors:,}")
     choice = getattr(summary, "choice", None)
     return found if choice is None else [*found, str(choice)]
 

@@ -35,9 +35,14 @@ def _outcome(findings: Findings) -> str:
     if quality.whole is None or quality.whole.score is None or quality.kept is None:
         return f"embedded the graph, and labels are predicted with micro-F1 {mine}"
     return (
-        f"reached {quality.kept:.0%} of the whole graph's score: micro-F1 {mine} against "
+        f"reached {_share(quality.kept)} of the whole graph's score: micro-F1 {mine} against "
         f"{quality.whole.score.micro_f1.mean:.3f}{_of_whole(findings)}"
     )
+
+
+def _share(kept: float) -> str:
+    """Return a share in percent, near all of it with a digit: 99.9% is not 100%."""
+    return f"{kept:.1%}" if abs(kept - 1) < 0.01 else f"{kept:.0%}"
 
 
 def _of_whole(findings: Findings) -> str:

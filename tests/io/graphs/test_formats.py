@@ -45,7 +45,7 @@ class TestParquet:
         graph = read(tmp_path / "named.parquet")
         assert edges(graph) == PATH
         assert weights(graph) == WEIGHTS
-        assert graph.notices == ("columns ignored: 'note'",)
+        assert graph.notices == ("column ignored: 'note'",)
         pq.write_table(pa.table({"a": [0, 1], "b": [1, 2]}), tmp_path / "placed.parquet")
         assert edges(read(tmp_path / "placed.parquet")) == PATH
 

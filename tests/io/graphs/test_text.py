@@ -194,13 +194,13 @@ def test_odd_integers_are_seen_wherever_they_stand(words: list[tuple[str, str]],
         assert has_odd_integers(text.encode()) == odd
 
 
-NAME_IT = "to use one, name it (weight=, --weight)"
+NAME_IT = "The edges have no weights; to read one as weights, name it (weight=, --weight)"
 NOTICES = [
     ("0 1 {}\n", "the {...} after the two ids ignored"),
-    ("0 1 2.0 3.0\n", "columns ignored: 4"),
+    ("0 1 2.0 3.0\n", "column ignored: number 4"),
     (
         "a,source,target,when\nx,0,1,2\n",
-        "columns ignored: 'a', 'when'. None of them is read as weights; " + NAME_IT,
+        "columns ignored: 'a', 'when'. " + NAME_IT,
     ),
     ("0 1\n0 0\n", "1 self loops dropped"),
     ("0 1\n1 0\n", "1 repeated edges merged (an edge given in both directions is one edge)"),
