@@ -1,10 +1,11 @@
 """The verbs of Python: embed, plan, decompose and report, from anything that holds a graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -20,14 +21,16 @@ from parge.planning.choices import (
     ReconcilerName,
     RefinerName,
 )
-from parge.planning.plan import Plan, ResolvedPlan
+from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 
 if TYPE_CHECKING:
     from parge.decompose.decomposition import Decomposition
     from parge.planning.verdict import Planned
 
-# The arguments of a call that are no keywords of the plan, the reader or the technique.
-_OWN = {"graph", "plan", "run_dir", "resume", "listener", "progress", "settings"}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_FIELDS = ("technique", *PLAN_FIELDS)
 
 
 def embed(
@@ -93,7 +96,8 @@ purpose, engine, address, jobs, seed, coordinator_memory : optional
     >>> embed(ring_of_cliques(6, 5), technique="hope", parts=2, dim=4, engine="serial", progress=False)
     Embedding(30 vertices, dim=4)
     """
-    request = requested(graph, plan, _keywords(locals()), resume=resume)
+    given = locals()
+    request = requested(graph, plan, {**{name: given[name] for name in _FIELDS}, **settings}, resume=resume)
     from parge.run import pipeline  # compiled code: not needed to refuse a plan
 
     with heard(progress, listener) as events:
@@ -103,29 +107,29 @@ purpose, engine, address, jobs, seed, coordinator_memory : optional
     return found
 
 
+def _with_keywords_of(
+    call: Callable[P, Any], without: tuple[str, ...] = ()
+) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Give a function the keywords of another one, for editors, type checkers and `help`."""
+
+    def named(function: Callable[..., R]) -> Callable[P, R]:
+        known = signature(call)
+        kept = [parameter for name, parameter in known.parameters.items() if name not in without]
+        returns = signature(function).return_annotation
+        function.__signature__ = known.replace(parameters=kept, return_annotation=returns)  # type: ignore[attr-defined]
+        return function
+
+    return named
+
+
+@_with_keywords_of(embed, without=("run_dir", "resume"))
 def plan(
     graph: Any,
     plan: Plan | ResolvedPlan | None = None,
     *,
-    technique: Any = None,
-    parts: int | None = None,
-    capacities: Sequence[int] | None = None,
-    memory: Sequence[int | str] | str | None = None,
-    anchors: str | int | None = None,
-    anchor_strategy: AnchorStrategy | str | None = None,
-    partitioner: Partitioner | str | None = None,
-    reconcile: ReconcilerName | str | None = None,
-    refine: RefinerName | str | None = None,
-    preset: Preset | None = None,
-    purpose: Purpose | None = None,
-    engine: EngineName | str | None = None,
-    address: str | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    coordinator_memory: int | str | None = None,
     listener: Listener = ignore,
     progress: bool | None = None,
-    **settings: Any,
+    **keywords: Any,
 ) -> "Planned":
     """Return what each worker would hold, which edges are lost, and whether parts are worth it; embeds nothing.
 
@@ -133,7 +137,7 @@ def plan(
     command line, and has its numbers: ``found.parts[0].projected_bytes``, ``found.lost_edges``, ``found.to_json()``.
     Notices, hints and warnings are part of it.
     """
-    request = requested(graph, plan, _keywords(locals()))
+    request = requested(graph, plan, keywords)
     from parge.planning.decision import decide, decompose
     from parge.planning.summary import hints, idle, recomputed
     from parge.planning.verdict import planned
@@ -146,31 +150,16 @@ def plan(
     return replace(found, notices=(*found.notices, *hints(decomposed.plan.technique, read)))
 
 
+@_with_keywords_of(embed)
 def decompose(
     graph: Any,
     plan: Plan | ResolvedPlan | None = None,
     *,
-    technique: Any = None,
-    parts: int | None = None,
-    capacities: Sequence[int] | None = None,
-    memory: Sequence[int | str] | str | None = None,
-    anchors: str | int | None = None,
-    anchor_strategy: AnchorStrategy | str | None = None,
-    partitioner: Partitioner | str | None = None,
-    reconcile: ReconcilerName | str | None = None,
-    refine: RefinerName | str | None = None,
-    preset: Preset | None = None,
-    purpose: Purpose | None = None,
-    engine: EngineName | str | None = None,
-    address: str | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    coordinator_memory: int | str | None = None,
     run_dir: str | PathLike[str] | None = None,
     resume: bool = False,
     listener: Listener = ignore,
     progress: bool | None = None,
-    **settings: Any,
+    **keywords: Any,
 ) -> "Decomposition":
     """Decompose a graph as `embed` would, and return the decomposition: the parts, the anchors, and every subgraph.
 
@@ -185,7 +174,7 @@ def decompose(
     >>> found.n_parts, found.anchors.size, sum(found.subgraph(i).n_vertices for i in range(2))
     (2, 6, 36)
     """
-    request = requested(graph, plan, _keywords(locals()), resume=resume)
+    request = requested(graph, plan, keywords, resume=resume)
     with heard(progress, listener) as events:
         read = request.read(events)
         if run_dir is None:
@@ -200,11 +189,6 @@ def decompose(
         with open_run(read, request.plan, run_dir=run_dir, resume=resume, listener=events) as run:
             write_subgraphs(run)
             return run.decomposition
-
-
-def _keywords(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a call by name, from its local variables before any other is set."""
-    return {**{name: value for name, value in given.items() if name not in _OWN}, **given["settings"]}
 
 
 def report(
