@@ -19,7 +19,6 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
-from parge.ids import show_ids
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.memory import parse_bytes
@@ -83,23 +82,16 @@ def command(
     if as_json:
         show.print_json(placed.to_json())
     else:
-        told = placed.to_json()
+        numbers = placed.to_json()
         show.out.print(
-            f"{told['placed']:,} vertices placed from {told['edges']:,} edges in {placed.seconds:.2f} s; mean "
-            f"confidence {told['confidence']:.2f}; written to {on_one_line(out)}"
+            f"{numbers['placed']:,} vertices placed from {numbers['edges']:,} edges in {placed.seconds:.2f} s; mean "
+            f"confidence {numbers['confidence']:.2f}; written to {on_one_line(out)}"
         )
 
 
 def _notices(placed: Placed) -> list[str]:
-    found = []
-    if placed.unused:
-        found.append(f"{placed.unused:,} edges between known vertices not used; parge update uses them")
-    if placed.unreachable.size:
-        found.append(
-            f"{placed.unreachable.size:,} vertices at the origin, without a path to a known vertex: "
-            f"{show_ids(placed.unreachable)}"
-        )
-    return found
+    unused = f"{placed.unused:,} edges between known vertices not used; parge update uses them"
+    return [*([unused] if placed.unused else []), *show.unreachable(placed.unreachable)]
 
 
 def _is_ours(path: Path) -> bool:

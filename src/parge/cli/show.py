@@ -21,6 +21,7 @@ from parge.text import pasteable
 if TYPE_CHECKING:
     from parge.planning.summary import Summary
     from parge.result import Report
+    from parge.typing import IdArray
 
 out = console(width=None if sys.stdout is not None and sys.stdout.isatty() else WIDTH_OF_FILES)
 err = console(stderr=True, soft_wrap=True)
@@ -50,6 +51,15 @@ def done(text: str) -> None:
     """Print what was done on stderr, unless silence was asked for."""
     if says("info"):
         err.print(text)
+
+
+def unreachable(ids: "IdArray") -> list[str]:
+    """Return a notice that names vertices that could not be placed in a space, if there are any."""
+    from parge.ids import show_ids
+
+    if not ids.size:
+        return []
+    return [f"{ids.size:,} vertices at the origin, without a path to a known vertex: {show_ids(ids)}"]
 
 
 def notices(messages: Iterable[str]) -> None:

@@ -23,7 +23,6 @@ from parge.cli.options import (
 )
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.ids import show_ids
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.outputs import check_outputs
 from parge.memory import parse_bytes
@@ -116,8 +115,7 @@ def command(
             if is_file:
                 found.space.embedding().save(out)
     resumed = ["went on with what an update that was stopped had done"] if steps.resumed else []
-    told = [*resumed, *(() if more is None else more.notices), *_notices(found), described(place, size)]
-    show.notices(told)
+    show.notices([*resumed, *(() if more is None else more.notices), *_notices(found), described(place, size)])
     if as_json:
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})
     else:
@@ -136,21 +134,13 @@ def read_changes(
 
 
 def _notices(found: Updated) -> list[str]:
-    said = []
-    if found.missing:
-        said.append(f"{found.missing:,} edges of --removed not found")
-    if found.unreachable.size:
-        said.append(
-            f"{found.unreachable.size:,} vertices at the origin, without a path to a known vertex: "
-            f"{show_ids(found.unreachable)}"
-        )
-    return said
+    missing = f"{found.missing:,} edges of --removed not found"
+    return [*([missing] if found.missing else []), *show.unreachable(found.unreachable)]
 
 
 def _summary(found: Updated) -> str:
-    told = found.to_json()
+    numbers = found.to_json()
     return (
-        f"{told['placed']:,} vertices placed, {told['moved']:,} moved, {told['kept']:,} unchanged; {told['added']:,} "
-        f"edges added, {told['removed']:,} removed; version {told['version']}, drift {told['drift']:.2f}, in "
-        f"{found.seconds:.2f} s"
+        f"{numbers['placed']:,} vertices placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; {numbers['added']:,} "
+        f"edges added, {numbers['removed']:,} removed; version {numbers['version']}, in {found.seconds:.2f} s"
     )
