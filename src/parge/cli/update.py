@@ -141,6 +141,7 @@ def _notices(found: Updated) -> list[str]:
 def _summary(found: Updated) -> str:
     numbers = found.to_json()
     return (
-        f"{numbers['placed']:,} vertices placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; {numbers['added']:,} "
-        f"edges added, {numbers['removed']:,} removed; version {numbers['version']}, in {found.seconds:.2f} s"
+        f"{numbers['placed']:,} vertices placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; "
+        f"{numbers['added']:,} edges added, {numbers['removed']:,} removed; "
+        f"version {numbers['version']}, in {found.seconds:.2f} s"
     )
