@@ -122,7 +122,7 @@ def _of_workers(sizes: Sizes) -> list[Break]:
             sizes,
             "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
-            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone, which has "
+            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory); or a backbone, which has "
             "a few thousand landmarks for any graph; beyond that, anchors shared by groups of workers, in a tree",
         )
     ]

@@ -215,8 +215,9 @@ _WITH_FEATURES = (
     "micro-F1 was .827 (whole graph: .833), that of deepwalk .807 (one seed; docs/measured/quality.md)."
 )
 _SPARSE = (
-    "This graph is sparse. --technique closedform takes less time than deepwalk: on cora and a tree (mean degree 4 and "
-    "3) in 8 parts its micro-F1 was .804 and .860, that of deepwalk .810 and .859 (3 seeds; docs/measured/quality.md)."
+    "This graph is sparse. --technique closedform takes less time than deepwalk. On cora and a tree (mean degree 4 and "
+    "3) in 8 parts its micro-F1 was .804 and .860. That of deepwalk was .810 and .859 (3 seeds; "
+    "docs/measured/quality.md)."
 )
 # Of `benchmarks/against_peers.py`, 8 parts, each with its own pass.
 _DENSE = (
