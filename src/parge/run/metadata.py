@@ -7,9 +7,8 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 from zlib import crc32
@@ -24,6 +23,7 @@ from parge.memory import Footprint
 from parge.storage import create_new
 from parge.techniques.base import Technique
 from parge.text import on_one_line, printable
+from parge.values import Settings, Value
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,8 @@ class PlanMetadata:
         )
 
 
-# Under the names that result folders have had from the first version on.
-_COUNTS = {"supervertices": "lumps"}
-
-
 @dataclass(frozen=True)
-class ResultMetadata:
+class ResultMetadata(Value):
     """What a worker measured, beside its vectors.
 
     Parameters
@@ -176,9 +172,11 @@ class ResultMetadata:
         The most memory that it took.
     run : str
         Id of the run.
-    versions : dict
+    versions : Settings
         Versions of parge, Python and numpy.
     """
+
+    KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}  # as folders have it from the first version on
 
     index: int
     vertices: int
@@ -192,23 +190,14 @@ class ResultMetadata:
     total_seconds: float
     peak_bytes: int
     run: str
-    versions: dict[str, str]
+    versions: Settings
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, as `of` reads them and ``parge embed-part --json`` prints them."""
-        return {_COUNTS.get(name, name): value for name, value in vars(self).items()}
-
-    @staticmethod
-    def of(metadata: dict[str, Any]) -> "ResultMetadata":
-        """Return the metadata from plain values; raise KeyError, TypeError or ValueError if they are invalid."""
-        checks: dict[Any, Callable[[Any], Any]] = {int: _whole, float: _number, str: partial(_a, str)}
-        found = {
-            one.name: checks[one.type](metadata[_COUNTS.get(one.name, one.name)])
-            for one in fields(ResultMetadata)
-            if one.type in checks
-        }
-        versions = {name: _a(str, version) for name, version in _a(dict, metadata["versions"]).items()}
-        return ResultMetadata(**found, versions=versions)
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, int | float) and not 0 <= value < 2**63:
+                raise InputError(f"{name} must be at least 0 and finite; found {value}")
+        if not all(isinstance(version, str) for version in self.versions.values()):
+            raise InputError("versions must be text")
 
 
 def run_id(settings: dict[str, Any], decomposition: str) -> str:
@@ -272,7 +261,7 @@ def record_retries(folder: Path, run: str, retries: list[str]) -> None:
 def recorded_retries(folder: Path, run: str) -> list[str]:
     """Return the earlier retries of this run; empty if the folder has no record."""
     found = _recorded(folder / RETRIES, run, list)
-    return [printable(words) for words in found or [] if isinstance(words, str)]
+    return [printable(reason) for reason in found or [] if isinstance(reason, str)]
 
 
 def record_seconds(folder: Path, run: str, seconds: Mapping[str, float]) -> None:

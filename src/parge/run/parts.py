@@ -158,8 +158,8 @@ def load_metadata(folder: Path) -> ResultMetadata:
 
 def _checked_metadata(folder: Path, metadata: dict[str, Any]) -> ResultMetadata:
     try:
-        return ResultMetadata.of(metadata)
-    except (KeyError, TypeError, ValueError):
+        return ResultMetadata.from_json(metadata)
+    except InputError:
         raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result") from None
 
 

@@ -26,6 +26,7 @@ from parge.seeds import keyed_rng
 from parge.techniques.base import Technique, check_shared, embed_checked
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore
+from parge.values import Settings
 
 _TELL_SECONDS = 1.0
 
@@ -98,7 +99,9 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
             total_seconds=time.perf_counter() - started,
             peak_bytes=peak_bytes(),
             run=metadata["run"],
-            versions={"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__},
+            versions=Settings(
+                {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__}
+            ),
         )
         parts.save_result(job.folder, vectors, result)
     return result
