@@ -1,5 +1,7 @@
 """CONTRIBUTING.md, CITATION.cff and CHANGELOG.md name files, commands and a version that exist."""
 
+import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -29,3 +31,14 @@ def test_the_changelog_begins_with_this_version() -> None:
     versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert versions[0] == parge.__version__
     assert versions == sorted(versions, key=lambda name: [int(part) for part in name.split(".")], reverse=True)
+
+
+def test_the_page_of_python_declares_what_is_public() -> None:
+    page = (ROOT / "docs/reference/api.md").read_text()
+    declared = re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)
+    found = {name: pkgutil.resolve_name(name) for name in declared}
+    whole = [value for value in found.values() if inspect.ismodule(value)]  # all of a module's own names are public
+    for name in set(parge.__all__) - {"__version__"}:
+        value = getattr(parge, name)
+        is_named = any(value is other for other in found.values())
+        assert is_named or any(hasattr(module, name) for module in whole), name
