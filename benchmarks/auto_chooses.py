@@ -30,7 +30,7 @@ from parge.graph.generate import Planted
 from parge.graph.graph import Graph
 from parge.graph.holdout import by_degree, hold_out
 from parge.seeds import keyed_rng
-from parge.stage_reports import Choice
+from parge.stage_reports import TechniqueChoice
 from parge.techniques.auto import Auto
 
 FIXED = ("deepwalk", "prone", "hope", "whitened", "spectral", "blend")
@@ -59,7 +59,7 @@ def embedded(graph: Graph, technique: str, parts: int, seed: int) -> tuple[parge
     return found, process_time() - begun
 
 
-def links(graph: Graph, fixed: Sequence[str], parts: int, seed: int) -> tuple[dict[str, float], Choice, float]:
+def links(graph: Graph, fixed: Sequence[str], parts: int, seed: int) -> tuple[dict[str, float], TechniqueChoice, float]:
     """Return ROC-AUC against pairs by degree of every technique, what auto chooses, and its share of the time."""
     held = hold_out(graph, 0.5, seed)
     corrected = by_degree(held.train, held.positives, seed)
@@ -77,7 +77,7 @@ def links(graph: Graph, fixed: Sequence[str], parts: int, seed: int) -> tuple[di
 
 def labels_f1(
     graph: Graph, labels: Any, fixed: Sequence[str], parts: int, seed: int
-) -> tuple[dict[str, float], Choice]:
+) -> tuple[dict[str, float], TechniqueChoice]:
     """Return micro-F1 of every technique on the whole graph's edges, and what auto chooses there."""
     found = {}
     for technique in fixed:

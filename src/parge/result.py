@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn, Self
 
 from parge.display import report_html
-from parge.stage_reports import Choice, Coordinator, EdgeCounts, Part, Reconciled, Refined, Seconds
+from parge.stage_reports import Coordinator, EdgeCounts, Part, Reconciled, Refined, Seconds, TechniqueChoice
 from parge.values import Settings, Value, known, plain
 
 
@@ -26,7 +26,7 @@ class Report(Value, dict[str, Any]):
         Columns of the vectors.
     technique : str, optional
         Name of the technique.
-    choice : Choice, optional
+    choice : TechniqueChoice, optional
         Why this technique, where it was chosen by ``technique="auto"``.
     anchors : int, optional
         Number of vertices that every subgraph holds.
@@ -70,7 +70,7 @@ class Report(Value, dict[str, Any]):
     edges: int | None = None
     dim: int | None = None
     technique: str | None = None
-    choice: Choice | None = None
+    choice: TechniqueChoice | None = None
     anchors: int | None = None
     edge_counts: EdgeCounts | None = None
     lost_edges: float | None = None

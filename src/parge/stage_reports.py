@@ -254,7 +254,7 @@ class Tried(Value):
 
 
 @dataclass(frozen=True)
-class Choice(Value):
+class TechniqueChoice(Value):
     """What ``technique="auto"`` chose, and why.
 
     Parameters
@@ -278,7 +278,7 @@ class Choice(Value):
     def __str__(self) -> str:
         """Return one sentence.
 
-        >>> str(Choice("blend", "it told most", (Tried("blend", 0.91), Tried("spectral", 0.9)), 2000, 500))
+        >>> str(TechniqueChoice("blend", "it told most", (Tried("blend", 0.91), Tried("spectral", 0.9)), 2000, 500))
         'auto chose blend: it told most (ROC-AUC on 500 edges of 2,000 vertices: blend .910, spectral .900)'
         """
         scores = ", ".join(f"{each.technique} {each.roc_auc:.3f}".replace(" 0.", " .") for each in self.tried)

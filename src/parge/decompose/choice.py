@@ -26,7 +26,7 @@ _CONTEXT_FIXED, _CONTEXT_PER_VERTEX = 20_000_000, 60
 
 
 @dataclass(frozen=True)
-class Choice:
+class PartitionerChoice:
     """A partitioner that fits, and the memory that each was projected to need in addition to the graph.
 
     Parameters
@@ -78,7 +78,7 @@ class Choice:
         }
 
 
-def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
+def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> PartitionerChoice:
     """Return the best partitioner that fits in the memory left; raise where none does.
 
     A partitioner other than kaminpar is used as requested, or refused.
@@ -99,7 +99,7 @@ def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> Choice:
             f"{format_bytes(projected[least])}. Give --coordinator-memory "
             f"{-(-(limit - free + projected[least]) // 10**6)}MB or more{other}"
         )
-    return Choice(fitting[0], in_files, limit, free, projected)
+    return PartitionerChoice(fitting[0], in_files, limit, free, projected)
 
 
 def unprojected(partitioner: str, n_parts: int) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Chosen(Decomposer):
     """A decomposer whose partitioner was chosen by the coordinator's memory, with a notice of the choice."""
 
     decomposer: Decomposer
-    choice: Choice
+    choice: PartitionerChoice
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Decompose as chosen."""

@@ -107,10 +107,10 @@ def read_labels(
     known : ids, optional
         Ids of all vertices.
     """
-    from parge.io.label_columns import Choice
+    from parge.io.label_columns import LabelColumns
     from parge.io.labels import frame_pairs, read_pairs
 
-    choice = Choice(label_column, id_column, header, known)
+    choice = LabelColumns(label_column, id_column, header, known)
     if is_frame(path):
         found = frame_pairs(path, choice)
     else:

@@ -17,7 +17,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabelColumns:
     """Which columns to read.
 
     Parameters
@@ -45,7 +45,7 @@ def has_usual_name(names: list[str]) -> bool:
     return lower[0] in ID_NAMES or any(_LABEL.fullmatch(name) for name in lower[1:])
 
 
-def id_position(path: Path, names: Sequence[str] | None, width: int, choice: Choice) -> int:
+def id_position(path: Path, names: Sequence[str] | None, width: int, choice: LabelColumns) -> int:
     """Return the column of the vertices: the one asked for, else one with a usual name, else the first."""
     if choice.id_column is not None:
         return _position(path, names, width, choice.id_column, "--id-column")
@@ -54,7 +54,7 @@ def id_position(path: Path, names: Sequence[str] | None, width: int, choice: Cho
 
 
 def label_positions(
-    path: Path, names: Sequence[str] | None, width: int, ids: int, choice: Choice
+    path: Path, names: Sequence[str] | None, width: int, ids: int, choice: LabelColumns
 ) -> tuple[list[int], tuple[str, ...]]:
     """Return the columns of labels, and a notice that names those that are not read."""
     others = [other for other in range(width) if other != ids]

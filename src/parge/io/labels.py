@@ -25,7 +25,7 @@ from parge.ids import (
 )
 from parge.io.files import check_file, foreign_errors, format_suffix, read_head, read_segments, read_texts
 from parge.io.graphs.write import write_lines
-from parge.io.label_columns import ALL, Choice, has_usual_name, id_position, label_positions
+from parge.io.label_columns import ALL, LabelColumns, has_usual_name, id_position, label_positions
 from parge.io.tables import open_table
 from parge.memory import refuse_over_budget
 from parge.storage import row_blocks
@@ -72,7 +72,7 @@ class _Rows:
         return self.fields[starts[rows] + place], rows
 
 
-def read_pairs(path: Path, choice: Choice) -> Pairs:
+def read_pairs(path: Path, choice: LabelColumns) -> Pairs:
     """Read vertices and labels from a text file or from Parquet."""
     check_file(path)
     with foreign_errors(path, "labels"):
@@ -143,7 +143,7 @@ def _split(line: str, mark: str | None, path: Path) -> list[str]:
     return [field.strip() for field in fields]
 
 
-def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
+def _table(path: Path, rows: _Rows, choice: LabelColumns) -> Pairs:
     names = rows.first() if _has_header(rows, choice) else None
     notices: tuple[str, ...] = ()
     if names is not None:
@@ -166,7 +166,7 @@ def _table(path: Path, rows: _Rows, choice: Choice) -> Pairs:
     return _pairs(path, rows, place, labels, notices)
 
 
-def _has_header(rows: _Rows, choice: Choice) -> bool:
+def _has_header(rows: _Rows, choice: LabelColumns) -> bool:
     """Return whether the first line names columns.
 
     All of it must be words that do not occur in the same column again. In addition the first is a usual name of a
@@ -220,7 +220,7 @@ def _pairs(path: Path, rows: _Rows, place: int, labels: list[int], notices: tupl
     return Pairs(repeated_numbers(ids[carrier]), repeated_numbers(carried), notices)
 
 
-def _parquet(path: Path, choice: Choice) -> Pairs:
+def _parquet(path: Path, choice: LabelColumns) -> Pairs:
     with open_table(path) as table:
         names, n_rows = table.names, table.n_rows
         refuse_over_budget(_ROW_BYTES * n_rows, f"{path} has {n_rows:,} rows")
@@ -230,7 +230,7 @@ def _parquet(path: Path, choice: Choice) -> Pairs:
         return _of_batches(path, table.batches(used, _ROWS), used, notices)
 
 
-def frame_pairs(frame: Any, choice: Choice) -> Pairs:
+def frame_pairs(frame: Any, choice: LabelColumns) -> Pairs:
     """Read vertices and labels from the table of another library, a batch at a time."""
     what = Path("labels")
     with arrow_stream(frame, "labels") as reader:
@@ -259,7 +259,7 @@ def _of_batches(path: Path, batches: Iterable[Any], used: list[str], notices: tu
     return Pairs(joined(vertices), joined(carried), notices)
 
 
-def _used(path: Path, names: list[str], choice: Choice) -> tuple[list[str], tuple[str, ...]]:
+def _used(path: Path, names: list[str], choice: LabelColumns) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are read, that of the vertices first, and what is not."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"{path}: at least two columns are needed, a vertex and its label; found {', '.join(names)}")

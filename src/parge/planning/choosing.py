@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.planning.plan import AUTO, Plan, ResolvedPlan
-from parge.stage_reports import Choice
+from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Chooser, Technique
 from parge.techniques.resolve import describe, resolve
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _IN_PARTS = "deepwalk"
 
 
-def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, Choice | None]:
+def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, TechniqueChoice | None]:
     """Return the plan with the technique that was chosen for the graph, and why; None if the plan names its technique.
 
     Examples
@@ -41,7 +41,7 @@ def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, Choice | N
     }
     for because, holds in reasons.items():
         if holds:
-            return _with(plan, resolve(_IN_PARTS, {"dim": technique.dim})), Choice(_IN_PARTS, because)
+            return _with(plan, resolve(_IN_PARTS, {"dim": technique.dim})), TechniqueChoice(_IN_PARTS, because)
     possible = [each for each in technique.candidates(graph) if _is_possible(plan, each)]
     if not possible:
         return _with(plan, technique.candidates(graph)[0]), None  # which is refused, and says why

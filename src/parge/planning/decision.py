@@ -13,7 +13,7 @@ from parge.memory import format_bytes
 from parge.planning.choosing import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.reconcile.base import reconcilers
-from parge.stage_reports import Choice
+from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Chooser
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Decision:
         Alternatives, best first; used if the partitioner cannot fit the parts into the limits.
     instead_of : InfeasibleError, optional
         Why the previous, better alternative is not possible.
-    choice : Choice, optional
+    choice : TechniqueChoice, optional
         Why this technique, if the plan left it open.
     """
 
@@ -46,7 +46,7 @@ class Decision:
     limits: Limits
     others: Sequence[ResolvedPlan] = ()
     instead_of: InfeasibleError | None = None
-    choice: Choice | None = None
+    choice: TechniqueChoice | None = None
 
 
 def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Decision:
@@ -118,7 +118,7 @@ class Decomposed(NamedTuple):
     plan: ResolvedPlan
     decomposition: "Decomposition"
     decomposer: "Decomposer"
-    choice: Choice | None = None
+    choice: TechniqueChoice | None = None
 
 
 def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step) -> Decomposed:

@@ -17,7 +17,7 @@ from parge.memory import Footprint, format_bytes
 from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import Summary, summarise
-from parge.stage_reports import Choice, Part
+from parge.stage_reports import Part, TechniqueChoice
 from parge.storage import machine_cores
 from parge.techniques.base import Technique
 from parge.values import Value
@@ -54,14 +54,14 @@ class Planned(Summary):
         About how long the whole run takes; the parts have the time of their worker.
     verdict : str
         One sentence: whether parts are needed, or save memory.
-    choice : Choice, optional
+    choice : TechniqueChoice, optional
         Why this technique, where it was chosen by ``technique="auto"``.
     """
 
     whole: Whole
     projected_seconds: float | None = None
     verdict: str
-    choice: Choice | None = None
+    choice: TechniqueChoice | None = None
 
     def __repr__(self) -> str:
         from parge.planning.table import as_text, said

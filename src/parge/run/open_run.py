@@ -36,7 +36,7 @@ from parge.run.metadata import (
     run_id,
 )
 from parge.run.run import RESUMED, Run
-from parge.stage_reports import Choice
+from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Technique
 from parge.techniques.resolve import describe
 from parge.text import pasteable, printable
@@ -129,7 +129,7 @@ def _run(
         seconds,
         retries,
         choice=metadata.coordinator,
-        chosen=Choice.from_json(metadata.choice, "choice") if metadata.choice else None,
+        chosen=TechniqueChoice.from_json(metadata.choice, "choice") if metadata.choice else None,
         notices=notices,
     )
 

@@ -27,7 +27,7 @@ from parge.run.metadata import (
 )
 from parge.run.parts import Result
 from parge.run.trust import needs_word
-from parge.stage_reports import Choice, Coordinator, Refined, Seconds
+from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
 from parge.techniques.base import Technique, common_dim
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
@@ -49,7 +49,7 @@ class Run:
     retries: list[str] = field(default_factory=list)
     kept: bool = True
     choice: dict[str, Any] = field(default_factory=dict)
-    chosen: Choice | None = None
+    chosen: TechniqueChoice | None = None
     notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
     results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 

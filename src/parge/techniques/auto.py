@@ -14,7 +14,7 @@ from parge.graph.subgraph import Subgraph, induce
 from parge.linalg.tall import unit
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
-from parge.stage_reports import Choice, Tried
+from parge.stage_reports import TechniqueChoice, Tried
 from parge.storage import row_blocks
 from parge.techniques.base import Chooser, Chosen, Technique, check_counts
 from parge.techniques.blend import Blend
@@ -112,12 +112,12 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
     """
     first = candidates[0]
     if len(candidates) == 1:
-        return Chosen(first, Choice(first.name, "it is the only one that this plan allows"))
+        return Chosen(first, TechniqueChoice(first.name, "it is the only one that this plan allows"))
     rng = keyed_rng(seed, "choose")
     sample = induce(graph, _vertices(graph, rng), np.zeros(0, np.int64)).graph
     n_held = round(_HELD_OUT * sample.n_edges)
     if n_held < _LEAST_HELD or sample.n_edges == sample.n_vertices * (sample.n_vertices - 1) // 2:
-        return Chosen(first, Choice(first.name, "the graph is too small to compare techniques"))
+        return Chosen(first, TechniqueChoice(first.name, "the graph is too small to compare techniques"))
     train, edges = remove_edges(sample, n_held, rng)
     others = by_degree(train, edges, int(rng.integers(2**31)))
     share = sample.n_vertices / max(1, graph.n_vertices)
@@ -129,7 +129,7 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
     better = [i for i, test in enumerate(tested) if _is_better(test, tested[0])]
     best = max(better, key=lambda i: tried[i].roc_auc, default=0)
     because = "it told held-out edges from other pairs best" if better else _in_doubt(tried)
-    choice = Choice(candidates[best].name, because, tried, sample.n_vertices, n_held)
+    choice = TechniqueChoice(candidates[best].name, because, tried, sample.n_vertices, n_held)
     return Chosen(candidates[best], choice)
 
 

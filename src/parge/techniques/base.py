@@ -20,7 +20,7 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
 from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
 from parge.skipgram.batches import Mode
-from parge.stage_reports import Choice
+from parge.stage_reports import TechniqueChoice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
 
@@ -96,7 +96,7 @@ class Chosen(NamedTuple):
     """The technique that was chosen, and why."""
 
     technique: Technique
-    choice: Choice
+    choice: TechniqueChoice
 
 
 class Chooser(ABC):
