@@ -247,7 +247,7 @@ class Coordinator(Value):
 
 @dataclass(frozen=True)
 class Tried(Value):
-    """A technique that was tried on a sample, and how well it told held-out edges from pairs drawn by degree."""
+    """A technique that was tried on a sample, and how well it separated held-out edges from pairs drawn by degree."""
 
     technique: str
     roc_auc: float
@@ -278,8 +278,8 @@ class TechniqueChoice(Value):
     def __str__(self) -> str:
         """Return one sentence.
 
-        >>> str(TechniqueChoice("blend", "it told most", (Tried("blend", 0.91), Tried("spectral", 0.9)), 2000, 500))
-        'auto chose blend: it told most (ROC-AUC on 500 edges of 2,000 vertices: blend .910, spectral .900)'
+        >>> str(TechniqueChoice("blend", "it was best", (Tried("blend", 0.91), Tried("spectral", 0.9)), 2000, 500))
+        'auto chose blend: it was best (ROC-AUC on 500 edges of 2,000 vertices: blend .910, spectral .900)'
         """
         scores = ", ".join(f"{each.technique} {each.roc_auc:.3f}".replace(" 0.", " .") for each in self.tried)
         sample = f" (ROC-AUC on {self.held_out:,} edges of {self.vertices:,} vertices: {scores})" if scores else ""

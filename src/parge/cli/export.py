@@ -22,7 +22,7 @@ from parge.io.places import given_name
     type=click.Choice(list(DTYPES)),
     default="float32",
     show_default=True,
-    help="Type of the numbers; float16 takes half of the room and keeps three digits.",
+    help="Type of the numbers; float16 takes half of the space and keeps three digits.",
 )
 @click.option(
     "--metric",

@@ -261,7 +261,7 @@ plan_options = all_of(
             "--reconcile",
             metavar="NAME",
             help="How to bring the parts into one space: consensus, orthogonal, linear, mlp or none; backbone "
-            "(walk techniques): one space from the start; auto: backbone if there is room, else consensus.  "
+            "(walk techniques): one space from the start; auto: backbone if it fits, else consensus.  "
             "[default: auto]",
         ),
         click.option(

@@ -132,7 +132,7 @@ def _projected(memory: SplitMemory, graph: Graph, in_files: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Chosen(Decomposer):
+class ChosenDecomposer(Decomposer):
     """A decomposer whose partitioner was chosen by the coordinator's memory, with a notice of the choice."""
 
     decomposer: Decomposer

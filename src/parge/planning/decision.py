@@ -151,7 +151,7 @@ def _prepare(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     limit = plan.coordinator_limit()
     if limit is None:
         return _within_limits(graph, plan)
-    from parge.decompose.choice import Chosen, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.choice import ChosenDecomposer, choose  # compiled code: not needed to refuse a plan
     from parge.decompose.partitioners import partitioner_named
     from parge.decompose.supervertices import LandmarkDecomposer
 
@@ -164,7 +164,7 @@ def _prepare(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
         technique = landmark_technique(plan.technique, plan.n_parts)
         size = backbone_bytes(graph, technique, limits.n_parts, decomposer.n_landmarks)
         choice = replace(choice, landmarks=decomposer.n_landmarks, backbone=size)
-    return Chosen(decomposer, choice), limits
+    return ChosenDecomposer(decomposer, choice), limits
 
 
 def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:

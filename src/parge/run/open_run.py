@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.decompose.choice import Chosen
+from parge.decompose.choice import ChosenDecomposer
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import request_meaning
 from parge.errors import InputError, PargeError
@@ -96,7 +96,7 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
     plan, decomposition, decomposer = decomposed.plan, decomposed.decomposition, decomposed.decomposer
     seconds = time.perf_counter() - started
     settings, belongs = _settings(graph, plan), digest(decomposition)
-    choice = decomposer.choice.to_json() if isinstance(decomposer, Chosen) else {}
+    choice = decomposer.choice.to_json() if isinstance(decomposer, ChosenDecomposer) else {}
     metadata = PlanMetadata(
         settings=settings,
         run=run_id(settings, belongs),

@@ -128,7 +128,7 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
     )
     better = [i for i, test in enumerate(tested) if _is_better(test, tested[0])]
     best = max(better, key=lambda i: tried[i].roc_auc, default=0)
-    because = "it told held-out edges from other pairs best" if better else _in_doubt(tried)
+    because = "it separated held-out edges from other pairs best" if better else _in_doubt(tried)
     choice = TechniqueChoice(candidates[best].name, because, tried, sample.n_vertices, n_held)
     return Chosen(candidates[best], choice)
 
@@ -140,8 +140,8 @@ def _vertices(graph: Graph, rng: np.random.Generator) -> IntArray:
 def _in_doubt(tried: Sequence[Tried]) -> str:
     """Return why the first one is taken."""
     if tried[0].roc_auc >= max(each.roc_auc for each in tried):
-        return "it told held-out edges from other pairs best"
-    return "no other told held-out edges from other pairs clearly better"
+        return "it separated held-out edges from other pairs best"
+    return "no other separated held-out edges from other pairs clearly better"
 
 
 def _narrow(technique: Technique, share: float) -> Technique:
