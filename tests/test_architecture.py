@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 import parge
+from parge.decompose.anchors import strategies
+from parge.decompose.partitioners import partitioners
+from parge.engine.registry import engines
+from parge.reconcile.base import reconcilers
+from parge.refine.base import refiners
+from parge.techniques.registry import techniques
 
 ROOT = Path(parge.__file__).parent
 BASE = {"memory", "tree", "storage", "seeds", "errors", "typing", "registry"}
@@ -153,3 +159,18 @@ def test_a_module_gives_a_name_once(module: Path) -> None:
             targets = item.targets if isinstance(item, ast.Assign) else [item.target]
             names.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
     assert not [name for name, count in names.items() if count > 1 and name != "_"]
+
+
+def test_behaviour_hangs_on_attributes_of_components_and_not_on_their_names() -> None:
+    registries = (techniques, refiners, reconcilers, engines, partitioners, strategies)
+    # These are also words for something else; and the signals of `parge.evaluate.bounds` are called as techniques are.
+    names = {name for registry in registries for name in registry.shipped()} - {"none", "auto", "random", "degree"}
+    signals = {Path("evaluate/signals.py"), Path("evaluate/bound.py")}
+    wrong = [
+        f"{module}, line {item.lineno}"
+        for module in MODULES
+        for item in ast.walk(ast.parse((ROOT / module).read_text()))
+        if isinstance(item, ast.Compare) and module not in signals
+        if any(isinstance(found, ast.Constant) and found.value in names for found in ast.walk(item))
+    ]
+    assert wrong == []
