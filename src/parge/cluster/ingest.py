@@ -21,7 +21,7 @@ from parge.io.graphs.text import gather_edge_list
 from parge.io.graphs.vertex_data import read_vertices
 from parge.kernels.labels import hash_texts
 from parge.kernels.splitmix import KeyArray, item_keys
-from parge.run.arrays import id_arrays, ids_of
+from parge.run.codec import id_arrays, ids_of
 from parge.typing import FloatArray, IdArray, IntArray, PartArray
 
 _PARQUET = ".parquet"

@@ -44,7 +44,8 @@ from parge.reconcile.merge import AnchorMerge
 from parge.refine.base import Refiner
 from parge.refine.whiten import Whiten
 from parge.run import arrays, parts
-from parge.run.arrays import DamagedError, id_arrays, ids_of
+from parge.run.arrays import DamagedError
+from parge.run.codec import Arrays, id_arrays, ids_of
 from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED
 from parge.techniques.base import Technique, check_shared
 from parge.typing import FloatArray, IntArray
@@ -101,7 +102,7 @@ class Read:
         """Keep the rows of this shard; return the counts."""
         reset_peak()
         shard, counts = ingest(mesh, self.source)
-        content: arrays.Arrays = {
+        content: Arrays = {
             "names": shard.names,
             "indptr": shard.indptr,
             "indices": shard.neighbours,
@@ -140,7 +141,7 @@ class Divide:
         return _measured({"parts": sizes, "anchors": mesh.count(int(split.anchors.sum()))})
 
     def _save(self, part: PartRows) -> None:
-        content: arrays.Arrays = {
+        content: Arrays = {
             "names": part.names,
             "indptr": part.indptr,
             "indices": part.neighbours,
@@ -153,7 +154,7 @@ class Divide:
         arrays.save(self.folders.rows(part.index), ROWS, content, {"index": part.index})
 
 
-def _ids(content: arrays.Arrays) -> Any:
+def _ids(content: Arrays) -> Any:
     found = ids_of(content)
     if found is None:
         raise DamagedError("a shard lacks the ids of its vertices. Start the run again in another folder.")
@@ -333,7 +334,7 @@ class Finish:
             "length": state.length,
             "is_over": state.is_over,
         }
-        content: arrays.Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
+        content: Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
         arrays.save(self.folders.kept(index, state.done // KEPT_ROUNDS % 2), PASS, content, about)
 
     def _resumed(self, mesh: Mesh) -> State | None:

@@ -15,7 +15,8 @@ from parge.decompose.decomposition import Contexts, Decomposition
 from parge.errors import InputError, PargeError
 from parge.graph.graph import Graph
 from parge.run import arrays, parts, schema
-from parge.run.arrays import Arrays, DamagedError, Stored, graph_arrays, graph_of, id_arrays, ids_of
+from parge.run.arrays import DamagedError, Stored
+from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE, SUBGRAPH

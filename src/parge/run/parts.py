@@ -14,7 +14,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, schema
-from parge.run.arrays import Arrays, graph_arrays, graph_of
+from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
 from parge.run.metadata import FAILURE, ResultMetadata, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH

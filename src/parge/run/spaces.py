@@ -14,7 +14,8 @@ from parge.ids import repeated
 from parge.io.outputs import is_inside
 from parge.memory import format_bytes
 from parge.run import arrays
-from parge.run.arrays import Arrays, DamagedError, Stored, graph_of, id_arrays, ids_of
+from parge.run.arrays import DamagedError, Stored
+from parge.run.codec import Arrays, graph_of, id_arrays, ids_of
 from parge.run.schema import SPACE, is_array_file
 from parge.space.frozen import MOVED, History, Space
 from parge.space.learned import LearnedRound
