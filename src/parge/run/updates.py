@@ -14,7 +14,8 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.run import arrays
-from parge.run.arrays import DamagedError, StorageError, graph_arrays, graph_of, id_arrays, stored_as
+from parge.run.arrays import DamagedError, StorageError, stored_as
+from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays
 from parge.run.lock import LOCK, hold
 from parge.run.schema import CHANGED, MANIFEST, MOVED, SPACE, TEMPORARY_FOLDER, is_array_file
 from parge.run.spaces import check_space_output, save_space, space_bytes
@@ -120,7 +121,7 @@ class KeptSteps(Steps):
     def _facts(self, more: dict[str, Any]) -> dict[str, Any]:
         return {"request": self.request, **more}
 
-    def _known(self, kind: str) -> tuple[arrays.Arrays, dict[str, Any]] | None:
+    def _known(self, kind: str) -> tuple[Arrays, dict[str, Any]] | None:
         folder = self.work / kind
         try:
             if arrays.exists(folder) and arrays.load(folder, kind, arrays=False)[1].get("request") == self.request:
