@@ -85,7 +85,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     """Read, decompose and cut out every subgraph in a process that is refused more than `room` beyond its libraries."""
     from time import process_time
 
-    from parge.cli.ending import rehearse
+    from parge.cli.memory import rehearse
     from parge.io.graphs.read import read
     from parge.memory import limit_memory, private_bytes, return_freed_memory
     from parge.planning.decision import decide

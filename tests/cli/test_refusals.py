@@ -179,7 +179,7 @@ def test_a_coordinator_that_is_far_too_small_is_refused_at_once(
     def rehearse() -> None:
         raise AssertionError("the rehearsal was run")
 
-    monkeypatch.setattr("parge.cli.ending.rehearse", rehearse)
+    monkeypatch.setattr("parge.cli.memory.rehearse", rehearse)
     (tmp_path / "g.txt").write_text(GOOD)
     assert run(["plan", str(tmp_path / "g.txt"), "--coordinator-memory", "1MB"]) == 2
     said = capsys.readouterr().err

@@ -152,7 +152,7 @@ CAPPED = """
 import sys
 from pathlib import Path
 import numpy as np
-from parge.cli.ending import rehearse
+from parge.cli.memory import rehearse
 from parge.io.graphs.read import read
 from parge.memory import limit_memory, private_bytes, return_freed_memory
 from parge.planning.decision import decide

@@ -89,7 +89,7 @@ def test_holding_the_matrix_breaks_the_limit_which_is_said(place: Path, cap: int
 # is projected to take, and with less than that.
 LUMPED = """
 import json, sys
-from parge.cli.ending import rehearse
+from parge.cli.memory import rehearse
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.memory import limit_memory, private_bytes, return_freed_memory

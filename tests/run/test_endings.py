@@ -16,7 +16,7 @@ from tests.examples import slow
 from tests.run.commands import alive, finish, marked, start, wait_for, workers
 from tests.run.odd_techniques import SOURCE
 
-from parge.cli.ending import resumable
+from parge.cli.interrupts import resumable
 from parge.cli.main import run as command
 from parge.errors import InputError
 from parge.graph.generate import planted
@@ -236,7 +236,7 @@ def test_a_resumed_run_reports_what_the_killed_one_began_again_and_projected(pla
 
 HALF_MADE = """
 import os, signal
-from parge.cli.ending import interrupted_by_signals
+from parge.cli.interrupts import interrupted_by_signals
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # some shells ignore it
 

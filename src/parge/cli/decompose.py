@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.ending import capped_coordinator, memory_option, resumable
+from parge.cli.interrupts import resumable
+from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
     LocalName,
     graph_inputs,

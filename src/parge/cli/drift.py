@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.ending import capped_coordinator, memory_option
+from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import LocalName, PathName, all_of, header_option, json_option, reading_options, say_idle
 from parge.cli.update import read_changes
 from parge.memory import parse_bytes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from parge.cli import show
-from parge.cli.ending import recorded
+from parge.cli.interrupts import recorded
 from parge.cli.options import PathName, json_option
 from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task

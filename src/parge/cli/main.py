@@ -12,7 +12,8 @@ import click
 
 import parge
 from parge.cli import levels
-from parge.cli.ending import interrupted_by_signals, spare_memory
+from parge.cli.interrupts import interrupted_by_signals
+from parge.cli.memory import spare_memory
 from parge.cli.streams import drop_output, finish_output, prepare_streams
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.ending import capped_coordinator, memory_option
 from parge.cli.estimate import show_estimate
+from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
     all_of,
     header_option,

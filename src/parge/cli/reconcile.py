@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.ending import capped_coordinator, memory_option
+from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import OutName, PathName, json_option, overwrite_option
 from parge.cli.show import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs

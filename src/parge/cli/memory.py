@@ -1,35 +1,17 @@
-"""How a command ends early: the signals that stop it, and the advice on how to resume."""
+"""The memory that a command may take: its limit, and a rehearsal of what the libraries keep."""
 
 import os
-import signal
-import sys
 import tempfile
-import threading
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from parge.engine.base import failed_task
 from parge.errors import InputError, PargeError
-from parge.memory import (
-    bytes_wanted,
-    format_bytes,
-    limit_memory,
-    parse_bytes,
-    peak_bytes,
-    private_bytes,
-    return_freed_memory,
-)
-from parge.text import pasteable
-
-# As `parge.techniques.base` notes it, which is not imported here: --help is to be fast.
-BY_TECHNIQUE = "raised by the technique"
+from parge.memory import format_bytes, limit_memory, parse_bytes, private_bytes, return_freed_memory
 
 if TYPE_CHECKING:
     from parge.graph.graph import Graph
@@ -39,113 +21,6 @@ _HEADROOM = 64_000_000
 
 # What to try where nothing is known yet, in MB: the libraries keep about 300 MB.
 _USUAL = 500
-
-# Ctrl-C; asked to end by an operator, a batch system or a closed terminal: all the same.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def interrupted_by_signals() -> Iterator[None]:
-    """Have Ctrl-C, SIGTERM and SIGHUP interrupt alike while inside; one that is ignored (nohup) stays ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    try:
-        for number, handler in before.items():
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, _interrupt)
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    # A library's object that was being made goes away half-made, and says so with a traceback (llvmlite's, numba's).
-    sys.unraisablehook = lambda _unraisable: None
-    raise KeyboardInterrupt
-
-
-@contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """Add to every failure inside, and to an interruption, how to go on with the run in `folder`.
-
-    What a technique raised becomes one message with the traceback of its worker, where it happened.
-    """
-    try:
-        yield
-    except (Exception, KeyboardInterrupt) as error:
-        failure = _explained(error)
-        if getattr(failure, "exit_code", 1) != 2 and not _is_in_use(failure):
-            failure.add_note(_how_to_resume(folder))
-        if failure is error:
-            raise
-        raise failure from error
-
-
-def _is_in_use(failure: BaseException) -> bool:
-    """Return whether somebody else is at work on the run: then it has not stopped."""
-    from parge.run.lock import InUseError
-
-    return isinstance(failure, InUseError)
-
-
-def _explained(error: BaseException) -> BaseException:
-    """Return what the command line can show: a task's own exception in words, its notes kept."""
-    label = failed_task(error)
-    if label is None or isinstance(error, PargeError):
-        return error
-    return _worded(f"{label} failed", error)
-
-
-def _worded(what: str, error: BaseException) -> PargeError:
-    failure = PargeError(f"{what}: {type(error).__name__}: {error}")
-    notes = getattr(error, "__notes__", [])
-    if isinstance(error, OSError) and not any(note.startswith(BY_TECHNIQUE) for note in notes):
-        # The system refused it to parge itself (too many files, no room): its words say all, and --debug the rest.
-        notes = [note for note in notes if "Traceback (most recent call last)" not in note]
-    for i, note in enumerate(notes):
-        if not any(note in later for later in notes[i + 1 :]):  # a traceback repeats the notes before it
-            failure.add_note(note)
-    return failure
-
-
-def _how_to_resume(folder: Path) -> str:
-    if not (folder / "plan").exists():
-        return "Nothing was stored yet. Start again with the same command."
-    given = click.get_current_context().find_root().obj
-    if not isinstance(given, list):
-        return f"To resume where it stopped: the same command with {pasteable('--run-dir', folder)} --resume"
-    words = [word for word in given if word != "--resume"]
-    end = words.index("--") if "--" in words else len(words)  # what comes after it is no option
-    return f"To resume where it stopped: {pasteable('parge', *words[:end], '--resume', *words[end:])}"
-
-
-@contextmanager
-def recorded(folder: Path) -> Iterator[None]:
-    """Have `parge status` tell of a failure inside, that of the subgraph in `folder`."""
-    from parge.run.arrays import DamagedError
-    from parge.run.parts import record_failure
-
-    try:
-        yield
-    except MemoryError as error:
-        needed = max(bytes_wanted(error), peak_bytes())
-        failure = PargeError(
-            f"{folder} needed {format_bytes(needed)} of memory or more; this machine did not have that much"
-        )
-        record_failure(folder, failure)
-        raise failure from error
-    except PargeError as error:
-        if error.exit_code != 2 or isinstance(error, DamagedError):
-            record_failure(folder, error)
-        raise
-    except Exception as error:
-        error.add_note(traceback.format_exc().rstrip())
-        failure = _worded(f"{folder} failed", error)
-        record_failure(folder, failure)
-        raise failure from error
 
 
 def spare_memory(arguments: list[str]) -> None:
