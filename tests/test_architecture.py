@@ -33,7 +33,7 @@ BASE |= {
 }
 STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "reconcile", "refine"}
 
-# Who may import whom, by the first name under parge: every room, those in front of the stages last.
+# Who may import whom, by the first name under parge: every folder, those in front of the stages last.
 MAY: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "kernels": {"typing", "storage", "events"},
@@ -77,14 +77,14 @@ MAY: dict[str, set[str]] = {
 }
 
 
-def _room(module: Path) -> str:
+def _folder(module: Path) -> str:
     return module.parts[0].removesuffix(".py")
 
 
 def _imports(path: Path) -> set[str]:
     """Return the first names under parge that a module imports, late and for type checkers, too.
 
-    The package itself, which every room may ask for its version, is no room.
+    The package itself, which every folder may ask for its version, is none of them.
     """
     found = set()
     for item in ast.walk(ast.parse(path.read_text())):
@@ -101,28 +101,28 @@ def _imports(path: Path) -> set[str]:
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
-def test_the_table_knows_every_room() -> None:
-    assert set(MAY) == {_room(module) for module in MODULES}
+def test_the_table_knows_every_folder() -> None:
+    assert set(MAY) == {_folder(module) for module in MODULES}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_imports_point_one_way(module: Path) -> None:
-    wrong = _imports(ROOT / module) - MAY[_room(module)] - {_room(module)}
+    wrong = _imports(ROOT / module) - MAY[_folder(module)] - {_folder(module)}
     assert not wrong, f"{module} must not import {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if _room(module) != "__main__"], ids=str)
+@pytest.mark.parametrize("module", [module for module in MODULES if _folder(module) != "__main__"], ids=str)
 def test_the_package_itself_is_asked_for_its_version_only(module: Path) -> None:
-    """Names of `parge` itself stand for all rooms: a room that used one would import what imports it."""
+    """Names of `parge` itself stand for all folders: one that used one would import what imports it."""
     for item in ast.walk(ast.parse((ROOT / module).read_text())):
         if isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name) and item.value.id == "parge":
             assert item.attr in {"__version__", "__file__"}, f"{module} uses parge.{item.attr}"
 
 
-def _reached(room: str, arrows: dict[str, set[str]]) -> set[str]:
-    """Return every room that one imports, and that those import, and so on."""
+def _reached(folder: str, arrows: dict[str, set[str]]) -> set[str]:
+    """Return every folder that one imports, and that those import, and so on."""
     found: set[str] = set()
-    waiting = [room]
+    waiting = [folder]
     while waiting:
         for other in arrows[waiting.pop()] - found:
             found.add(other)
@@ -131,11 +131,11 @@ def _reached(room: str, arrows: dict[str, set[str]]) -> set[str]:
 
 
 def test_no_room_imports_in_a_circle() -> None:
-    arrows: dict[str, set[str]] = {room: set() for room in MAY}
+    arrows: dict[str, set[str]] = {folder: set() for folder in MAY}
     for module in MODULES:
-        arrows[_room(module)] |= _imports(ROOT / module) - {_room(module)}
-    reached = {room: _reached(room, arrows) for room in arrows}
-    circles = {frozenset(other for other in found if room in reached[other]) for room, found in reached.items()}
+        arrows[_folder(module)] |= _imports(ROOT / module) - {_folder(module)}
+    reached = {folder: _reached(folder, arrows) for folder in arrows}
+    circles = {frozenset(other for other in found if folder in reached[other]) for folder, found in reached.items()}
     assert not [sorted(circle) for circle in circles if len(circle) > 1]
 
 
