@@ -13,7 +13,7 @@ from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
 from parge.registry import Registry
 from parge.storage import usable_cores
-from parge.techniques.base import Technique
+from parge.techniques.base import WHITEN_20, Technique
 from parge.typing import FloatArray
 
 # Columns that a pass holds in memory at once fit here, by default: 4 million vertices at 48 columns.
@@ -116,7 +116,7 @@ class Nothing(Refiner):
 
 refiners: Registry[Callable[..., Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))
 refiners.register_at("whiten", "parge.refine.whiten:Whiten")
-refiners.register_at("settle", "parge.refine.whiten:whiten_20")
+refiners.register_at(WHITEN_20, "parge.refine.whiten:whiten_20")
 refiners.register_at("propagate", "parge.refine.propagate:Propagate")
 refiners.register_at("subspace", "parge.refine.subspace:Subspace")
 refiners.register_at("blend", "parge.refine.blend:Blended")

@@ -24,6 +24,9 @@ from parge.stage_reports import TechniqueChoice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
 
+WHITEN_20 = "settle"
+"""The name that plans, files and command lines have for 20 rounds of the pass `whiten`."""
+
 
 @dataclass(frozen=True)
 class Technique(ABC):

@@ -13,7 +13,7 @@ from parge.graph.subgraph import Subgraph, induce_with_context
 from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS, BackboneTechnique
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.storage import padded
-from parge.techniques.base import Technique, check_counts
+from parge.techniques.base import WHITEN_20, Technique, check_counts
 from parge.techniques.deepwalk import DeepWalk
 from parge.typing import FloatArray
 
@@ -50,7 +50,7 @@ class ClosedForm(Technique, BackboneTechnique):
     """
 
     name: ClassVar[str] = "closedform"
-    refine: ClassVar[str] = "settle"
+    refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 
     window: int = 5

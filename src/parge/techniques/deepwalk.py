@@ -13,7 +13,7 @@ from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
 from parge.storage import padded
-from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
@@ -80,15 +80,15 @@ class SkipGramWalks(Technique, BackboneTechnique):
         return min(max(MOST_LANDMARKS, least), graph.n_vertices // 2, max(graph.n_vertices // 4, least))
 
     def refine_for(self, graph: Counted) -> str:
-        """Return `settle` for large sparse graphs, `whiten` for others.
+        """Return 20 rounds of `whiten` for large sparse graphs, and the usual ones for others.
 
         In large sparse graphs a landmark represents many vertices, and a vertex has few edges to learn from. Measured:
         8 parts of a planted graph of a million vertices, mean degree 6, half of its edges at random. It kept 79 % of
-        the whole graph's score after `whiten`, and more than 100 % after `settle` (`make bench-pbg`;
+        the whole graph's score after the usual rounds, and more than 100 % after 20 (`make bench-pbg`;
         `benchmarks/settling_helps.py`).
         """
         coarse = graph.n_vertices >= COARSE_LANDMARKS * self.landmark_count(graph)
-        return "settle" if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
+        return WHITEN_20 if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
 
     def _train(
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0

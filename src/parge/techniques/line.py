@@ -26,7 +26,7 @@ from parge.skipgram.train import (
     walk_rows,
 )
 from parge.storage import padded
-from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
 from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 
 
@@ -65,7 +65,7 @@ class LINE(Technique):
     mode: Mode = "deterministic"
 
     name: ClassVar[str] = "line"
-    refine: ClassVar[str] = "settle"
+    refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ from parge.linalg.eigen import (
 )
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import Technique, check_counts
+from parge.techniques.base import WHITEN_20, Technique, check_counts
 from parge.typing import FloatArray, IntArray, Matrix
 
 # Columns of the exact matrix computed at once.
@@ -78,7 +78,7 @@ class NetMF(Technique):
     """
 
     name: ClassVar[str] = "netmf"
-    refine: ClassVar[str] = "settle"
+    refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 
     window: int = 10

@@ -16,7 +16,7 @@ from parge.linalg.eigen import (
 )
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import Technique, check_counts
+from parge.techniques.base import WHITEN_20, Technique, check_counts
 from parge.typing import FloatArray
 
 # Columns smoothed at once, in float64.
@@ -56,7 +56,7 @@ class SGC(Technique):
 
     name: ClassVar[str] = "sgc"
     aligned: ClassVar[bool] = True
-    refine: ClassVar[str] = "settle"
+    refine: ClassVar[str] = WHITEN_20
 
     hops: int = 2
     seed: int = 0
