@@ -9,7 +9,7 @@ from parge.cluster.coarsen import Level, contract, groups, hashes
 from parge.cluster.improvement import improve_shared
 from parge.cluster.mesh import Mesh, Message, ask
 from parge.cluster.rows import Owners, Rows, offsets_of
-from parge.decompose.limits import Limits, loosened
+from parge.decompose.limits import Limits, Load, loosened
 from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioner_named, work_of
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
@@ -108,14 +108,6 @@ def _alternated(
             break
     assert best is not None
     return best[1]
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """What own vertices weigh against the limits (0 of anchors), and the room of each part for them."""
-
-    weights: IntArray
-    free: IntArray
 
 
 def load_of(mesh: Mesh, rows: Rows, limits: Limits, anchors: BoolArray) -> Load:
