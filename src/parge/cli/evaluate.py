@@ -12,9 +12,9 @@ from parge.cli.options import (
     COUNT,
     DIM,
     SEED,
+    Count,
     Number,
     PathName,
-    Whole,
     columns_of,
     graph_options,
     json_option,
@@ -91,7 +91,7 @@ def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path 
     metavar="R[,R...]",
     help="Share of the labelled vertices used for training; several shares, separated by commas, give a curve.",
 )
-@click.option("--repeats", type=Whole(1, MOST_SETTING), default=10, show_default=True, help="Number of random splits.")
+@click.option("--repeats", type=Count(1, MOST_SETTING), default=10, show_default=True, help="Number of random splits.")
 @click.option(
     "--protocol",
     type=click.Choice(["known-count", "threshold"]),

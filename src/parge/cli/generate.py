@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Number, OutName, Whole, overwrite_option, say_idle
+from parge.cli.options import COUNT, SEED, Count, Number, OutName, overwrite_option, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -27,7 +27,7 @@ from parge.io.places import given_name
     help="planted: communities; tree: a labelled hierarchy; ring: a ring of cliques; or a plain shape.",
 )
 @click.option("--vertices", type=COUNT, required=True, metavar="N", help="Number of vertices.")
-@click.option("--edges", type=Whole(0), metavar="M", help="Number of edges (planted, tree).  [default: 8 N; 1.5 N]")
+@click.option("--edges", type=Count(0), metavar="M", help="Number of edges (planted, tree).  [default: 8 N; 1.5 N]")
 @click.option("--communities", type=COUNT, metavar="C", help="Number of planted communities, or of cliques.")
 @click.option("--mixing", type=Number(0, 1), default=0.3, show_default=True, help="Share of edges between communities.")
 @click.option(

@@ -78,7 +78,7 @@ def whole_numbers(text: str) -> list[int]:
         raise click.BadParameter(str(error)) from None
 
 
-class Whole(click.IntRange):
+class Count(click.IntRange):
     """An option's whole number, within a range that ends somewhere."""
 
     def __init__(self, least: int, most: int = MOST) -> None:
@@ -119,7 +119,7 @@ class Number(click.FloatRange):
 
 
 # What several commands take.
-SEED, COUNT, DIM = Whole(0), Whole(1), Whole(1, MOST_DIM)
+SEED, COUNT, DIM = Count(0), Count(1), Count(1, MOST_DIM)
 
 
 def say_idle(names: Iterable[str], words: str) -> None:

@@ -215,7 +215,7 @@ def embed_checked(
     return _as_vectors(answer, technique, subgraph)
 
 
-class Decomposed(Protocol):
+class HasContexts(Protocol):
     """What of a decomposition is handed to a technique that prepares arrays for all workers."""
 
     @property
@@ -227,7 +227,7 @@ class Decomposed(Protocol):
         """The landmark of every vertex and their number; None where subgraphs have no context."""
 
 
-def prepare_checked(technique: Technique, decomposition: Decomposed) -> dict[str, NDArray[Any]]:
+def prepare_checked(technique: Technique, decomposition: HasContexts) -> dict[str, NDArray[Any]]:
     """Return the arrays that every worker receives; raise where they differ from what the technique declares."""
     graph, context = decomposition.graph, decomposition.contexts
     found = {name: np.ascontiguousarray(array) for name, array in technique.prepare(graph, decomposition).items()}
