@@ -14,7 +14,7 @@ from hypothesis import given
 from tests.decompose.test_decompose import feasible
 from tests.examples import examples
 
-from parge.decompose import choice
+from parge.decompose import partitioner_choice as choice
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.fennel import Stream, streamed
 from parge.decompose.limits import Limits

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parge.decompose import choice
+from parge.decompose import partitioner_choice as choice
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Partitioner, Problem, SplitMemory, metis, partition, partitioners

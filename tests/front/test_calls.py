@@ -22,7 +22,7 @@ from parge.decompose.partitioners import partitioners
 from parge.engine.registry import engines
 from parge.errors import InputError, UnknownNameError
 from parge.graph.generate import planted
-from parge.planning import choices
+from parge.planning import names
 from parge.planning.plan import PRESETS
 from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
@@ -195,15 +195,15 @@ def test_calls_name_every_field_of_a_plan(call: Any) -> None:
 
 
 def test_the_words_of_the_types_are_those_of_the_registries() -> None:
-    for words, names in [
-        (choices.AnchorStrategy, strategies.names()),
-        (choices.Partitioner, partitioners.names()),
-        (choices.ReconcilerName, ["auto", *reconcilers.shipped()]),
-        (choices.RefinerName, ["auto", *refiners.shipped()]),
-        (choices.Preset, list(PRESETS)),
-        (choices.EngineName, engines.names()),
+    for typed, known in [
+        (names.AnchorStrategy, strategies.names()),
+        (names.Partitioner, partitioners.names()),
+        (names.ReconcilerName, ["auto", *reconcilers.shipped()]),
+        (names.RefinerName, ["auto", *refiners.shipped()]),
+        (names.Preset, list(PRESETS)),
+        (names.EngineName, engines.names()),
     ]:
-        assert set(typing.get_args(words)) <= set(names)
+        assert set(typing.get_args(typed)) <= set(known)
 
 
 def test_a_plan_is_the_table_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,7 +160,7 @@ def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
 
 @pytest.mark.parametrize("partitioner", ["kaminpar-compressed", "streaming"])
 def test_a_partitioner_that_does_not_fit_is_refused(partitioner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.decompose.choice.private_bytes", lambda: 99_000_000)
+    monkeypatch.setattr("parge.decompose.partitioner_choice.private_bytes", lambda: 99_000_000)
     plan = plan_of({"parts": 3, "partitioner": partitioner, "coordinator_memory": "100MB"})
     with pytest.raises(InfeasibleError, match=r"--coordinator-memory \d+MB"):
         parge.embed(GRAPH, plan)

@@ -12,7 +12,7 @@ from parge.errors import InputError
 from parge.events import Listener, Step, ignore
 from parge.front.messages import heard, warn
 from parge.front.request import requested
-from parge.planning.choices import (
+from parge.planning.names import (
     AnchorStrategy,
     EngineName,
     Partitioner,

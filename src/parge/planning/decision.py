@@ -10,7 +10,7 @@ from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes
-from parge.planning.choosing import choose_technique
+from parge.planning.auto_technique import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.reconcile.base import reconcilers
 from parge.stage_reports import TechniqueChoice
@@ -101,7 +101,7 @@ def _fits_coordinator(graph: Counted, plan: ResolvedPlan) -> bool:
     limit = plan.coordinator_limit()
     if limit is None:
         return True
-    from parge.decompose.choice import choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioner_choice import choose  # compiled code: not needed to refuse a plan
 
     assert isinstance(graph, Graph)  # a graph in shards has no coordinator
     return choose(graph, limit).is_first
@@ -141,7 +141,7 @@ def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
     """Return a notice if the coordinator's memory does not decide the partitioner."""
     if plan.coordinator_limit() is None:
         return ()
-    from parge.decompose.choice import unprojected  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioner_choice import unprojected  # compiled code: not needed to refuse a plan
 
     return unprojected(plan.partitioner, plan.n_parts)
 
@@ -151,7 +151,10 @@ def _prepare(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Limits]:
     limit = plan.coordinator_limit()
     if limit is None:
         return _within_limits(graph, plan)
-    from parge.decompose.choice import ChosenDecomposer, choose  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioner_choice import (  # compiled code: not needed to refuse a plan
+        ChosenDecomposer,
+        choose,
+    )
     from parge.decompose.partitioners import partitioner_named
     from parge.decompose.supervertices import LandmarkDecomposer
 
@@ -251,7 +254,7 @@ def prepare_landmarks(
 
 def backbone_bytes(graph: Counted, technique: LandmarkTechnique, n_parts: int, n_landmarks: int) -> int:
     """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of that size."""
-    from parge.decompose.choice import context_bytes  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioner_choice import context_bytes  # compiled code: not needed to refuse a plan
 
     # Every part has a landmark, also one that is too small for its share of the groups.
     return context_bytes(graph, n_parts) + technique.landmark_bytes(graph.n_vertices, n_landmarks + n_parts)
@@ -267,7 +270,7 @@ def _within_coordinator(
     limit = plan.coordinator_limit()
     if limit is None:
         return n_landmarks
-    from parge.decompose.choice import memory_left  # compiled code: not needed to refuse a plan
+    from parge.decompose.partitioner_choice import memory_left  # compiled code: not needed to refuse a plan
 
     free = memory_left(limit)
     while True:

@@ -14,7 +14,7 @@ from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, parse_bytes
 from parge.numbers import MOST, check_number, check_whole, shown
-from parge.planning.choices import (
+from parge.planning.names import (
     AnchorStrategy,
     EngineName,
     Partitioner,

@@ -13,7 +13,7 @@ from parge.engine.registry import runs_here
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
-from parge.planning.choices import Preset
+from parge.planning.names import Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
 from parge.stage_reports import EdgeCounts, Part

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from parge.decompose.choice import ChosenDecomposer
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import request_meaning
+from parge.decompose.partitioner_choice import ChosenDecomposer
 from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.names import local_folder
-from parge.planning.choosing import as_chosen
+from parge.planning.auto_technique import as_chosen
 from parge.planning.decision import Decision, candidates, decide, decompose
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
 from parge.planning.summary import footprint_of, idle

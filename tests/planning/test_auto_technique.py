@@ -10,7 +10,7 @@ import parge
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.graph.generate import planted
-from parge.planning.choosing import as_chosen, choose_technique
+from parge.planning.auto_technique import as_chosen, choose_technique
 from parge.planning.decision import decide
 from parge.techniques.auto import Auto
 from parge.techniques.resolve import describe

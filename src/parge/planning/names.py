@@ -1,4 +1,4 @@
-"""The words that fields of a plan take, as types: editors complete them, type checkers know them.
+"""Names that fields of a plan take, as types: editors complete them, type checkers know them.
 
 Components and plug-ins add words to all but the presets, so the fields also take any other text; it is looked up when
 the plan is resolved. A word that is missing here is only not completed.
