@@ -5,32 +5,32 @@ From the project's root (the real graphs are left out where there are none)::
     python -m benchmarks.space_stays                    # 10 % new vertices on every graph, 3 seeds
     python -m benchmarks.space_stays --only ages        # 1 to 50 % new vertices in ten batches; drift beside loss
     python -m benchmarks.space_stays --only times       # of a placed vertex, and of an update against embedding all
-    python -m benchmarks.space_stays --only calibrate   # the factors of parge.space.drift, on other graphs
+    python -m benchmarks.space_stays --only choices     # what the settings of placing are worth, on other graphs
+    python -m benchmarks.space_stays --only calibrate   # the factors of parge.space.aging, on other graphs
 
 A classifier (or the cosine, for links) is trained once, on vectors of the old vertices, and asked for the new ones.
 Known-count micro-F1, or the ROC-AUC of held-out edges at new vertices. *Again*: everything embedded again with another
 seed, and a classifier of its own. *Warm*: the pass once more over the grown graph, from the old vectors and the mean of
-the neighbours (what pycleora's `embed_inductive` does); it moves the old vertices, too. Times are CPU seconds.
+the neighbours (what pycleora's `embed_inductive` does); it moves the old vertices, too. *Turned*: everything embedded
+again, turned to the old vectors, and the classifier of these. *Old*: the old vertices in turn, in their own space: what
+the old vectors themselves are worth. Times are CPU seconds.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks.quality.graphs import load
-from scipy.optimize import nnls
-from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
 import parge
 from parge.evaluate.classification import best, f1
 from parge.evaluate.labels import Labels
-from parge.graph.generate import planted, tree
+from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.linalg import logistic
@@ -38,7 +38,6 @@ from parge.linalg.procrustes import rotation
 from parge.linalg.tall import unit
 from parge.refine.base import Workspace
 from parge.refine.whiten import Whiten
-from parge.space.drift import drift
 from parge.space.frozen import Space
 from parge.space.learned import inverse, neighbour_means
 from parge.space.place import place
@@ -46,8 +45,7 @@ from parge.space.update import update
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 DIM = 128
-AGES = (0.01, 0.05, 0.1, 0.2, 0.5)
-BATCHES = 10
+SPLITS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +150,31 @@ class Judge:
         truth = self.case.labels[some]
         return f1(truth, best(_ones(vectors[some]) @ weights, truth.sum(axis=1)))[0]
 
+    def over_all(self, vectors: Any) -> float:
+        """Return the mean micro-F1 over fixed halves of all labelled vertices: what the vectors as a whole are worth.
+
+        For links, the score of `score`.
+        """
+        if self.case.labels is None:
+            return self.score(None, vectors)
+        labelled = np.flatnonzero(self.case.labels.any(axis=1))
+        return _halves(self.case, vectors, labelled, SPLITS)
+
+    def over_old(self, vectors: Any) -> float:
+        """Return the same for the old vertices alone, by classifiers of nine tenths of them."""
+        if self.case.labels is None:
+            return float("nan")
+        return _halves(self.case, vectors, self.old[self.case.labels[self.old].any(axis=1)], SPLITS, 0.9)
+
+
+def _halves(case: Case, vectors: Any, labelled: Any, splits: int, share: float = 0.5) -> float:
+    found, none = [], np.zeros((0, 2), np.int64)
+    for split in range(splits):
+        some = np.random.default_rng(split).permutation(labelled)
+        judge = Judge(case, *np.split(some, [int(share * some.size)]), none, none)
+        found.append(judge.score(judge.trained(vectors), vectors))
+    return float(np.mean(found))
+
 
 def _ones(rows: Any) -> Any:
     return np.hstack([rows, np.ones((len(rows), 1))], dtype=np.float64)
@@ -236,7 +259,11 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
     seconds = time.process_time() - begun
     found = old.copy()
     found[placed.embedding.ids] = placed.embedding.vectors
+    both = old[judge.old].any(axis=1)
+    turn = rotation(fresh[judge.old][both].T.astype(np.float64) @ old[judge.old][both])
     return {
+        "turned": judge.score(trained, fresh @ turn),
+        "old": judge.over_old(old),
         "again": judge.score(judge.trained(fresh), fresh),
         "placed": judge.score(trained, found),
         "mean": judge.score(trained, mean_of_neighbours(split, old)),
@@ -247,105 +274,18 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
 
 
 def show_ten(names: list[str], seeds: int) -> None:
-    print(
-        "| 10 % new | again | placed | of again | mean of neighbours | warm restart | old bits changed | ms a vertex |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print("| 10 % new | again | placed | of again | mean of neighbours | warm | turned | old | bits | ms a vertex |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for case in cases(names):
         rows = [ten_percent(case, seed) for seed in range(seeds)]
         found = {key: np.array([row[key] for row in rows]) for key in rows[0]}
         ratio = found["placed"].mean() / found["again"].mean()
         scores = " | ".join(f"{found[key].mean():.3f} ± {found[key].std():.3f}" for key in ("again", "placed"))
-        rest = " | ".join(f"{found[key].mean():.3f} ± {found[key].std():.3f}" for key in ("mean", "warm"))
+        rest = " | ".join(
+            f"{found[key].mean():.3f} ± {found[key].std():.3f}" for key in ("mean", "warm", "turned", "old")
+        )
         end = f"{found['changed'].sum():.0f} | {found['ms'].mean():.3f}"
         print(f"| {case.name} | {scores} | {100 * ratio:.1f} % | {rest} | {end} |", flush=True)
-
-
-def residual(one: Any, other: Any) -> float:
-    turned = one @ rotation(one.T.astype(np.float64) @ other)
-    return float(np.linalg.norm(turned - other) / np.sqrt(((one**2).sum() + (other**2).sum()) / 2))
-
-
-Embed = Callable[[Graph, int], tuple[Any, float]]
-
-
-def ages(case: Case, seed: int, embed: Embed) -> Iterator[dict[str, Any]]:
-    """Yield, for each age and way, the score, the loss, the true distance to fresh vectors, and the drift."""
-    everything = Split.of(case, 0.0, seed).everything()
-    fresh, other = (embed(everything, seed + more)[0] for more in (100, 200))
-    floor = residual(fresh, other)
-    for share in AGES:
-        split = Split.of(case, share, seed)
-        judge, n = split.judge, split.rank.size
-        graph = subgraph(split.edges, split.rank, split.n_old)
-        vectors, _ = embed(graph, seed)
-        old = split.spread(graph.outside_ids, vectors)
-        trained, again = judge.trained(old), judge.score(judge.trained(fresh), fresh)
-        both = old[judge.old].any(axis=1)
-        turn = rotation(fresh[judge.old][both].T.astype(np.float64) @ old[judge.old][both])
-        found = {"again + aligned": (fresh @ turn, None), "warm": (warm(split, old), None)}
-        for way, threshold in (("placed", np.inf), ("updated", 0.2)):
-            space = Space.of(vectors, graph)
-            cuts = np.linspace(split.n_old, n, BATCHES + 1).astype(int)
-            for first, last in pairwise(cuts):
-                some = split.later(first, last)
-                if len(some) and np.isin(some, space.ids).any():
-                    space = update(space, some, threshold=min(threshold, 1e9)).space
-            found[way] = (split.spread(space.ids, space.vectors), drift(space))
-        for way, (rows, told) in found.items():
-            score = judge.score(trained, rows)
-            true = (residual(rows, fresh) - floor) / (2**0.5 - floor)
-            yield {"graph": case.name, "share": share, "way": way, "again": again, "score": score, "drift": told} | {
-                "loss": 1 - score / again,
-                "true": max(0.0, true),
-            }
-
-
-def show_ages(names: list[str], seeds: int) -> None:
-    print("| graph | new | way | score | loss | distance to fresh | drift |")
-    print("|---|---|---|---|---|---|---|")
-    drifts, losses, trues = [], [], []
-    for case in cases(names):
-        runs = [list(ages(case, seed, embedded)) for seed in range(seeds)]
-        for same in zip(*runs, strict=True):
-            score, loss, true = (float(np.mean([row[key] for row in same])) for key in ("score", "loss", "true"))
-            told = "" if same[0]["drift"] is None else f"{np.mean([row['drift'].drift for row in same]):.3f}"
-            if told:
-                drifts.append(float(told))
-                losses.append(loss)
-                trues.append(true)
-            print(
-                f"| {case.name} | {same[0]['share']:.0%} | {same[0]['way']} | {score:.3f} | {loss:+.3f} | {true:.3f} | "
-                f"{told} |",
-                flush=True,
-            )
-    of_loss, of_true = (spearmanr(drifts, other)[0] for other in (losses, trues))
-    print(f"\nrank correlation of the drift with the loss: {of_loss:.3f}; with the distance to fresh: {of_true:.3f}")
-
-
-def calibrate() -> None:
-    """Print the factors of `parge.space.drift`, fitted on four graphs that no table reports."""
-    made = {
-        "p15": planted(8_000, 60_000, mixing=0.6, labels_per_vertex=1.3, seed=1),
-        "p4": planted(10_000, 20_000, mixing=0.2, seed=5),
-        "tree": tree(12_000, seed=3),
-        "dense": planted(6_000, 150_000, communities=39, mixing=0.75, labels_per_vertex=1.4, exponent=2.15, seed=7),
-    }
-
-    def whitened(graph: Graph, seed: int) -> tuple[Any, float]:
-        plan = parge.Plan(technique=parge.Whitened(dim=DIM, seed=seed), parts=1, engine="serial")
-        return np.asarray(parge.embed(graph, plan).vectors), 0.0
-
-    rows = []
-    for name, found in made.items():
-        for row in ages(Case(name, found.graph, _planted_labels(found)), 0, whitened):
-            if row["drift"] is not None:
-                rows.append((row["drift"].edges, row["drift"].residual, row["drift"].links, row["true"]))
-                print(name, row["way"], row["share"], *(f"{value:.3f}" for value in rows[-1]), flush=True)
-    table = np.array(rows)
-    factors, _ = nnls(table[:, :3], table[:, 3])
-    left = table[:, 3] - table[:, :3] @ factors
-    print(f"edges, residual, links: {factors.round(3)}; standard deviation of what is left {left.std():.3f}")
 
 
 def show_times(seeds: int) -> None:
@@ -385,7 +325,7 @@ def show_times(seeds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("ten", "ages", "times", "calibrate"), default="ten")
+    parser.add_argument("--only", choices=("ten", "ages", "times", "choices", "calibrate"), default="ten")
     parser.add_argument("--graphs", default="cora,blogcatalog,planted,growing,ca-AstroPh,youtube-groups")
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
@@ -393,11 +333,15 @@ def main() -> None:
         if given.only == "ten":
             show_ten(given.graphs.split(","), given.seeds)
         elif given.only == "ages":
+            from benchmarks.space_ages import show_ages
+
             show_ages(given.graphs.split(","), given.seeds)
         elif given.only == "times":
             show_times(given.seeds)
         else:
-            calibrate()
+            from benchmarks import space_settings
+
+            {"choices": space_settings.show_choices, "calibrate": space_settings.calibrate}[given.only](given.seeds)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ With unit rows ``u`` of the embedding, the direction of a vertex is predicted by
 
     u_v ≈ unit(M unit(Σ_w a_vw u_w) + m),
 
-and its length from its degree and the lengths of its neighbours. A whitening pass, a factorisation and a trained
-technique all leave vertices where such a map finds them: no trace of how they were computed is needed.
+and its length from its degree and the lengths of its neighbours. The ridge draws M toward the multiple of the identity
+that fits best, not toward 0: where there is little to learn from, a vertex is placed at the mean of its neighbours. A
+whitening pass, a factorisation and a trained technique all leave vertices where such a map finds them: no trace of how
+they were computed is needed.
 
 A vertex of the graph has had a part in where its neighbours are, and a new one has not. So what a vertex gave to each
 neighbour is taken out of it before the fit, to first order: with the neighbour's sum S and a first, plain fit N, ``u_w
-+ N unit(S_w - a_vw u_v) - N unit(S_w)``. On a dense generated graph (whitened propagation, d = 128, 10 % new vertices,
-3 seeds) that kept 98.4 instead of 97.5 % of the micro-F1 of embedding everything again. On sparser ones both kept as
-much.
++ N unit(S_w - a_vw u_v) - N unit(S_w)``. ``make bench-space ONLY=choices`` shows on generated graphs what that and the
+ridge are worth.
 """
 
 from dataclasses import dataclass
@@ -27,8 +28,7 @@ from parge.seeds import keyed_rng
 from parge.storage import MEMORY, Storage, arc_blocks, release_pages, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
-# Vertices that the map is fitted on, and their neighbours in all, at most: 268 MB of sums at 128 columns. A map of that
-# many numbers from a quarter as many vertices is noisier.
+# Vertices that the map is fitted on, and their neighbours in all, at most: 268 MB of sums at 128 columns.
 _SAMPLED, _PAIRS = 12_000, 1 << 19
 
 # Neighbours that are looked at together.
@@ -37,8 +37,8 @@ _AT_ONCE = 1 << 13
 # Cosines nearer to 1 than this count as this.
 _NEAREST = 0.999
 
-# Of the mean of the squares; shares of .0001 to .01 scored alike.
-_RIDGE = 0.003
+# Of the mean of the squares (`make bench-space ONLY=choices`).
+_RIDGE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +235,14 @@ def unit_of(vectors: FloatArray, scale: NDArray[np.float64], some: IntArray) -> 
 
 
 def _ridge(features: FloatArray, targets: FloatArray) -> FloatArray:
-    """Return weights of the features and, last, of a constant."""
+    """Return weights of the features and, last, of a constant; drawn toward a multiple of the identity, and 0."""
     X = np.hstack([features, np.ones((len(features), 1))], dtype=np.float64)
-    gram = X.T @ X
-    gram[np.diag_indices(len(gram))] += _RIDGE * np.trace(gram) / len(gram)
-    return np.linalg.solve(gram, X.T @ targets.astype(np.float64)).astype(np.float32)
+    gram, with_targets = X.T @ X, X.T @ targets.astype(np.float64)
+    dim = len(gram) - 1
+    multiple = np.trace(with_targets[:dim]) / max(float(np.trace(gram[:dim, :dim])), np.finfo(np.float64).tiny)
+    toward = multiple * np.eye(dim + 1, dim)
+    ridge = gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    return np.asarray(toward + np.linalg.solve(ridge, with_targets - gram @ toward), np.float32)
 
 
 def _without_own_part(

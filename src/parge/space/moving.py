@@ -13,8 +13,7 @@ from parge.space.learned import LearnedRound, shares
 from parge.storage import MEMORY, Storage, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray
 
-# Rounds over edges between moving vertices once each has a first place. On five generated graphs with 10 % new vertices
-# 1 round more kept 2 to 4 % more of the micro-F1, another one up to .3 %, then nothing.
+# Rounds over edges between moving vertices once each has a first place (`make bench-space ONLY=choices`).
 ROUNDS = 2
 
 # Rows that one thread moves at a time: a number of its own, since products of other blocks round differently.
