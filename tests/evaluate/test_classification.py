@@ -1,6 +1,7 @@
 """Classification finds planted classes, agrees with liblinear, and meets labels by id."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,17 @@ def planted(
     order = rng.permutation(n)
     ids = np.array([f"v{i}" for i in range(n)])
     return Embedding(vectors[order], ids[order]), {f"v{i}": some for i, some in enumerate(carried)}
+
+
+def test_a_file_of_labels_may_have_a_header(tmp_path: Path) -> None:
+    """Names over names: only the ids of the embedding say that the first line is none of them."""
+    embedding, labels = planted()
+    lines = [f"{vertex},class {some[0]}\n" for vertex, some in labels.items()]
+    (tmp_path / "plain.csv").write_text("".join(lines))
+    (tmp_path / "headed.csv").write_text("".join(["user,team\n", *lines]))
+    plain, headed = (classify(embedding, tmp_path / name, repeats=2) for name in ("plain.csv", "headed.csv"))
+    assert (headed.labelled, headed.classes) == (plain.labelled, plain.classes) == (300, 4)
+    assert curve(embedding, tmp_path / "headed.csv", [0.5], repeats=2).points[0].labelled == 300
 
 
 @pytest.mark.parametrize("protocol", ["known-count", "threshold"])

@@ -61,8 +61,9 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     else:
         show.show_summary(summary)
         show.out.print(
-            f"Next: {embed_part_command(run.folder.part(0), run.technique)} (and the other parts, on any machine), "
-            f"then {pasteable('parge', 'reconcile', run_dir, '-o', 'OUT')}",
+            f"Next: {embed_part_command(run.folder.part(0), run.technique)}\n"
+            "      and the other parts, here or on other machines (copy one folder to each, and back); then\n"
+            f"      {pasteable('parge', 'reconcile', run_dir, '-o', 'vectors.parquet')}",
             soft_wrap=True,
         )
     show.warnings(summary.warnings)

@@ -1,5 +1,6 @@
 """``parge embed-part``: embed one subgraph, on any machine that has its folder."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes
+from parge.text import on_one_line, pasteable
 
 if TYPE_CHECKING:
     from parge.run.metadata import ResultMetadata
@@ -49,6 +51,17 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
             f"{what}: {metadata.vertices:,} vertices ({_held(metadata)}), {metadata.edges:,} edges; "
             f"{metadata.seconds:.1f} s, peak memory {format_bytes(metadata.peak_bytes)}"
         )
+        show.out.print(f"Next: {_next_step(folder)}", soft_wrap=True)
+
+
+def _next_step(folder: Path) -> str:
+    """Say how to go on: in the run folder that the part stands in, or where it came from."""
+    from parge.run.schema import PARTS, PLAN
+
+    run = folder.absolute().parent.parent
+    if folder.absolute().parent.name == PARTS and (run / PLAN).is_dir():
+        return pasteable("parge", "status", os.path.relpath(run))
+    return f"copy the folder {on_one_line(folder.name)} back into {PARTS}/ of the run folder, then parge status there"
 
 
 def _held(metadata: "ResultMetadata") -> str:

@@ -43,7 +43,7 @@ def command(folder: Path, as_json: bool) -> None:
         show.out.print(f"All {len(found.parts)} parts are done. Next: {next_one}", soft_wrap=True)
     elif not found.count("running"):
         waiting = next(part.index for part in found.parts if part.state != "done")
-        show.out.print("Nothing is running. Next: give the command that began the run again, with --resume;")
+        show.out.print("Nothing is running. Next: the command that started the run, with --resume;")
         show.out.print(f"  or: {pasteable('parge', 'embed-part', RunFolder(folder).part(waiting))}", soft_wrap=True)
 
 

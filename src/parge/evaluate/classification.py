@@ -65,7 +65,7 @@ def classify(
     _check(train_ratio, repeats, protocol)
     if jobs is not None:
         check_whole("jobs", jobs, 1)
-    labels = Labels.of(labels)
+    labels = Labels.of(labels, embedding.ids)
     shape = labels.indicator.shape
     # The truth as bytes; scores, and the answers of a solver, as float64, for every shuffle at work.
     refuse_over_budget(

@@ -43,5 +43,5 @@ def curve(embedding: Embedding, labels: Any, ratios: Sequence[float] = RATIOS, *
     """
     if not isinstance(ratios, Iterable) or not list(ratios):
         raise InputError(f"at least one train ratio is needed, in a list; got {shown(ratios)}")
-    known = Labels.of(labels)
+    known = Labels.of(labels, embedding.ids)
     return Curve(tuple(classify(embedding, known, train_ratio=ratio, **settings) for ratio in ratios))

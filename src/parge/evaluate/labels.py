@@ -50,12 +50,15 @@ class Labels:
         return np.asarray(np.diff(self.indicator.indptr), np.int64)
 
     @staticmethod
-    def of(labels: Any) -> "Labels":
-        """Return labels from a mapping of id to label or list of labels, or from what `read_labels` reads."""
+    def of(labels: Any, known: IdArray | None = None) -> "Labels":
+        """Return labels from a mapping of id to label or list of labels, or from what `read_labels` reads.
+
+        A first line of a file whose id is not among the `known` ones may then be a header.
+        """
         if isinstance(labels, Labels):
             return labels
         if not isinstance(labels, Mapping):
-            return read_labels(labels)
+            return read_labels(labels, known=known)
         vertices, carried = [], []
         for vertex, some in labels.items():
             each = some if isinstance(some, Iterable) and not isinstance(some, str) else [some]

@@ -91,7 +91,7 @@ def write_report(
     """
     target = check_page(path)
     check_projection(projection)
-    known = None if labels is None else Labels.of(labels)
+    known = None if labels is None else Labels.of(labels, None if embedding is None else embedding.ids)
     if whole is not None and embedding is None:
         raise InputError("to compare with the whole graph, the vectors of the run are needed: give `embedding`, too")
     if quality is None and embedding is not None:
@@ -131,7 +131,7 @@ def write_page(
     check_projection(projection)
     if not len(embedding):
         raise InputError("the embedding has no vector. A page needs at least one.")
-    known = None if labels is None else Labels.of(labels)
+    known = None if labels is None else Labels.of(labels, embedding.ids)
     quality = judge(embedding, known, whole)
     found = collect_embedding(
         embedding, title=title, labels=known, scores=scores, projection=projection, quality=quality

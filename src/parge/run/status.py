@@ -83,7 +83,7 @@ class Status:
     def sentence(self) -> str:
         """Return the status in one sentence."""
         done = self.count("done")
-        text = f"{done} of {len(self.parts)} subgraphs are embedded with {self.technique}"
+        text = f"{done} of {len(self.parts)} subgraphs {'is' if done == 1 else 'are'} embedded with {self.technique}"
         for state in ("running", "failed", "damaged"):
             if self.count(state):
                 text += f", {self.count(state)} {state}"
