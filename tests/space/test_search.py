@@ -109,3 +109,24 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     ):
         assert run(["neighbors", *words]) == 2, words
     assert Path("v.npz").read_bytes() == before
+
+
+def test_placed_vertices_are_looked_up_among_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    NAMED.save("old.npz")
+    Embedding(ROWS[[3, 40]], ["zoe", "yan"]).save("new.npz")
+    Embedding(ROWS[[3, 40], :4], ["zoe", "yan"]).save("narrow.npz")
+    assert run(["neighbors", "old.npz", "zoe", "--placed", "new.npz", "-k", "2", "--json"]) == 0
+    near = json.loads(capsys.readouterr().out)["neighbors"]
+    assert [one["vertex"] for one in near] == ["v3", _plain(NAMED, 3, 1, "cosine")[0]]
+    assert run(["neighbors", "old.npz", "--of", "all", "--placed", "new.npz", "-k", "1", "-o", "near.parquet"]) == 0
+    assert pq.read_table("near.parquet").to_pydict()["neighbor"] == ["v3", "v40"]
+    for refused in (
+        ["v3", "--placed", "new.npz"],
+        ["zoe", "--placed", "narrow.npz"],
+        ["zoe", "--placed", "new.npz", "--for", "links"],
+    ):
+        assert run(["neighbors", "old.npz", *refused]) == 2
+    assert run(["neighbors", "old.npz", "zoe", "--placed", "new.npz", "-o", "new.npz"]) == 2

@@ -46,6 +46,12 @@ class _TakesIds(click.Command):
 @click.argument("embedding", type=PathName(path_type=Path))
 @click.argument("vertex", metavar="[VERTEX]...", nargs=-1)
 @click.option("--of", "named", type=PathName(), metavar="FILE|all", help="Vertices: one id per line; all: every one.")
+@click.option(
+    "--placed",
+    type=PathName(path_type=Path),
+    metavar="FILE",
+    help="The vectors of VERTEX are in this file, as `parge place` wrote it; EMBEDDING is searched.",
+)
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="Number of neighbors.")
 @click.option(
     "--for",
@@ -79,6 +85,7 @@ def command(
     embedding: Path,
     vertex: tuple[str, ...],
     named: str | None,
+    placed: Path | None,
     k: int,
     task: Task,
     metric: Metric,
@@ -93,24 +100,32 @@ def command(
     Examples:
       parge neighbors vectors.parquet 42 -k 5
       parge neighbors vectors.parquet --of ids.txt -o near.parquet
+      parge neighbors vectors.parquet zoe --placed new.parquet
     """
     if bool(vertex) == (named is not None):
         raise click.UsageError("Give vertices, or --of FILE.")
     files = [] if named in (None, ALL) else [str(named) if is_url(str(named)) else Path(str(named))]
+    if placed is not None and (task != TASKS[0] or metric != "cosine" or method == "approximate"):
+        raise InputError("--placed compares by the cosine, exactly. Omit --for, --metric and --method.")
     if out is not None:
-        check_outputs([_table_output(out)], [*embedding_inputs(embedding), *files], overwrite=overwrite)
+        read = [*embedding_inputs(embedding), *files, *([] if placed is None else embedding_inputs(placed))]
+        check_outputs([_table_output(out)], read, overwrite=overwrite)
     elif overwrite:
         say_idle(("overwrite",), "without --out")
     loaded = Embedding.load(embedding)
-    asked = _asked(loaded, vertex, named)
+    source = loaded if placed is None else Embedding.load(placed)
+    asked = _asked(source, vertex, named)
     if out is None and len(asked) * k > _MOST_SHOWN:
         raise InputError(f"{len(asked):,} vertices with {k} neighbors each are too many to print. Give -o OUT.parquet.")
-    found = search(loaded, asked, k, task=task, metric=metric, method=method)
+    if placed is None:
+        found = search(loaded, asked, k, task=task, metric=metric, method=method)
+    else:
+        found = Neighbors(*loaded.neighbors(source.rows(asked), k))
     name = "score" if task != TASKS[0] else metric
     if not found.is_exact:
         show.notices(("neighbors are approximate: found through an index, with exact scores",))
     if out is not None:
-        _write(out, loaded.ids[loaded.row_numbers(asked)], found, name)
+        _write(out, source.ids[source.row_numbers(asked)], found, name)
         show.err.print(f"neighbors of {len(asked):,} vertices: {given_name(out)}")
     elif as_json:
         show.print_json(_as_json(asked, found, name))
@@ -153,8 +168,8 @@ def _write(out: Path, asked: IdArray, found: Neighbors, name: str) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    key = pa.string() if asked.dtype == STRING else pa.int64()
-    schema = pa.schema([("vertex", key), ("neighbor", key), (name, pa.float32())]).with_metadata(
+    vertex, neighbor = (pa.string() if ids.dtype == STRING else pa.int64() for ids in (asked, found.ids))
+    schema = pa.schema([("vertex", vertex), ("neighbor", neighbor), (name, pa.float32())]).with_metadata(
         {"parge.neighbors": ""}
     )
     with replacing(out) as file, parquet.ParquetWriter(file, schema) as writer:

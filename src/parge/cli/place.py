@@ -21,11 +21,12 @@ from parge.cli.options import (
 )
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs, replacing
+from parge.io.places import given_name
 from parge.memory import parse_bytes
 from parge.run.spaces import open_space, space_folder
 from parge.space.place import Placed, place
 from parge.storage import MEMORY, Files
-from parge.text import on_one_line
+from parge.text import on_one_line, pasteable
 
 _HEAD = b"vertex\tconfidence\tedges\tagreement\n"
 
@@ -87,6 +88,8 @@ def command(
             f"{numbers['placed']:,} vertices placed from {numbers['edges']:,} edges in {placed.seconds:.2f} s; mean "
             f"confidence {numbers['confidence']:.2f}; written to {on_one_line(out)}"
         )
+        near = pasteable("parge", "neighbors", "VECTORS", "VERTEX", "--placed", given_name(out))
+        show.out.print(f"Next: {near}   (VECTORS: those of the space)", soft_wrap=True)
 
 
 def _notices(placed: Placed) -> list[str]:
