@@ -89,7 +89,7 @@ def command(
             f"confidence {numbers['confidence']:.2f}; written to {on_one_line(out)}"
         )
         near = pasteable("parge", "neighbors", "VECTORS", "VERTEX", "--placed", given_name(out))
-        show.out.print(f"Next: {near}   (VECTORS: those of the space)", soft_wrap=True)
+        show.out.print(f"Next: {near}", soft_wrap=True)
 
 
 def _notices(placed: Placed) -> list[str]:

@@ -130,7 +130,7 @@ def command(
             on_step=lambda text: listener(Step("report", text)),
         )
     show.notices(() if quality is None or quality.score is None else quality.score.notices)
-    show.out.print(f"report: {given_name(out)}")
+    show.out.print(f"report: {given_name(out)}\nNext: open it in a browser; it needs no network.", soft_wrap=True)
 
 
 def _read_score(path: Path) -> Any:

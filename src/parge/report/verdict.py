@@ -42,7 +42,7 @@ def _outcome(findings: Findings) -> str:
 
 def _share(kept: float) -> str:
     """Return a share in percent, near all of it with a digit: 99.9% is not 100%."""
-    return f"{kept:.1%}" if abs(kept - 1) < 0.01 else f"{kept:.0%}"
+    return f"{kept:.1%}".replace(".0%", "%") if abs(kept - 1) < 0.01 else f"{kept:.0%}"
 
 
 def _of_whole(findings: Findings) -> str:
