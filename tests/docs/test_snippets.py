@@ -12,7 +12,7 @@ import click
 import pytest
 
 import parge
-from parge.cli.main import cli
+from parge.cli.main import cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -44,6 +44,8 @@ def blocks(page: Path, *kinds: str) -> list[tuple[str, str]]:
 def commands(page: Path) -> list[list[str]]:
     """Return the words of every call of parge on a page."""
     lines = [line for _, text in blocks(page, "sh", "console") for line in text.replace("\\\n", " ").splitlines()]
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    lines += [" ".join(text.split()) for text in re.findall(r"`(parge [a-z][^`]*)`", prose)]
     called = [line.strip() for line in lines if line.strip().startswith("parge ")]
     return [shlex.split(re.split(r"\s[|>;&]|\s2>", line)[0], comments=True) for line in called]
 
@@ -66,6 +68,22 @@ def test_commands_and_options_of_a_page_exist(page: Path) -> None:
         known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
         given = {word.split("=")[0] for word in rest if re.match(r"--?[a-zA-Z]", word)}
         assert given <= known, words
+        if words[1] == "estimate" and any("=" in word for word in rest):  # it reads no file, so it can be run
+            assert run([*words[1:], "--json"]) == 0, words
+
+
+def every_command() -> list[list[str]]:
+    """Return the words of every command of parge."""
+    context = click.Context(cli, info_name="parge")
+    found = [(name, cli.get_command(context, name)) for name in cli.list_commands(context)]
+    inner = [[name, verb] for name, each in found if isinstance(each, click.Group) for verb in each.commands]
+    return [[], *([name] for name, _ in found), *inner]
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_help_fits_eighty_columns(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--help"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -69,6 +69,11 @@ def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, ove
     On a generated graph (by default) one worker is refused the memory by the system, eight workers are not; the run is
     killed once and resumed. With --graph, your graph is embedded in parts and as a whole. Both end with the vectors and
     a report page of the same run.
+
+    \b
+    Examples:
+      parge demo
+      parge demo --graph edges.csv --labels labels.csv --parts 4
     """
     _check(out, options, labels, overwrite=overwrite)
     if options["graph"]:

@@ -75,9 +75,9 @@ def command(
     \b
     Examples:
       parge embed edges.txt.gz -o vectors.parquet --parts 8
-      parge embed edges.csv -o vectors.npy --capacities 4000,4000,6000 --technique hope --dim 64
+      parge embed edges.csv -o vectors.npy --memory 2GB,4GB --technique hope
       parge embed edges.txt -o vectors.vec --parts 4 --technique mymodule:function
-      parge embed edges.txt -o vectors.npz --space space     # then: parge place space new-edges.txt -o new.npz
+      parge embed edges.txt -o vectors.npz --space space    # for parge place
       parge embed edges_folder -o vectors_folder --parts 8 --sharded
     """
     if sharded:

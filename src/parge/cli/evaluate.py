@@ -57,7 +57,14 @@ def ratios(text: str) -> list[float]:
 
 @click.group("evaluate")
 def command() -> None:
-    """Score an embedding: PIP distance and its bounds, vertex classification, link prediction."""
+    """Score an embedding: by labels (classify), by edges (links), or against another embedding (pip, bound).
+
+    \b
+    Examples:
+      parge evaluate classify vectors.parquet labels.csv
+      parge evaluate links edges.csv --parts 8
+      parge evaluate pip vectors.parquet whole.parquet
+    """
 
 
 @command.command("pip")
@@ -72,7 +79,12 @@ def command() -> None:
 )
 @json_option
 def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path | None, as_json: bool) -> None:
-    """Measure the PIP distance (pairwise inner products) of EMBEDDING from REFERENCE. Rotation does not change it."""
+    """Measure the PIP distance (pairwise inner products) of EMBEDDING from REFERENCE. Rotation does not change it.
+
+    \b
+    Example:
+      parge evaluate pip vectors.parquet whole.parquet
+    """
     found, expected = Embedding.load(embedding), Embedding.load(reference)
     if passes := different_passes(found, expected):
         show.notices([f"{passes}. Distances are comparable only between embeddings with the same pass."])
@@ -109,6 +121,11 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
 
     LABELS has lines 'vertex label', or is a table (.csv, .tsv, .parquet) with the label in one column. For lines
     'vertex label [label ...]' use --label-column all.
+
+    \b
+    Examples:
+      parge evaluate classify vectors.parquet labels.csv
+      parge evaluate classify vectors.parquet table.csv --label-column team
     """
     vectors = Embedding.load(embedding)
     known = take_labels(labels, settings, vectors.ids)
@@ -162,6 +179,11 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
     """Remove some edges of GRAPH, embed the rest in parts, and predict the removed edges.
 
     With --embedding and --held-out, nothing is removed or embedded: GRAPH is what the embedding was computed on.
+
+    \b
+    Examples:
+      parge evaluate links edges.csv --parts 8
+      parge evaluate links train.csv --embedding v.parquet --held-out test.csv
     """
     settings = {name: options.pop(name) for name in ("hits_at", "recall_at")}
     embedding, held = options.pop("embedding"), options.pop("held_out")
@@ -224,7 +246,12 @@ def bound_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Bound the PIP distance between the embedding of GRAPH in parts and of the whole, and show the true distance."""
+    """Bound the PIP distance between the embedding of GRAPH in parts and of the whole, and show the true distance.
+
+    \b
+    Example:
+      parge evaluate bound edges.csv --parts 4 --dim 16
+    """
     graph = read_graph(options)
     if embedding is None:
         plan = Plan(

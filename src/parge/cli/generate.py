@@ -51,7 +51,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
 
     \b
     Example:
-      parge generate --vertices 10000 --edges 80000 -o graph.txt.gz --labels labels.txt
+      parge generate --vertices 10000 -o graph.txt.gz --labels labels.txt
     """
     check_outputs([*graph_outputs(out), *([] if labels is None else [lines_output(labels)])], overwrite=overwrite)
     if labels is not None and options["kind"] not in {"planted", "tree"}:

@@ -25,7 +25,7 @@ from parge.text import escaped, on_one_line
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
 # --help and refusals are fast.
 _COMMANDS = {
-    "demo": "Generate a graph, embed it in parts and score it, in about a minute.",
+    "demo": "See it work in a minute: a graph too large for one worker, in eight parts.",
     "plan": "Show what each worker would hold, which edges are lost, and whether it fits.",
     "estimate": "Estimate time, memory, disk, network and price of a run of any size, without a graph.",
     "embed": "Embed a graph in parts and write all vectors in one space.",
@@ -95,7 +95,13 @@ def _debug_option() -> click.Option:
 def cli() -> None:
     """Embed the vertices of a graph on several machines; no machine has to hold the whole graph.
 
-    Start with `parge demo`, then try `parge plan GRAPH --parts 8` on your own graph.
+    \b
+    First steps:
+      parge demo                                           # see it work
+      parge plan edges.csv --parts 8                       # does it fit?
+      parge embed edges.csv -o vectors.parquet --parts 8   # the vectors
+      parge neighbors vectors.parquet VERTEX               # use them
+      parge evaluate classify vectors.parquet labels.csv   # score them
     """
 
 

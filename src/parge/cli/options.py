@@ -235,7 +235,7 @@ def _listed(names: list[str]) -> str:
 plan_options = all_of(
     [
         *technique_options(),
-        click.option("--parts", type=COUNT, metavar="N", help="Split the graph into N equal parts."),
+        click.option("--parts", type=COUNT, metavar="N", help="Split the graph into N equal parts.  [default: 1]"),
         click.option(
             "--capacities", type=whole_numbers, metavar="K1,K2,...", help="Maximum number of vertices per worker."
         ),

@@ -96,7 +96,7 @@ def command(
     Examples:
       parge embed edges.txt -o vectors.npy --parts 8 --run-dir run
       parge report run -o report.html
-      parge report run -o report.html --labels labels.txt --embedding vectors.npy --whole whole.npy
+      parge report run -o r.html --labels labels.txt --embedding vectors.npy
     """
     check_page(out)
     check_projection(projection)

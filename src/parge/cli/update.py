@@ -83,7 +83,7 @@ def command(
     \b
     Examples:
       parge update space tuesday.txt -o space-2
-      parge update space-2 wednesday.txt --removed gone.txt -o vectors.npz --space space-3
+      parge update space-2 wednesday.txt --removed gone.txt -o space-3
     """
     folder = space_folder(space)
     if options["graph"] is None and removed is None:
