@@ -10,12 +10,22 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 HEAD = """# Gallery
 
 Scripts of `docs/examples`, executed while this page was made, with what they printed. The tests run them, too.
+A notebook is in the same folder: `docs/examples/two_clubs.ipynb`.
 """
+
+# Those that newcomers can use come first; those that show a theorem come last.
+FIRST = ("friends", "parts_against_whole", "new_vertices", "your_own_function")
 
 
 def gallery_page() -> str:
     """Return the page; a script that fails ends the build."""
-    return HEAD + "".join(_entry(script) for script in sorted(EXAMPLES.glob("*.py")))
+    return HEAD + "".join(_entry(script) for script in scripts())
+
+
+def scripts() -> list[Path]:
+    """Return all scripts, in the order of the page."""
+    found = {script.stem: script for script in sorted(EXAMPLES.glob("*.py"))}
+    return [found.pop(name) for name in FIRST] + list(found.values())
 
 
 def _entry(script: Path) -> str:

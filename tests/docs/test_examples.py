@@ -9,8 +9,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 
 
-def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 4
+def test_the_gallery_has_at_least_six_examples_and_all_of_them() -> None:
+    names = runpy.run_path(str(DOCS / "site" / "gallery.py"))["scripts"]()
+    assert len(names) >= 6
+    assert sorted(names) == EXAMPLES
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
