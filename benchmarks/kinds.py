@@ -72,6 +72,58 @@ def coauthors(n: int, n_papers: int, seed: int, fields: int = 60) -> Graph:
     return _graph(np.concatenate(source), np.concatenate(target))
 
 
+def buyers(n: int, n_edges: int, seed: int, tastes: int = 40) -> Graph:
+    """Two sides, no edge within one: buyers choose things of one of their tastes, famous ones more often."""
+    rng = np.random.default_rng(seed)
+    n_things = n // 3
+    n_people = n - n_things
+    taste, fame = rng.integers(tastes, size=n_things), rng.pareto(1.5, n_things) + 1
+    liked = rng.integers(tastes, size=(n_people, 3))
+    who = rng.choice(n_people, n_edges, p=(busy := rng.pareto(2.0, n_people) + 1) / busy.sum())
+    wanted = np.where(
+        rng.random(n_edges) < 0.2, rng.integers(tastes, size=n_edges), liked[who, rng.integers(3, size=n_edges)]
+    )
+    thing = np.empty(n_edges, np.int64)
+    for each in range(tastes):
+        those, asked = np.flatnonzero(taste == each), np.flatnonzero(wanted == each)
+        thing[asked] = rng.choice(those, asked.size, p=fame[those] / fame[those].sum())
+    return _graph(who, n_people + thing)
+
+
+def roads(n: int, seed: int, kept: float = 0.8) -> Graph:
+    """Points of a plane and most edges of their triangulation, short ones first: no hubs, and long ways."""
+    from scipy.spatial import Delaunay
+
+    rng = np.random.default_rng(seed)
+    points = rng.random((n, 2))
+    corners = Delaunay(points).simplices
+    pairs = np.unique(
+        np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]]), axis=1), axis=0
+    )
+    length = np.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1) * rng.random(len(pairs))
+    pairs = pairs[np.argsort(length)[: int(kept * len(pairs))]]
+    return _graph(*pairs.T)
+
+
+def small_world(n: int, degree: int, seed: int, rewired: float = 0.15) -> Graph:
+    """A ring whose vertices know the next ones; some edges lead anywhere (Watts and Strogatz, 1998)."""
+    rng = np.random.default_rng(seed)
+    source = np.repeat(np.arange(n), degree // 2)
+    target = (source + np.tile(np.arange(1, degree // 2 + 1), n)) % n
+    return _graph(source, np.where(rng.random(source.size) < rewired, rng.integers(n, size=source.size), target))
+
+
+def nested(n: int, n_edges: int, seed: int, levels: int = 5, split: int = 4) -> Graph:
+    """Groups within groups: the deeper the group that two vertices share, the likelier their edge."""
+    rng = np.random.default_rng(seed)
+    source, busy = rng.integers(n, size=n_edges), rng.pareto(2.5, n) + 1
+    size = n / split ** rng.integers(1, levels + 1, size=n_edges)
+    start = np.floor(source / size) * size
+    drawn = np.minimum((start[:, None] + rng.random((n_edges, 4)) * size[:, None]).astype(np.int64), n - 1)
+    best = np.argmax(np.log(rng.random(drawn.shape)) / busy[drawn], axis=1)
+    return _graph(source, np.take_along_axis(drawn, best[:, None], axis=1).ravel())
+
+
 def _graph(source: np.ndarray, target: np.ndarray) -> Graph:
     apart = source != target
     return Graph.from_edges(source[apart], target[apart])
@@ -92,4 +144,9 @@ KINDS: dict[str, Callable[[int], Graph | Planted]] = {
     "like words": lambda seed: words(6_000, 170_000, seed),
     "hubs and triangles": lambda seed: hubs(16_000, 6, seed),
     "like co-authors": lambda seed: coauthors(14_000, 10_000, seed),
+    "buyers and things": lambda seed: buyers(15_000, 90_000, seed),
+    "like roads": lambda seed: roads(20_000, seed),
+    "small world": lambda seed: small_world(15_000, 12, seed),
+    "groups within groups": lambda seed: nested(16_000, 110_000, seed),
+    "sparse communities": lambda seed: planted(30_000, 60_000, mixing=0.15, communities=90, seed=seed),
 }

@@ -160,7 +160,7 @@ def test_adamic_adar_is_its_formula() -> None:
 
 def test_what_cannot_be_held_out_is_refused() -> None:
     triangle = Graph.from_edges([0, 1, 2], [1, 2, 0])
-    with pytest.raises(InputError, match=r"2 pairs that are not edges .* 3 vertices and 3 edges has 0"):
+    with pytest.raises(InputError, match="every pair of the 3 vertices is an edge"):
         hold_out(triangle, 0.5)
     with pytest.raises(InputError, match="at least two edges"):
         hold_out(Graph.from_edges([0], [1]), 0.5)

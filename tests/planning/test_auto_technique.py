@@ -98,3 +98,9 @@ def test_people_are_told_what_was_chosen_and_what_the_pass_does(
     assert f"auto chose {told['technique']}" in said.out
     assert "--for has no effect" in said.err
     assert run(["plan", graph, "--technique", "auto", "--for", "money"]) == 2
+    assert run(["evaluate", "links", graph, *small]) == 0
+    assert "auto chose" in capsys.readouterr().out
+    assert run(["evaluate", "links", graph, *small, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["choice"]["technique"] in {"blend", "spectral", "whitened"}
+    assert run(["evaluate", "links", graph, *small, "--technique", "spectral", "--json"]) == 0
+    assert "choice" not in json.loads(capsys.readouterr().out)

@@ -16,6 +16,7 @@ from parge.graph.sample import connected_sample
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
+from parge.techniques import auto
 from parge.techniques.auto import Auto, choose
 from parge.techniques.base import Technique
 from parge.testing.graphs import graphs
@@ -57,6 +58,56 @@ def test_in_doubt_the_first_is_taken() -> None:
     for first, other in ((parge.Spectral(dim=64), Twin(dim=64)), (Twin(dim=64), parge.Spectral(dim=64))):
         assert choose(GRAPH, (first, other)).technique is first
     assert choose(GRAPH, (parge.Spectral(dim=64), Noise(dim=64))).technique.name == "spectral"
+
+
+@dataclass(frozen=True)
+class Contrary(parge.Spectral):
+    """Vectors by which edges between even and odd vertices look less alike than other pairs; and some noise."""
+
+    name: ClassVar[str] = "contrary"
+    noise: float = 0.0
+
+    def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
+        vectors = self.noise * np.random.default_rng(1).standard_normal((subgraph.n_vertices, self.dim))
+        vectors[:, 0] = np.where(np.arange(subgraph.n_vertices) % 2, 1.0, -1.0)
+        return vectors.astype(np.float32)
+
+
+def test_what_is_worse_than_chance_is_not_preferred_and_no_praise_is_given() -> None:
+    ends = np.random.default_rng(0).integers(300, size=(3_000, 2))
+    two_sides = Graph.from_edges(2 * ends[:, 0], 2 * ends[:, 1] + 1)
+    chosen, choice = choose(two_sides, (Contrary(dim=8), Contrary(dim=8, noise=1.0)))
+    worst, other = (each.roc_auc for each in choice.tried)
+    assert worst < other - 0.05 < other < 0.5
+    assert chosen == Contrary(dim=8)
+    assert "better than chance" in choice.because
+
+
+def test_a_graph_whose_pairs_are_all_edges_has_nothing_to_tell() -> None:
+    choice = Auto(dim=8).choose(ring_of_cliques(1, 40)).choice
+    assert choice.technique == "blend"
+    assert "every pair" in choice.because
+
+
+def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_LEAST": 100, "_SMALL": 100, "_SMALL_EDGES": 1_000}.items():
+        monkeypatch.setattr(auto, name, value)
+    dense = planted(4_000, 60_000, communities=20, exponent=2.1, seed=2).graph
+    sample = auto._sample(dense, keyed_rng(0, "choose"))
+    assert sample.n_vertices <= 0.2 * dense.n_vertices
+    assert sample.n_edges <= dense.n_edges / 8
+    monkeypatch.setattr(auto, "_SMALL", 2_000)
+    monkeypatch.setattr(auto, "_SMALL_EDGES", 100_000)
+    assert auto._sample(dense, keyed_rng(0, "choose")).n_vertices >= 2_000, "of a small graph, half"
+
+
+def test_the_spectral_half_of_a_blend_may_be_taken_from_wider_vectors() -> None:
+    blend, whole = parge.Blend(dim=16), Subgraph.whole(GRAPH)
+    wider = parge.Spectral(dim=16).embed(whole, np.random.default_rng(0))
+    made, own = blend.beside(wider, whole), blend.embed(whole, np.random.default_rng(0))
+    assert np.array_equal(made[:, 8:], own[:, 8:])
+    alike = np.einsum("ij,ij->i", made[:, :8], own[:, :8])
+    assert np.median(alike) > 0.9
 
 
 def test_the_same_seed_chooses_the_same_sample() -> None:

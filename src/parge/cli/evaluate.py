@@ -200,11 +200,14 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
         parted, vectors = given_out(graph, read(held, **columns), seed=plan.seed), Embedding.load(embedding)
     corrected = None if negatives == "uniform" else by_degree(parted.train, parted.positives, seed=plan.seed)
     found = score_links(vectors, *parted, by_degree=corrected, **settings)
+    choice = vectors.report.choice
     if as_json:
-        show.print_json(found.to_json(negatives))
+        show.print_json(found.to_json(negatives) | ({"choice": choice.to_json()} if choice is not None else {}))
     else:
         show.out.print(found.table(negatives), soft_wrap=True)
         show.out.print(_LINKS_MEAN)
+        if choice is not None:
+            show.out.print(str(choice))
 
 
 def _embedded(graph: Graph, plan: Plan) -> Embedding:

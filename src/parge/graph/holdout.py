@@ -147,6 +147,11 @@ def non_edges(
     """Draw distinct pairs that are not among the ascending keys to avoid; fewer, if allowed, where there are fewer."""
     n_free = n_vertices * (n_vertices - 1) // 2 - avoid.size
     if n_free < wanted and not at_most:
+        if not n_free:
+            raise InputError(
+                f"every pair of the {n_vertices:,} vertices is an edge, so there is nothing to tell edges from. "
+                "Links can be predicted only where some pairs are no edges."
+            )
         raise InputError(
             f"{wanted:,} pairs that are not edges are needed, but a graph of {n_vertices:,} vertices and "
             f"{avoid.size:,} edges has {n_free:,}. Hold out fewer edges."

@@ -9,6 +9,7 @@ from parge.events import Progress, silent
 from parge.graph.features import projected_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
+from parge.linalg.tall import unit_rows
 from parge.memory import Footprint
 from parge.techniques.base import Technique, check_counts, check_range
 from parge.techniques.spectral import Spectral
@@ -72,10 +73,21 @@ class Blend(Technique):
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
         width = self.spectral.dim
         vectors[:, :width] = self.spectral.embed(subgraph, rng, progress=lambda share: progress(share / 2))
-        if self.whitened is not None:
-            vectors[:, width:] = self.whitened.embed(subgraph, rng, progress=lambda share: progress((1 + share) / 2))
+        self._whiten(vectors[:, width:], subgraph, lambda share: progress((1 + share) / 2))
         progress(1.0)
         return vectors
+
+    def beside(self, spectral: FloatArray, subgraph: Subgraph) -> FloatArray:
+        """Return nearly what `embed` does, with spectral vectors of more columns at hand: the first ones are taken."""
+        vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
+        width = self.spectral.dim
+        vectors[:, :width] = unit_rows(spectral[:, :width])
+        self._whiten(vectors[:, width:], subgraph, silent)
+        return vectors
+
+    def _whiten(self, columns: FloatArray, subgraph: Subgraph, progress: Progress) -> None:
+        if self.whitened is not None:
+            columns[:] = self.whitened.embed(subgraph, np.random.default_rng(0), progress=progress)
 
     def footprint(self) -> Footprint:
         """Return the bound: all columns, and what one of the two halves takes at a time."""
