@@ -149,4 +149,5 @@ KINDS: dict[str, Callable[[int], Graph | Planted]] = {
     "small world": lambda seed: small_world(15_000, 12, seed),
     "groups within groups": lambda seed: nested(16_000, 110_000, seed),
     "sparse communities": lambda seed: planted(30_000, 60_000, mixing=0.15, communities=90, seed=seed),
+    "many communities": lambda seed: planted(80_000, 500_000, mixing=0.3, communities=300, seed=seed).graph,
 }
