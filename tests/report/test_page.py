@@ -142,7 +142,7 @@ def test_spaces_that_are_one_are_drawn_once(graph: Graph, tmp_path: Path) -> Non
 
 def test_one_part_has_one_picture_and_no_reconciling(tmp_path: Path) -> None:
     page = write_report(keep_run(named_graph(60), tmp_path / "run", parts=1), tmp_path / "one.html")
-    assert data_of(page)["views"] == ["after"]
+    assert data_of(page)["views"] == ["vectors"]
     assert 'id="reconciling"' not in page.read_text()
     assert "embedded as a whole" in page.read_text()
 

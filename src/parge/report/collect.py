@@ -298,7 +298,7 @@ def _atlas(run: Run, sample: Sample, labels: Labels | None, embedding: Embedding
         if _differs(written[~sample.is_copy], sample.after[~sample.is_copy]):
             vectors["written"] = written
     if run.decomposition.n_parts == 1:
-        vectors = {"after": vectors.get("written", sample.after)}
+        vectors = {"vectors": vectors.get("written", sample.after)}
     return _drawn(ids, sample, vectors, labels, draw)
 
 
