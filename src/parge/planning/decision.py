@@ -205,8 +205,9 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
 def least_landmarks(technique: LandmarkTechnique) -> int:
     """Return the smallest number of landmarks for the technique's dimensions: 1.5 per dimension.
 
-    With twice as many where capacities leave no more, DeepWalk kept 100 to 101 % of the whole graph's micro-F1 on three
-    generated graphs of 2,700 vertices, in 8 and 16 parts. Rotated, they kept 91 to 96 % (one seed, no pass).
+    There are twice as many where capacities leave no more. Then DeepWalk kept 100 to 101 % of the whole graph's
+    micro-F1 on three generated graphs of 2,700 vertices, in 8 and 16 parts. Rotated, they kept 91 to 96 % (one seed, no
+    pass).
     """
     return technique.dim + technique.dim // 2
 
