@@ -205,9 +205,8 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
 def least_landmarks(technique: LandmarkTechnique) -> int:
     """Return the smallest number of landmarks for the technique's dimensions: 1.5 per dimension.
 
-    There are twice as many where capacities leave no more. Then DeepWalk kept 100 to 101 % of the whole graph's
-    micro-F1 on three generated graphs of 2,700 vertices, in 8 and 16 parts. Rotated, they kept 91 to 96 % (one seed, no
-    pass).
+    With twice as many, where capacities left no more, DeepWalk kept 100 to 101 % of the whole graph's micro-F1. (Three
+    generated graphs of 2,700 vertices in 8 and 16 parts, one seed, no pass. Rotated, they kept 91 to 96 %.)
     """
     return technique.dim + technique.dim // 2
 
