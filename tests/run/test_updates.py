@@ -1,6 +1,7 @@
 """An update that was stopped goes on where it was, with the same bits; a chain of updates stays usable."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.run.test_spaces import reseal
 from tests.space.world import N_OLD, N, frozen, pairs
 
 from parge.cli.main import run
+from parge.run.lock import hold
 from parge.run.schema import CHANGED, MOVED
 from parge.run.spaces import open_space, save_space
 from parge.run.updates import KeptSteps, unfinished
@@ -121,6 +123,20 @@ def test_what_a_stranger_put_there_is_refused_and_kept(world: Path, capsys: pyte
     capsys.readouterr()
     assert run(WORDS) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_one_update_at_a_time_and_none_for_ids_that_the_file_cannot_hold(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = unfinished(world / "space-2")
+    work.mkdir()
+    with hold(work):
+        assert run(WORDS) != 0
+    assert str(os.getpid()) in capsys.readouterr().err  # who is at work there
+    assert run(WORDS) == 0
+    Path("names.tsv").write_text("0\ta b\n1\ta b\n")
+    assert run(["update", "space", "names.tsv", "-o", "v.vec"]) == 2
+    assert not list(world.glob("v.vec*"))
 
 
 def test_a_space_within_its_own_work_is_refused(world: Path) -> None:

@@ -28,7 +28,7 @@ from parge.io.outputs import check_outputs
 from parge.memory import parse_bytes
 from parge.run.spaces import described, open_space, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
-from parge.space.update import THRESHOLD, Updated, update
+from parge.space.update import THRESHOLD, Updated, grown_ids, update
 from parge.storage import MEMORY, Files
 
 
@@ -104,12 +104,12 @@ def command(
         frozen = open_space(folder)
         step("reading the edges")
         more, less = read_changes(options, removed, limit, place.parent)
+        if is_file:
+            check_ids(out, frozen.ids if more is None else grown_ids(frozen, more)[0], overwrite=overwrite)
         storage = MEMORY if limit is None else Files(place.parent)
         with kept_steps(place, request_digest(folder, more, less, threshold)) as steps:
             step("moving vertices")
             found = update(frozen, more, less, threshold=threshold, storage=storage, steps=steps)
-            if is_file:
-                check_ids(out, found.space.ids, overwrite=overwrite)
             step("writing the space")
             size = steps.finish(found.space, place)
             if is_file:

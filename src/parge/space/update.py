@@ -157,6 +157,12 @@ def _numbered(space: Space, edges: Graph | None) -> tuple[IdArray, Arcs]:
     """Return all ids, new ones last and ascending, and the edges by row."""
     if edges is None:
         return space.ids, NO_ARCS
+    ids, row = grown_ids(space, edges)
+    return ids, Arcs.of(edges, row)
+
+
+def grown_ids(space: Space, edges: Graph) -> tuple[IdArray, IntArray]:
+    """Return the ids after an update, new ones last and ascending, and the rows of the edges' vertices among them."""
     row = positions(space.ids, edges.outside_ids)
     new = np.flatnonzero(row < 0)
     if edges.n_vertices and new.size == edges.n_vertices:
@@ -165,7 +171,7 @@ def _numbered(space: Space, edges: Graph | None) -> tuple[IdArray, Arcs]:
             f"have {show_ids(edges.outside_ids)}. Check that the ids mean the same vertices."
         )
     row[new] = len(space) + np.arange(new.size)
-    return (joined([space.ids, edges.outside_ids[new]]) if new.size else space.ids), Arcs.of(edges, row)
+    return (joined([space.ids, edges.outside_ids[new]]) if new.size else space.ids), row
 
 
 def _stale(space: Space, found: Changed) -> FloatArray:
