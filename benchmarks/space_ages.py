@@ -6,7 +6,7 @@ same halves for aged and fresh vectors; this is what the drift of a space is to 
 the best rotation, 0 at that of two seeds, 1 unrelated.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -32,14 +32,14 @@ def residual(one: Any, other: Any) -> float:
 Embed = Callable[[Graph, int], tuple[Any, float]]
 
 
-def ages(case: Case, seed: int, embed: Embed) -> Iterator[dict[str, Any]]:
+def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) -> Iterator[dict[str, Any]]:
     """Yield, for each age and way, the score, the loss, the true distance to fresh vectors, and the drift."""
     everything = Split.of(case, 0.0, seed).everything()
     fresh, other = (embed(everything, seed + more)[0] for more in (100, 200))
     floor = residual(fresh, other)
     whole = Split.of(case, 0.0, seed).judge
     best_known = np.mean([whole.over_all(vectors) for vectors in (fresh, other)])
-    for share in AGES:
+    for share in shares:
         split = Split.of(case, share, seed)
         judge, n = split.judge, split.rank.size
         graph = subgraph(split.edges, split.rank, split.n_old)

@@ -92,26 +92,25 @@ def show_choices(seeds: int) -> None:
         print(f"| {case.name} | {' | '.join(cells)} |", flush=True)
 
 
-def calibrate(_seeds: int) -> None:
-    """Print the factors of `parge.space.aging`, fitted on four graphs that no table reports."""
-    made = {
-        "p15": planted(8_000, 60_000, mixing=0.6, labels_per_vertex=1.3, seed=1),
-        "p4": planted(10_000, 20_000, mixing=0.2, seed=5),
-        "tree": tree(12_000, seed=3),
-        "dense": planted(6_000, 150_000, communities=39, mixing=0.75, labels_per_vertex=1.4, exponent=2.15, seed=7),
-    }
+def calibrate(seeds: int) -> None:
+    """Print the factors of `parge.space.aging`, fitted on four graphs that no table reports; and losses beside it."""
 
     def whitened(graph: Graph, seed: int) -> tuple[Any, float]:
         plan = parge.Plan(technique=parge.Whitened(dim=DIM, seed=seed), parts=1, engine="serial")
         return np.asarray(parge.embed(graph, plan).vectors), 0.0
 
-    rows = []
-    for name, found in made.items():
-        for row in ages(Case(name, found.graph, _planted_labels(found)), 0, whitened):
-            if row["drift"] is not None:
-                rows.append((row["drift"].edges, row["drift"].residual, row["drift"].links, row["true"]))
-                print(name, row["way"], row["share"], *(f"{value:.3f}" for value in rows[-1]), flush=True)
+    names, rows = ("edges", "stale", "residual", "links"), []
+    print(f"| graph | way | new | {' | '.join(names)} | distance to fresh | loss over all vertices |")
+    print("|---" * (5 + len(names)) + "|")
+    for case in kinds():
+        for seed in range(seeds if case.labels is not None else 0):
+            for row in ages(case, seed, whitened, (0.02, 0.1, 0.3, 0.5)):
+                if row["drift"] is not None:
+                    rows.append([*(getattr(row["drift"], name) for name in names), row["true"]])
+                    cells = " | ".join(f"{value:.3f}" for value in (*rows[-1], row["whole"]))
+                    print(f"| {case.name} | {row['way']} | {row['share']:.0%} | {cells} |", flush=True)
     table = np.array(rows)
-    factors, _ = nnls(table[:, :3], table[:, 3])
-    left = table[:, 3] - table[:, :3] @ factors
-    print(f"edges, residual, links: {factors.round(3)}; standard deviation of what is left {left.std():.3f}")
+    factors, _ = nnls(table[:, :-1], table[:, -1])
+    left = table[:, -1] - table[:, :-1] @ factors
+    told = ", ".join(f"{name} {factor:.3f}" for name, factor in zip(names, factors, strict=True))
+    print(f"\n{told}; standard deviation of what is left {left.std():.3f}")

@@ -34,6 +34,15 @@ def test_a_space_of_another_graph_is_to_be_embedded_again() -> None:
     assert found.error > 0
 
 
-@pytest.mark.parametrize("key", ["drift", "error", "advice", "placed", "edges", "residual", "links"])
+@pytest.mark.parametrize("key", ["drift", "error", "advice", "placed", "edges", "stale", "residual", "links"])
 def test_the_json_says_what_it_was_estimated_from(key: str) -> None:
     assert key in drift(frozen(), pairs(new=True)).to_json()
+
+
+def test_what_an_update_leaves_out_is_stale() -> None:
+    """Where no old vertex moves, the change of their edges is not taken into account; where all move, it is."""
+    still, moved = (update(frozen(), pairs(new=True), threshold=threshold).space for threshold in (10.0, 0.0))
+    assert drift(still).stale > 0.05
+    assert drift(moved).stale == 0.0
+    assert still.history.ages[-1].version == 2
+    assert still.history.ages[-1].drift == pytest.approx(drift(still).drift, abs=1e-3)
