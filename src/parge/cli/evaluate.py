@@ -137,13 +137,12 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
     show.notices(found.notices)
     show.show_score(found, as_json=as_json)
     if not as_json:
-        show.out.print(_CLASSIFY_MEANS)
+        show.out.print("F1 is 1 if all labels are predicted right.")
+        if len(vectors.report.parts) != 1:
+            show.out.print(_CLASSIFY_NEXT)
 
 
-_CLASSIFY_MEANS = (
-    "F1 is 1 if all labels are predicted right.\n"
-    "Next: score the whole graph, too (parge embed GRAPH --parts 1). The difference is what parts cost."
-)
+_CLASSIFY_NEXT = "Next: score the whole graph, too (parge embed GRAPH --parts 1). The difference is what parts cost."
 _LINKS_MEAN = (
     "ROC-AUC is the probability that a held-out edge scores above another pair; 0.5 is chance.\n"
     "Next: use the score of the best row. If that row needs no vectors, you need none either."
