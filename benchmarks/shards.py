@@ -2,7 +2,7 @@
 
 ``make bench-shards`` prints, for a planted graph of each size in 8 parts, the largest private memory of a shard and of
 the process that leads, beside the bytes of the whole rows and of all vectors; and the
-time of an exchange of messages between 8 processes by Arrow Flight and by plain sockets.
+time of an exchange of messages between 8 processes by the sockets of parge, by Arrow Flight, and by plain pipes.
 """
 
 import argparse
@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 import psutil
 import pyarrow.parquet as pq
+from benchmarks.flight_exchange import FlightExchange
 
-from parge.cluster.flight import Meeting, take_part
+from parge.cluster.meeting import Meeting
 from parge.cluster.mesh import Mesh
+from parge.cluster.sockets import take_part
 from parge.graph.generate import planted
 
 EXCHANGES = 40
 
 
-def exchanged(mesh: Mesh, n_numbers: int) -> dict[str, float]:
+def exchanged(mesh: Mesh | FlightExchange, n_numbers: int) -> dict[str, float]:
     """Return the milliseconds of an exchange in which everybody tells everybody as many numbers."""
     data = np.zeros(n_numbers)
     for _ in range(5):
@@ -38,12 +40,20 @@ def exchanged(mesh: Mesh, n_numbers: int) -> dict[str, float]:
     return {"ms": (time.perf_counter() - begun) / EXCHANGES * 1e3}
 
 
-def by_flight(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
-    """Take part in exchanges by Flight."""
+def by_parge(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
+    """Take part in exchanges as the shards of a run do."""
     answers.put(take_part(rank, Meeting(Path(place), size, "bench"), lambda mesh: exchanged(mesh, n_numbers))["ms"])
 
 
-def by_sockets(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
+def by_flight(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
+    """Take part in exchanges by Flight."""
+    exchange = FlightExchange(rank, Path(place), size, "bench")
+    answers.put(exchanged(exchange, n_numbers)["ms"])
+    exchange.share(np.zeros(1))
+    exchange.close()
+
+
+def by_pipes(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
     """Take part in exchanges over one socket a pair, each message sent in turn: no check but the key at the start."""
     listener = Listener(f"{place}/{rank}", "AF_UNIX", authkey=b"bench")
     Path(f"{place}/{rank}.there").touch()
@@ -70,7 +80,7 @@ def exchange_table(size: int) -> None:
     """Print what an exchange costs."""
     context = multiprocessing.get_context("spawn")
     print(f"one exchange between {size} processes, ms: 8 B / 50 kB a message")
-    for name, function in (("Flight", by_flight), ("sockets", by_sockets)):
+    for name, function in (("parge", by_parge), ("Flight", by_flight), ("pipes", by_pipes)):
         found = []
         for n_numbers in (1, 6250):
             with tempfile.TemporaryDirectory() as place:

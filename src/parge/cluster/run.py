@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 import parge
-from parge.cluster.flight import LOOPBACK, Program
 from parge.cluster.ingest import Counts
+from parge.cluster.meeting import LOOPBACK
 from parge.cluster.ship import MOST_PARTS
+from parge.cluster.sockets import Program
 from parge.cluster.source import Source
 from parge.cluster.split import Aim
 from parge.cluster.stages import Cut, Divide, Finish, Folders, Read

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from parge.cluster.flight import LOOPBACK, Meeting, Program, folder_name, take_part
+from parge.cluster.meeting import LOOPBACK, Meeting, folder_name
 from parge.cluster.mesh import run_local
+from parge.cluster.sockets import Program, take_part
 from parge.engine.base import Engine, Progress, Task
 from parge.events import OnStep, ignore_step
-from parge.memory import limit_memory
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,7 @@ class ShardTask:
 
 
 def run_shard(task: ShardTask, _progress: Progress) -> dict[str, Any]:
-    """Take part in a stage: what a worker does.
-
-    Its guard keeps it within its limit by what it holds. The system's own limit, which counts what is reserved, too,
-    would count 175 MB that Flight's threads reserve and never touch.
-    """
-    limit_memory(None)
+    """Take part in a stage: what a worker does."""
     return take_part(task.rank, task.meeting, task.program)
 
 

@@ -1,0 +1,274 @@
+"""Shards over sockets: what travels arrives, nobody enters without the token, and nothing strange is kept."""
+
+import json
+import socket
+import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from tests.examples import examples
+
+from parge.cluster import sockets
+from parge.cluster.door import Door, knock
+from parge.cluster.frames import FrameError, arriving, packed
+from parge.cluster.meeting import Entry, Meeting
+from parge.cluster.mesh import Mesh, Message
+from parge.cluster.sockets import LostError, SocketMesh, take_part
+from parge.errors import InfeasibleError, PargeError
+
+KINDS = ("?", "<i1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8")
+ARRAYS = st.sampled_from(KINDS).flatmap(
+    lambda kind: hnp.arrays(np.dtype(kind), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+)
+
+
+def read(data: bytes, step: int = 0) -> tuple[Message, int]:
+    """Return the message of some bytes, and how many bytes it took."""
+    coming, start = arriving(step), 0
+    place = next(coming)
+    while True:
+        size = len(place)
+        assert start + size <= len(data)
+        place[:] = data[start : start + size]
+        start += size
+        try:
+            place = next(coming)
+        except StopIteration as end:
+            return end.value, start
+
+
+@given(message=st.lists(ARRAYS, max_size=4), step=st.integers(0, 10**6))
+@examples(60)
+def test_arrays_of_numbers_survive_a_frame(message: list[Any], step: int) -> None:
+    data = b"".join(bytes(piece) for piece in packed(step, tuple(message)))
+    found, n_read = read(data + b"next", step)
+    assert n_read == len(data)
+    assert len(found) == len(message)
+    for one, other in zip(found, message, strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other, equal_nan=other.dtype.kind == "f")
+        assert not one.flags.writeable
+
+
+def frame(about: Any, n_bytes: int = 0, mark: bytes = b"prg1") -> bytes:
+    text = about if isinstance(about, bytes) else json.dumps(about).encode()
+    return struct.pack("<4sIQ", mark, len(text), n_bytes) + text + bytes(min(n_bytes, 64))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame([0, []], mark=b"GET "),
+        frame(b" " * (1 << 17)),
+        frame([0, [["<i8", [1]]]], 1 << 50),
+        frame([0, [["<i8", [2]]]], 8),
+        frame([0, [["<i8", [-1]]]], 8),
+        frame([0, [["<i8", [1 << 62, 1 << 62]]]], 8),
+        frame([0, [["|O", [1]]]], 8),
+        frame([0, [["<U2", [1]]]], 8),
+        frame([0, [["i8,O", [1]]]], 16),
+        frame([0, [["nonsense", [1]]]], 8),
+        frame([1, []]),
+        frame({"step": 0}),
+        frame(b"\xff\xfe"),
+        frame(b"[" * 60_000),
+    ],
+    ids=range(14),
+)
+def test_strange_frames_are_refused_before_any_of_them_is_kept(data: bytes) -> None:
+    with pytest.raises(FrameError):
+        read(data)
+
+
+def run_all(folder: Path, size: int, program: Any, token: str = "token") -> list[Any]:
+    meeting = Meeting(folder, size, token)
+    with ThreadPoolExecutor(size) as pool:
+        started = [pool.submit(take_part, rank, meeting, program) for rank in range(size)]
+        return [one.result(60) for one in started]
+
+
+def test_everybody_tells_everybody(tmp_path: Path) -> None:
+    def program(mesh: Mesh) -> dict[str, Any]:
+        big = np.arange(300_000) + mesh.rank  # more than a connection holds
+        for turn in range(3):
+            found = mesh.swap([(big + t, np.array([turn])) for t in range(mesh.size)])
+            for source, (told, when) in enumerate(found):
+                assert (told[0], told[-1], when[0]) == (source + mesh.rank, 299_999 + source + mesh.rank, turn)
+        return {"total": mesh.count(mesh.rank)}
+
+    assert run_all(tmp_path, 5, program) == [{"total": 10}] * 5
+    assert run_all(tmp_path, 5, program) == [{"total": 10}] * 5  # finished: from the answers alone
+
+
+def test_one_shard_is_a_mesh_too(tmp_path: Path) -> None:
+    assert run_all(tmp_path, 1, lambda mesh: {"total": mesh.count(7)}) == [{"total": 7}]
+
+
+def test_a_failure_ends_all_shards_with_its_words(tmp_path: Path) -> None:
+    def program(mesh: Mesh) -> dict[str, Any]:
+        mesh.share()
+        if mesh.rank == 1:
+            raise InfeasibleError("3 do not fit in 2")
+        mesh.share(np.zeros(10**6))
+        return {}
+
+    meeting = Meeting(tmp_path, 3, "token")
+    with ThreadPoolExecutor(3) as pool:
+        started = [pool.submit(take_part, rank, meeting, program) for rank in range(3)]
+        for one in started:
+            with pytest.raises(InfeasibleError, match="3 do not fit in 2"):
+                one.result(60)
+
+
+def test_a_shard_that_is_started_again_is_met_again(tmp_path: Path) -> None:
+    """A shard that ends in the middle of an exchange, as a killed process does, costs the others this program."""
+    meeting, begun = Meeting(tmp_path, 3, "token"), []
+
+    def program(mesh: Mesh) -> dict[str, Any]:
+        begun.append(mesh.rank)
+        return {"total": mesh.count(1) + int(mesh.share(np.arange(10**5))[2][0][-1])}
+
+    def dies() -> None:
+        mesh = SocketMesh(1, meeting)
+        mesh.join()
+        mesh.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(take_part, rank, meeting, program) for rank in (0, 2)]
+        dies()
+        assert take_part(1, meeting, program) == {"total": 10**5 + 2}
+        assert [one.result(60) for one in others] == [{"total": 10**5 + 2}] * 2
+    assert sorted(begun) in ([0, 0, 1, 2, 2], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 2])
+
+
+def test_a_shard_that_does_not_come_back_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "PATIENCE_SECONDS", 0.5)
+    with pytest.raises(PargeError, match="1 of 2"):
+        take_part(0, Meeting(tmp_path, 2, "token"), lambda _mesh: {})
+    meeting = Meeting(tmp_path / "gone", 2, "token")
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(take_part, 0, meeting, lambda mesh: {"all": mesh.count(1)})
+        mesh = SocketMesh(1, meeting)
+        mesh.join()
+        mesh.close()
+        with pytest.raises(PargeError, match="shard 1"):
+            other.result(60)
+
+
+def entry_of(door: Door) -> Entry:
+    return Entry(door.host, door.port, "life")
+
+
+SESSION = "0123456789abcdef"
+
+
+def ranks_inside(door: Door) -> set[int]:
+    """Return who is let in; their connections are closed."""
+    found = door.entered(SESSION, [1, 2], 5)
+    for line in found.values():
+        line.close()
+    return set(found)
+
+
+def test_nobody_enters_without_the_token(tmp_path: Path) -> None:
+    door = Door(0, Meeting(tmp_path, 3, "right"))
+    try:
+        assert door.host == "127.0.0.1"
+        with pytest.raises(OSError, match=r".*"):
+            knock(entry_of(door), 1, 0, SESSION, "wrong")
+        for rank, other in ((1, 2), (0, 0), (3, 0)):  # for another shard, from itself, from nobody
+            with pytest.raises(OSError, match=r".*"):
+                knock(entry_of(door), rank, other, SESSION, "right")
+        for said in (b"", b"GET / HTTP/1.1\r\n\r\n" * 9, bytes(200)):
+            with socket.create_connection((door.host, door.port), 5) as line:
+                line.sendall(said)
+                line.shutdown(socket.SHUT_WR)
+                assert len(_all_of(line)) <= 32  # the challenge, and no answer
+        assert door.entered(SESSION, [1, 2], 0.05) == {}
+        knock(entry_of(door), 2, 0, SESSION, "right").close()
+        assert ranks_inside(door) == {2}
+    finally:
+        door.close()
+
+
+def _all_of(line: socket.socket) -> bytes:
+    found = b""
+    try:
+        while piece := line.recv(4096):
+            found += piece
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def test_what_was_heard_once_opens_no_door(tmp_path: Path) -> None:
+    """An eavesdropper repeats a caller's words: the challenge is another one, so they prove nothing."""
+    door, heard = Door(0, Meeting(tmp_path, 2, "token")), bytearray()
+    between = socket.create_server(("127.0.0.1", 0))
+
+    def overhear() -> None:
+        line, _ = between.accept()
+        with line, socket.create_connection((door.host, door.port), 5) as onward:
+            line.sendall(onward.recv(32))
+            said = line.recv(4096)
+            heard.extend(said)
+            onward.sendall(said)
+            line.sendall(onward.recv(32))
+
+    try:
+        thread = threading.Thread(target=overhear)
+        thread.start()
+        knock(Entry("127.0.0.1", between.getsockname()[1], "life"), 1, 0, SESSION, "token").close()
+        thread.join(10)
+        assert ranks_inside(door) == {1}
+        assert b"token" not in heard
+        with socket.create_connection((door.host, door.port), 5) as line:
+            line.recv(32)
+            line.sendall(bytes(heard))
+            assert _all_of(line) == b""
+    finally:
+        between.close()
+        door.close()
+
+
+def test_a_stranger_behind_the_address_of_a_shard_is_noticed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+
+        def answer() -> None:
+            line, _ = stranger.accept()
+            with line:
+                line.sendall(bytes(64))
+                line.recv(4096)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(ConnectionRefusedError, match="token"):
+            knock(Entry("127.0.0.1", stranger.getsockname()[1], "life"), 1, 0, SESSION, "token")
+        thread.join(10)
+
+
+def test_many_silent_callers_keep_nobody_out(tmp_path: Path) -> None:
+    door = Door(0, Meeting(tmp_path, 2, "token"))
+    silent = [socket.create_connection((door.host, door.port), 5) for _ in range(20)]
+    try:
+        begun = time.monotonic()
+        knock(entry_of(door), 1, 0, SESSION, "token").close()
+        assert time.monotonic() - begun < 8
+        assert ranks_inside(door) == {1}
+    finally:
+        for line in silent:
+            line.close()
+        door.close()
+
+
+def test_lost_is_no_error_of_parge() -> None:
+    """Programs catch errors of parge to try something else; that a shard was lost must reach `take_part`."""
+    assert not issubclass(LostError, PargeError)
