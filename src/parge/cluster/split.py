@@ -1,20 +1,22 @@
 """Parts and anchors of a graph in shards: merge, split what is left, improve on the way back, within exact limits."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from parge.cluster.anchors import choose_anchors, lost_edges
 from parge.cluster.coarsen import Level, contract, groups, hashes
 from parge.cluster.improvement import improve_shared
+from parge.cluster.journal import Journal, NoJournal
 from parge.cluster.mesh import Mesh, Message, ask
-from parge.cluster.rows import Owners, Rows, offsets_of
+from parge.cluster.rows import Owners, Rows, offsets_of, rows_of
 from parge.decompose.limits import Limits, Load, loosened
 from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioner_named, work_of
 from parge.errors import InfeasibleError
-from parge.events import OnStep, ignore_step
 from parge.kernels import cut
 from parge.memory import Footprint
+from parge.run.arrays import Arrays
 from parge.typing import BoolArray, IntArray, PartArray
 
 # No group is heavier than this share of the smallest part, and merging ends at so many groups a part, or when a level
@@ -68,21 +70,28 @@ class Split:
     anchors: BoolArray
 
 
-def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, *, on_step: OnStep = ignore_step) -> Split:
+_NO_JOURNAL = NoJournal()
+
+
+def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, journal: Journal = _NO_JOURNAL) -> Split:
     """Choose parts and anchors; the same for any number of shards and any owners.
 
     Laws: no part exceeds its limit, or `InfeasibleError` is raised.
+
+    Parameters
+    ----------
+    journal : Journal
+        Keeps every level, the parts of every level, and every turn of choosing anchors.
     """
     no_anchors = np.zeros(rows.n_own, np.bool_)
-    on_step("merging and splitting")
-    part = _first_split(mesh, owners, rows, aim)
+    part = journal.step(mesh, "first", lambda: {"part": _first_split(mesh, owners, rows, aim, journal)})["part"]
     if aim.n_anchors == 0 or aim.limits.n_parts == 1:
         return Split(_within(mesh, rows, aim, part, no_anchors), no_anchors)
     turns = 1 if aim.n_anchors < _FEW * owners.n_vertices else _TURNS
     n_anchors = aim.n_anchors
     while True:
         try:
-            return _alternated(mesh, rows, aim, part, n_anchors, turns, on_step)
+            return _alternated(mesh, rows, aim, part, n_anchors, turns, journal)
         except InfeasibleError:
             if aim.limits.budgets is None or not aim.at_most or n_anchors == 0:
                 raise
@@ -90,24 +99,33 @@ def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, *, on_step: O
 
 
 def _alternated(
-    mesh: Mesh, rows: Rows, aim: Aim, part: PartArray, n_anchors: int, turns: int, on_step: OnStep
+    mesh: Mesh, rows: Rows, aim: Aim, part: PartArray, n_anchors: int, turns: int, journal: Journal
 ) -> Split:
     """Alternate between choosing anchors and improving the parts without them; return the best that was met."""
     best: tuple[int, Split] | None = None
-    for _ in range(turns):
-        on_step(f"choosing {n_anchors:,} anchors")
-        anchors = choose_anchors(mesh, rows, part, n_anchors)
-        on_step("moving vertices between parts")
+    for turn in range(turns):
         before = np.inf if best is None else best[0]
-        for improves in (False, True):
-            part = _within(mesh, rows, aim, part, anchors, improves=improves)
-            n_lost = mesh.count(int(lost_edges(mesh, rows, rows.with_ghosts(mesh, part), anchors).sum()))
-            if best is None or n_lost < best[0]:
-                best = n_lost, Split(part, anchors)
+        found = journal.step(mesh, f"turn-{n_anchors}-{turn}", partial(_turn, mesh, rows, aim, part, n_anchors, best))
+        part, (n_lost, fewest) = found["part"], found["n_lost"].tolist()
+        best = fewest, Split(found["best_part"], found["best_anchors"])
         if (1 - _WORTH) * before < n_lost <= before or n_lost == 0:
             break
     assert best is not None
     return best[1]
+
+
+def _turn(mesh: Mesh, rows: Rows, aim: Aim, part: PartArray, n_anchors: int, best: tuple[int, Split] | None) -> Arrays:
+    """Choose anchors and improve the parts without them; return the parts, and the best that was met so far."""
+    anchors, n_lost = choose_anchors(mesh, rows, part, n_anchors), 0
+    for improves in (False, True):
+        part = _within(mesh, rows, aim, part, anchors, improves=improves)
+        n_lost = mesh.count(int(lost_edges(mesh, rows, rows.with_ghosts(mesh, part), anchors).sum()))
+        if best is None or n_lost < best[0]:
+            best = n_lost, Split(part, anchors)
+    assert best is not None
+    fewest, split = best
+    numbers = np.array([n_lost, fewest], np.int64)
+    return {"part": part, "n_lost": numbers, "best_part": split.part, "best_anchors": split.anchors}
 
 
 def load_of(mesh: Mesh, rows: Rows, limits: Limits, anchors: BoolArray) -> Load:
@@ -146,7 +164,7 @@ def _work(mesh: Mesh, rows: Rows, aim: Aim, load: Load, anchors: BoolArray) -> I
     return work
 
 
-def _first_split(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
+def _first_split(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, journal: Journal) -> PartArray:
     """Return parts of all vertices, sized as they have to be once there are anchors."""
     limits, n = aim.limits, owners.n_vertices
     free, slack = limits.capacities, 0.1
@@ -156,10 +174,12 @@ def _first_split(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim) -> PartArray:
     ones, no_anchors = np.ones(rows.n_own, np.int64), np.zeros(rows.n_own, np.bool_)
     work = _work(mesh, rows, aim, load_of(mesh, rows, limits, no_anchors), no_anchors)
     weights, targets = _aims(mesh, Load(ones, loosened(free, n, slack)), work)
-    return multilevel(mesh, owners, Level(rows, np.maximum(weights, 1)), targets, aim)
+    return multilevel(mesh, owners, Level(rows, np.maximum(weights, 1)), targets, aim, journal)
 
 
-def multilevel(mesh: Mesh, owners: Owners, level: Level, targets: IntArray, aim: Aim) -> PartArray:
+def multilevel(
+    mesh: Mesh, owners: Owners, level: Level, targets: IntArray, aim: Aim, journal: Journal = _NO_JOURNAL
+) -> PartArray:
     """Merge groups until few are left, split those in one place, and improve the parts from level to level."""
     if targets.size == 1:
         return np.zeros(level.rows.n_own, np.int32)
@@ -167,20 +187,50 @@ def multilevel(mesh: Mesh, owners: Owners, level: Level, targets: IntArray, aim:
     most = max(1, int(targets[targets > 0].min(initial=np.iinfo(np.int64).max)) // _GROUP_SHARE)
     n_now = mesh.count(level.rows.n_own)
     while n_now > _GROUPS_A_PART * targets.size:
-        label, loads = groups(mesh, owners, levels[-1], most, len(labels))
-        n_next = mesh.count(int((loads > 0).sum()))
-        if n_next > _LITTLE * n_now:
+        merged = partial(_merged, mesh, owners, levels[-1], most, len(labels), n_now)
+        found = journal.step(mesh, f"level-{len(labels) + 1}", merged)
+        if not found:
             break
-        levels.append(contract(mesh, owners, levels[-1], label, loads))
-        labels.append(label)
-        n_now = n_next
-    part = _split_coarsest(mesh, levels[-1], targets, aim)
-    part = improve_shared(mesh, levels[-1].rows, levels[-1].weights, targets, part)
+        labels.append(found["label"])
+        levels.append(_level_of(mesh, owners, found))
+        n_now = mesh.count(levels[-1].rows.n_own)
+    first = partial(_split_coarsest, mesh, levels[-1], targets, aim)
+    part = journal.step(mesh, "coarsest", lambda: {"part": first()})["part"]
     while labels:
         upper, label = levels.pop(), labels.pop()
-        part = _handed_down(mesh, owners, upper.rows, part, label)
-        part = improve_shared(mesh, levels[-1].rows, levels[-1].weights, targets, part)
+        lower = partial(_improved_below, mesh, owners, upper.rows, levels[-1], targets, part, label)
+        part = journal.step(mesh, f"parts-{len(labels)}", lower)["part"]
     return part
+
+
+def _merged(mesh: Mesh, owners: Owners, level: Level, most: int, depth: int, n_now: int) -> Arrays:
+    """Return the graph of the groups of a level, and the group of each vertex; nothing where they are nearly as many."""
+    label, loads = groups(mesh, owners, level, most, depth)
+    if mesh.count(int((loads > 0).sum())) > _LITTLE * n_now:
+        return {}
+    upper = contract(mesh, owners, level, label, loads)
+    rows = upper.rows
+    return {
+        "label": label,
+        "names": rows.names,
+        "indptr": rows.indptr,
+        "indices": rows.numbers,
+        "times": rows.times,
+        "loads": upper.weights,
+    }
+
+
+def _level_of(mesh: Mesh, owners: Owners, found: Arrays) -> Level:
+    rows = rows_of(mesh, found["names"], found["indptr"], found["indices"], owners, found["times"])
+    return Level(rows, found["loads"])
+
+
+def _improved_below(
+    mesh: Mesh, owners: Owners, upper: Rows, level: Level, targets: IntArray, part: PartArray, label: PartArray
+) -> Arrays:
+    """Return the parts of a level from those of the level of its groups."""
+    part = _handed_down(mesh, owners, upper, part, label)
+    return {"part": improve_shared(mesh, level.rows, level.weights, targets, part).astype(np.int32)}
 
 
 def _handed_down(mesh: Mesh, owners: Owners, upper: Rows, part: PartArray, label: PartArray) -> PartArray:
@@ -191,7 +241,7 @@ def _handed_down(mesh: Mesh, owners: Owners, upper: Rows, part: PartArray, label
 
 
 def _split_coarsest(mesh: Mesh, level: Level, targets: IntArray, aim: Aim) -> PartArray:
-    """Split the last level on shard 0; return the parts of the own vertices."""
+    """Split the last level on shard 0, and improve it; return the parts of the own vertices."""
     rows = level.rows
     source, target, times = np.repeat(rows.names, rows.degrees), rows.numbers, rows.times
     if times.size == 0:
@@ -201,7 +251,8 @@ def _split_coarsest(mesh: Mesh, level: Level, targets: IntArray, aim: Aim) -> Pa
     names, part = mesh.lead(
         lambda found: _partitioned(found, targets, aim), rows.names, level.weights, source, target, times
     )
-    return part[np.searchsorted(names, rows.names)]
+    part = part[np.searchsorted(names, rows.names)]
+    return improve_shared(mesh, rows, level.weights, targets, part).astype(np.int32)
 
 
 def _heaviest(source: PartArray, target: PartArray, times: PartArray) -> tuple[PartArray, PartArray, PartArray]:

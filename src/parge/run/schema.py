@@ -19,7 +19,7 @@ from parge.text import on_one_line
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, SPACE = "plan", "graph", "shared", "subgraph", "result", "space"
 CHANGED, MOVED = "changed", "moved"
 PARTS, MANIFEST = "parts", "manifest.json"
-SHARDED, DONE, SHARD, ROWS, MERGED, PASS = "sharded", "done", "shard", "rows", "merged", "pass"
+SHARDED, DONE, SHARD, ROWS, MERGED, PASS, STEP = "sharded", "done", "shard", "rows", "merged", "pass", "step"
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,11 @@ LAYOUT: dict[str, dict[str, Kind]] = {
     DONE: {},
     SHARD: _SHARD,
     ROWS: {**_SHARD, "is_anchor": Kind(("bool",), needed=True), "codes": Kind(("int16",), needed=True)},
+    STEP: {  # what one step of a split leaves: a level, with the groups of the level below; or parts and anchors
+        **{name: Kind(("int32",)) for name in ("label", "names", "indices", "times", "part", "best_part")},
+        **{name: Kind(("int64",)) for name in ("indptr", "loads", "n_lost")},
+        **{name: Kind(("bool",)) for name in ("is_anchor", "best_anchors")},
+    },
     MERGED: {"between": Kind(("float64",), ndim=2, needed=True, finite=True)},
     PASS: {
         "vectors": Kind(("float32",), ndim=2, needed=True, finite=True),
