@@ -122,7 +122,8 @@ def _embed_sharded(
     options: dict[str, Any],
 ) -> None:
     """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
-    from parge.cluster.run import check_run_folder, discard, embed_sharded  # most runs hold the graph
+    from parge.cluster.opening import check_run_folder, discard  # most runs hold the graph
+    from parge.cluster.run import embed_sharded
     from parge.cluster.source import Source, edge_files
     from parge.graph.columns import Wanted
     from parge.io.embeddings.folder import check_folder_output

@@ -1,9 +1,6 @@
 """A run in shards, from a folder of edges to a folder of vectors: no process holds the graph or all vectors."""
 
 import contextlib
-import json
-import os
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,12 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import parge
 from parge.cluster.ingest import Counts
 from parge.cluster.meeting import LOOPBACK
-from parge.cluster.ship import MOST_PARTS
+from parge.cluster.opening import CUT, DIVIDE, FINISH, READ, check_run_folder, checked_plan, settings_of
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source
 from parge.cluster.split import Aim
@@ -33,26 +28,21 @@ from parge.io.embeddings.folder import replace_vectors, write_manifest
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.decision import Decision, decide, next_decision
-from parge.planning.plan import PRESETS, Plan, ResolvedPlan
+from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import idle
 from parge.reconcile.reconciliation import Reconciliation, reconcile
-from parge.refine.whiten import Whiten
-from parge.result import WHERE, Report
+from parge.result import Report
 from parge.run import arrays, parts
 from parge.run.folder import check_same
-from parge.run.lock import LOCK, hold
+from parge.run.lock import hold
 from parge.run.metadata import run_id
 from parge.run.pipeline import prepared_engine
 from parge.run.schema import DONE, PLAN, SHARDED
 from parge.run.worker import PartJob, embed_part
 from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds
 from parge.stage_reports import Part as PartReport
-from parge.techniques.base import Chooser
 from parge.techniques.resolve import describe
 from parge.values import Settings
-
-_READ, _DIVIDE, _CUT, _FINISH = "read", "divide", "cut", "finish"
-_FOLDERS = ("shards", "rows", "pass", "parts")
 
 # Lost edges beyond this share are worth a warning, as `parge.planning.summary` has it.
 _MUCH_LOST = 0.25
@@ -86,57 +76,13 @@ def embed_sharded(
 
     Equivalent: ``parge embed FOLDER -o OUT --sharded``.
     """
-    resolved = _checked(replace(plan, coordinator_memory=None))
+    resolved = checked_plan(replace(plan, coordinator_memory=None))
     check_run_folder(run_dir, resume=resume)
     run_dir.mkdir(parents=True, exist_ok=True)
     with hold(run_dir), prepared_engine(plan) as engine:
         arrays.sweep(run_dir)
         run = ShardedRun.opened(run_dir, source, resolved, engine, listener)
         return run.embed(out)
-
-
-def _checked(plan: Plan) -> ResolvedPlan:
-    """Return the plan; refuse what only a process that holds the whole graph can do."""
-    found, technique = plan.resolved, plan.resolved.technique
-    if found.n_parts > MOST_PARTS:
-        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
-    usual = PRESETS[Plan.preset]
-    if any(getattr(found, name) != usual[name] for name in ("partitioner", "anchor_strategy")):
-        raise InputError(
-            "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
-            "--preset best."
-        )
-    if isinstance(technique, Chooser):
-        raise InputError("--technique auto tries techniques on a sample of the whole graph. With --sharded, name one.")
-    if technique.shared_shapes:
-        raise InputError(
-            f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
-            "--sharded."
-        )
-    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten):
-        raise InputError(
-            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten or "
-            "--refine none."
-        )
-    return found
-
-
-def check_run_folder(path: Path, *, resume: bool) -> None:
-    """Refuse a folder in which a run in shards can neither start nor resume; nothing in it is changed."""
-    if not os.path.lexists(path):
-        return
-    if path.is_symlink() or not path.is_dir():
-        raise InputError(f"{path} cannot be a run folder: it is not a folder. Choose another name.")
-    if not arrays.exists(path / PLAN):
-        strange = [entry.name for entry in path.iterdir() if entry.name != LOCK]
-        if strange:
-            raise InputError(f"{path} is not empty and holds no run of parge. Choose a new or an empty folder.")
-        return
-    arrays.load(path / PLAN, SHARDED, arrays=False)
-    if not resume:
-        raise InputError(
-            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), or use another --run-dir"
-        )
 
 
 @dataclass(eq=False)
@@ -156,7 +102,7 @@ class ShardedRun:
     @staticmethod
     def opened(folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener) -> "ShardedRun":
         """Return the run in a folder, new or resumed; a resumed one must have the same settings."""
-        settings = _settings(source, plan)
+        settings = settings_of(source, plan)
         if arrays.exists(folder / PLAN):
             listener(Step("resume", str(folder)))
             _, kept = arrays.load(folder / PLAN, SHARDED, arrays=False)
@@ -173,10 +119,10 @@ class ShardedRun:
     def embed(self, out: Path) -> Report:
         """Run all stages that are not done yet, and write the vectors."""
         size = self.plan.n_parts
-        read = self._stage(_READ, "read", size, lambda: Read(self.folders, self.source))
+        read = self._stage(READ, "read", size, lambda: Read(self.folders, self.source))
         counts = _counts(read)
         decision, divided = self._divided(counts, size)
-        cut = self._stage(_CUT, "prepare", size, lambda: self._cut(counts, decision))
+        cut = self._stage(CUT, "prepare", size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
         self._embed_parts(cut, decision, footprint)
         with self._timed("reconcile"), one_blas_thread():
@@ -186,7 +132,7 @@ class ShardedRun:
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
         finish = Finish(self.folders, counts, reconciliation.maps, decision.plan.refiner, staged, self.id)
-        answers = self._stage(_FINISH, "refine", size, lambda: finish)
+        answers = self._stage(FINISH, "refine", size, lambda: finish)
         report = self._report(counts, decision, divided, cut, reconciliation, answers, footprint)
         self.listener(Step("write", str(out)))
         shards = [{key: answer[key] for key in ("file", "rows", "sha256")} for answer in answers]
@@ -198,17 +144,17 @@ class ShardedRun:
     def _divided(self, counts: Counts, size: int) -> tuple[Decision, list[dict[str, Any]]]:
         """Choose parts and anchors as decided; where that is not possible, by the next alternative."""
         decision = decide(counts, self.plan.request)
-        kept = self._answers(_DIVIDE)
+        kept = self._answers(DIVIDE)
         while kept is not None and decision.plan.reconcile != kept[0]["reconcile"] and decision.others:
             decision = next_decision(counts, decision, InfeasibleError("as the run began"))
         while True:
             name = decision.plan.reconcile
             try:
                 divided = self._stage(
-                    _DIVIDE,
+                    DIVIDE,
                     "decompose",
                     size,
-                    partial(Divide, self.folders, _aim(decision), counts.n_vertices),
+                    partial(Divide, self.folders, _aim(decision), counts.n_vertices, name),
                     {"reconcile": name},
                 )
                 return decision, divided
@@ -409,41 +355,3 @@ def _own_address() -> str:
         probe.connect(("192.0.2.1", 9))  # nothing is sent: the system says by which of our addresses it would be
         return str(probe.getsockname()[0])
     return LOOPBACK
-
-
-def _settings(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
-    """Return everything that determines the result, as a file gives it back."""
-    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
-    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
-    settings["technique"] = describe(plan.technique) or live
-    stats = [(name, Path(name).stat()) for name in source.files]
-    files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
-    settings["graph"] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
-    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
-
-
-def discard(folder: Path) -> str | None:
-    """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept."""
-    folders = [*(folder / f"done-{name}" for name in (_READ, _DIVIDE, _CUT, _FINISH)), folder / "merged"]
-    folders += [folder / "shared"]
-    for name in _FOLDERS:
-        if (folder / name).is_dir():
-            for inner in (folder / name).iterdir():
-                folders += [inner / "subgraph", inner / "result", inner] if name == "parts" else [inner]
-    with contextlib.suppress(OSError):
-        for place in folders:
-            with contextlib.suppress(OSError):
-                (place / LOCK).unlink(missing_ok=True)
-            arrays.discard(place)
-        for name in _FOLDERS:
-            with contextlib.suppress(OSError):
-                (folder / name).rmdir()
-        arrays.discard(folder / PLAN)
-        (folder / LOCK).unlink(missing_ok=True)
-        folder.rmdir()
-    return f"{folder} is kept: it holds files that this run did not write" if folder.exists() else None

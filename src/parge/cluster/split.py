@@ -204,7 +204,7 @@ def multilevel(
 
 
 def _merged(mesh: Mesh, owners: Owners, level: Level, most: int, depth: int, n_now: int) -> Arrays:
-    """Return the graph of the groups of a level, and the group of each vertex; nothing where they are nearly as many."""
+    """Return the graph of a level's groups, and the group of each vertex; nothing where there are too many groups."""
     label, loads = groups(mesh, owners, level, most, depth)
     if mesh.count(int((loads > 0).sum())) > _LITTLE * n_now:
         return {}

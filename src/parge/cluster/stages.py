@@ -25,6 +25,7 @@ from parge.cluster.cutting import (
     nearest,
 )
 from parge.cluster.ingest import Counts, Shard, ingest
+from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh
 from parge.cluster.refine import State, begin, whiten_shared
 from parge.cluster.rows import Owners, rows_of
@@ -72,6 +73,10 @@ class Folders:
         """Return the part folder, as every run has it."""
         return self.path / PARTS / f"{index:03d}"
 
+    def steps(self, key: str, rank: int) -> Path:
+        """Return the folder in which a shard keeps the steps of a split."""
+        return self.path / "steps" / f"{key}-{rank:03d}"
+
     def kept(self, index: int, place: int) -> Path:
         """Return one of the two folders in which the vectors of a part are kept during a pass."""
         return self.path / "pass" / f"{index:03d}-{place}"
@@ -117,11 +122,18 @@ class Read:
 
 @dataclass(frozen=True)
 class Divide:
-    """Choose parts and anchors, and send every row to its part."""
+    """Choose parts and anchors, and send every row to its part.
+
+    Parameters
+    ----------
+    key : str
+        Names the aim: the steps of another aim are not taken for this one's.
+    """
 
     folders: Folders
     aim: Aim
     n_vertices: int
+    key: str
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the parts that this shard receives."""
@@ -133,7 +145,8 @@ class Divide:
         )  # fmt: skip
         owners = Owners.even(self.n_vertices, mesh.size)
         rows = rows_of(mesh, shard.names, shard.indptr, shard.neighbours, owners)
-        split = split_shared(mesh, owners, rows, self.aim)
+        journal = FolderJournal(self.folders.steps(self.key, mesh.rank))
+        split = split_shared(mesh, owners, rows, self.aim, journal)
         sizes = []
         for part in ship(mesh, shard, rows, split, self.aim.limits.n_parts):
             self._save(part)
@@ -198,6 +211,8 @@ class Cut:
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Write the part folder of this shard; return what it holds."""
         reset_peak()
+        for steps in self.folders.path.glob(f"steps/*-{mesh.rank:03d}"):  # the rows of the parts are there
+            FolderJournal(steps).discard()
         held = hold(mesh, load_rows(self.folders, mesh.rank))
         if self.decomposer is None:
             subgraph, halo, asked, marks = cut_plain(mesh, held), held.rows.ghosts[:0], list[Any](), 0

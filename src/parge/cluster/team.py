@@ -86,5 +86,6 @@ class Team:
             argument=ShardTask(rank, meeting, program),
             limit_bytes=limit,
             label=f"shard {rank} ({name})",
+            needs_others=True,
             on_retry=self.on_retry,
         )

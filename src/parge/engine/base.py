@@ -44,6 +44,9 @@ class Task:
     shares_process : bool
         Whether an engine may run it in a process that has run another such task: it is small, and leaves nothing
         behind. A task that is retried has a process of its own.
+    needs_others : bool
+        Whether the tasks of a run talk to each other: an engine on this machine starts every one at once, and again
+        when it is lost, while the others wait for it.
     on_failure : callable
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable
@@ -58,6 +61,7 @@ class Task:
     label: str = "task"
     advice: str = ""
     shares_process: bool = False
+    needs_others: bool = False
     on_failure: Callable[[BaseException], None] = _ignore
     on_retry: Callable[[str], None] = _ignore
 

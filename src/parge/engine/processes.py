@@ -335,7 +335,7 @@ class _Pool:
                     yield task, end
 
     def _fits_now(self, task: Task) -> bool:
-        if not self.alive:
+        if not self.alive or task.needs_others:
             return True
         if max(self.attempts[other.key] + (other is task) for other in [task, *self._tasks()]) >= _ALONE_FROM:
             return False

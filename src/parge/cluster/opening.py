@@ -1,0 +1,112 @@
+"""Before and after a run in shards: which plans it takes, what its folder may hold, and how that is removed."""
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.cluster.journal import FolderJournal
+from parge.cluster.ship import MOST_PARTS
+from parge.cluster.source import Source
+from parge.errors import InputError
+from parge.planning.plan import PRESETS, Plan, ResolvedPlan
+from parge.refine.whiten import Whiten
+from parge.result import WHERE
+from parge.run import arrays
+from parge.run.lock import LOCK
+from parge.run.schema import PLAN, SHARDED
+from parge.techniques.base import Chooser
+from parge.techniques.resolve import describe
+
+READ, DIVIDE, CUT, FINISH = "read", "divide", "cut", "finish"
+"""The stages that shards take together; `done-NAME` in the run folder has what they answered."""
+
+_FOLDERS = ("shards", "rows", "pass", "parts", "steps")
+
+
+def checked_plan(plan: Plan) -> ResolvedPlan:
+    """Return the plan; refuse what only a process that holds the whole graph can do."""
+    found, technique = plan.resolved, plan.resolved.technique
+    if found.n_parts > MOST_PARTS:
+        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
+    usual = PRESETS[Plan.preset]
+    if any(getattr(found, name) != usual[name] for name in ("partitioner", "anchor_strategy")):
+        raise InputError(
+            "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
+            "--preset best."
+        )
+    if isinstance(technique, Chooser):
+        raise InputError("--technique auto tries techniques on a sample of the whole graph. With --sharded, name one.")
+    if technique.shared_shapes:
+        raise InputError(
+            f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
+            "--sharded."
+        )
+    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten):
+        raise InputError(
+            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten or "
+            "--refine none."
+        )
+    return found
+
+
+def check_run_folder(path: Path, *, resume: bool) -> None:
+    """Refuse a folder in which a run in shards can neither start nor resume; nothing in it is changed."""
+    if not os.path.lexists(path):
+        return
+    if path.is_symlink() or not path.is_dir():
+        raise InputError(f"{path} cannot be a run folder: it is not a folder. Choose another name.")
+    if not arrays.exists(path / PLAN):
+        strange = [entry.name for entry in path.iterdir() if entry.name != LOCK]
+        if strange:
+            raise InputError(f"{path} is not empty and holds no run of parge. Choose a new or an empty folder.")
+        return
+    arrays.load(path / PLAN, SHARDED, arrays=False)
+    if not resume:
+        raise InputError(
+            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), or use another --run-dir"
+        )
+
+
+def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
+    """Return everything that determines the result, as a file gives it back."""
+    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
+    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
+    settings["technique"] = describe(plan.technique) or live
+    stats = [(name, Path(name).stat()) for name in source.files]
+    files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
+    settings["graph"] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def discard(folder: Path) -> str | None:
+    """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept."""
+    folders = [*(folder / f"done-{name}" for name in (READ, DIVIDE, CUT, FINISH)), folder / "merged"]
+    folders += [folder / "shared"]
+    for name in _FOLDERS:
+        if (folder / name).is_dir():
+            for inner in (folder / name).iterdir():
+                folders += [inner / "subgraph", inner / "result", inner] if name == "parts" else [inner]
+    with contextlib.suppress(OSError):
+        for steps in folder.glob("steps/*"):
+            FolderJournal(steps).discard()
+        for place in folders:
+            with contextlib.suppress(OSError):
+                (place / LOCK).unlink(missing_ok=True)
+            arrays.discard(place)
+        for name in _FOLDERS:
+            with contextlib.suppress(OSError):
+                (folder / name).rmdir()
+        arrays.discard(folder / PLAN)
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+    return f"{folder} is kept: it holds files that this run did not write" if folder.exists() else None
