@@ -123,3 +123,54 @@ def test_folders_without_edges_are_refused(tmp_path: Path) -> None:
         edge_files(tmp_path)
     with pytest.raises(InputError):
         edge_files(tmp_path / "missing")
+
+
+def texts(folder: Path, *contents: str) -> tuple[str, ...]:
+    folder.mkdir()
+    for i, content in enumerate(contents):
+        (folder / f"e{i}.csv").write_text(content)
+    return edge_files(folder)
+
+
+ODD = {
+    "empty file": ["", "1,2\n2,3\n", "# nothing\n"],
+    "one header": ["source,target\n1,2\n2,3\n", "7,8\n8,1\n"],
+    "a header each": ["source,target\n1,2\n2,3\n", "source,target\n7,8\n8,1\n"],
+    "order of columns": ["weight,target,source\n5,1,2\n2,2,3\n", "1,8,7\n3,1,8\n"],
+    "strings later": ["1,2\n2,3\n", "x,y\ny,1\n", "3,x\n"],
+    "self loop alone": ["1,2\n", "5,5\n"],
+    "a star": ["".join(f"0,{v}\n" for v in range(1, 90)), "1,2\n"],
+    "components": ["".join(f"{2 * v},{2 * v + 1}\n" for v in range(50)), "1,0\n"],
+    "crlf and a mark": ["\ufeffsource,target\r\n1,2\r\n2,3\r\n", "3,4\r\n"],
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_files_are_read_alike_by_any_number_of_shards(tmp_path: Path, kind: str) -> None:
+    files = texts(tmp_path / "in", *ODD[kind])
+    graph = parge.read(tmp_path / "in")
+    for size in (1, 2, 5):
+        counts, rows = whole(Source(files), size)
+        assert (counts.n_vertices, counts.n_edges) == (graph.n_vertices, graph.n_edges)
+        assert rows == expected(graph)
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        ["source,target\n1,2\n", "weight,target,source\n3,9,8\n"],
+        ["1,2,0.5\n", "2,3\n"],
+        ["1,2\n", "2,3,0.5\n4,5,x\n"],
+        ["1,2,1\n", "2,3,nan\n"],
+    ],
+    ids=["other columns", "weights missing", "more columns", "nan"],
+)
+def test_files_that_do_not_belong_together_are_refused_by_any_number_of_shards(
+    tmp_path: Path, contents: list[str]
+) -> None:
+    files = texts(tmp_path / "in", *contents)
+    with pytest.raises(InputError):
+        parge.read(tmp_path / "in")
+    for size in (1, 2, 3):
+        with pytest.raises(InputError):
+            whole(Source(files), size)

@@ -148,6 +148,39 @@ def test_another_plan_does_not_resume(edges: Path, tmp_path: Path, monkeypatch: 
         embedded(edges, tmp_path, plan())
 
 
+def test_a_folder_that_changed_does_not_resume(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "in"
+    shutil.copytree(edges, folder)
+
+    def fails(_self: Any, _mesh: Any) -> Any:
+        raise PargeError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages.Divide, "__call__", fails)
+        with pytest.raises(PargeError, match="stopped"):
+            embedded(folder, tmp_path, plan())
+    shutil.copy(folder / "e0.parquet", folder / "e9.parquet")
+    with pytest.raises(InputError, match="graph"):
+        embedded(folder, tmp_path, plan(), resume=True)
+
+
+@pytest.mark.parametrize(("text", "vertices"), [("0 1\n", None), ("0 0\n", 30), ("0 1\n2 3\n", 200)], ids=str)
+@pytest.mark.parametrize("parts", [1, 2])
+def test_graphs_with_hardly_an_edge_are_embedded(tmp_path: Path, text: str, vertices: int | None, parts: int) -> None:
+    (tmp_path / "e.txt").write_text(text)
+    source = Source(edge_files(tmp_path / "e.txt"), vertices)
+    embed_sharded(source, plan(parts=parts), tmp_path / "out", run_dir=tmp_path / "run")
+    found = parge.Embedding.load(tmp_path / "out")
+    assert len(found) == (vertices or 2)
+    assert np.isfinite(found.vectors).all()
+
+
+def test_graphs_without_an_edge_need_their_vertices(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("5 5\n")
+    with pytest.raises(InputError, match="--vertices"):
+        embedded(tmp_path / "e.txt", tmp_path, plan())
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

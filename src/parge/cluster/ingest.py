@@ -96,7 +96,8 @@ def _read(mesh: Mesh, source: Source) -> Gatherer:
     share = json.loads(text.tobytes())[mesh.rank]
     texts = [Path(name) for name, groups in share if groups is None]
     if texts:
-        edges.absorb(gather_edge_list(texts, source.wanted))
+        all_texts = [Path(name) for name in source.files if format_suffix(Path(name)) != _PARQUET]
+        edges.absorb(gather_edge_list(texts, source.wanted, of=all_texts))
     for name, groups in share:
         if groups is not None:
             edges.absorb(gather_parquet(Path(name), groups, source.wanted))

@@ -120,7 +120,7 @@ class ShardedRun:
         """Run all stages that are not done yet, and write the vectors."""
         size = self.plan.n_parts
         read = self._stage(READ, "read", size, lambda: Read(self.folders, self.source))
-        counts = _counts(read)
+        counts = _counts(read, self.source)
         decision, divided = self._divided(counts, size)
         cut = self._stage(CUT, "prepare", size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
@@ -312,10 +312,14 @@ def _program(program: Any) -> Program:
     return found
 
 
-def _counts(read: list[dict[str, Any]]) -> Counts:
+def _counts(read: list[dict[str, Any]], source: Source) -> Counts:
     first = read[0]
-    if first["edges"] == 0 and first["vertices"] == 0:
-        raise InputError("the files have no edge between two vertices")
+    if first["edges"] == 0 and source.vertices is None:
+        dropped = "".join(f" ({notice})" for notice in first["notices"])
+        raise InputError(
+            f"the files have no edge between two vertices{dropped}. To embed a graph without edges, give its vertices: "
+            "their number, or a file with one id per line (--vertices)."
+        )
     return Counts(first["vertices"], first["edges"], tuple(first["notices"]), first["weighted"])
 
 

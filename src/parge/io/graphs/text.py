@@ -1,7 +1,7 @@
 """Text edge lists: two ids per line, and optionally a weight."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,18 @@ def read_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage
     return _doubtful_header(edges.graph(notices), () if layout.integers else layout.maybe_names)
 
 
-def gather_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND) -> Gatherer:
-    """Return the edges of the files of a text edge list as they are given."""
-    parts = _parts(paths, wanted)
+def gather_edge_list(
+    paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, of: Sequence[Path] | None = None
+) -> Gatherer:
+    """Return the edges of some files of a text edge list as they are given.
+
+    Parameters
+    ----------
+    of : sequence of Path, optional
+        All files of the edge list, if `paths` are only some: the first of all decides how every file is read.
+    """
+    first = next(_holding(paths if of is None else of, wanted), None)
+    parts = [] if first is None else _parts(paths, wanted, first)
     return _gathered(parts, MEMORY)[0] if parts else Gatherer()
 
 
@@ -68,15 +77,22 @@ def _gathered(parts: list[Part], storage: Storage) -> tuple[Gatherer, tuple[str,
         return _gather(strings, storage), (*layout.notices, notice)
 
 
-def _parts(paths: Sequence[Path], wanted: Wanted) -> list[Part]:
-    """Return the files that hold edges, each with its layout: the first of them decides for all."""
+def _holding(paths: Iterable[Path], wanted: Wanted) -> Iterator[Part]:
+    """Yield the files that hold edges, each with the layout that it has by itself."""
+    for path in paths:
+        layout = sniff(read_head(path), path, suffix=format_suffix(path), wanted=wanted)
+        if layout is not None:
+            yield path, layout
+
+
+def _parts(paths: Sequence[Path], wanted: Wanted, first: Part | None = None) -> list[Part]:
+    """Return the files that hold edges, each with its layout: the first of them, or the one given, decides for all."""
+    first = first or next(_holding(paths, wanted), None)
+    if first is None:
+        return []
     found: list[Part] = []
     for path in paths:
-        head = read_head(path)
-        if found:
-            layout = continued(found[0][1], head, path)
-        else:
-            layout = sniff(head, path, suffix=format_suffix(path), wanted=wanted)
+        layout = first[1] if path == first[0] else continued(first[1], read_head(path), path)
         if layout is not None:
             found.append((path, layout))
     return found
