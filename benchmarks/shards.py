@@ -123,8 +123,8 @@ def watched(words: list[str]) -> tuple[dict[str, Any], int, int]:
     return json.loads(command.stdout.read()), shard, lead
 
 
-def memory_row(n_edges: int, parts: int, folder: Path) -> None:
-    """Print what shards of one graph hold."""
+def memory_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
+    """Print what shards of one graph hold, and return it."""
     n_vertices = n_edges * 116 // 1000
     frame = planted(n_vertices, n_edges).graph.to_frame()
     edges = folder / "edges"
@@ -135,14 +135,30 @@ def memory_row(n_edges: int, parts: int, folder: Path) -> None:
     del frame
     words = ["embed", str(edges), "-o", str(folder / "out"), "--parts", str(parts), "--sharded", "--json"]
     found, shard, lead = watched(words)
-    seconds = {name: round(took, 1) for name, took in found["seconds"].items()}
     rows, vectors = 8 * n_edges + 8 * n_vertices, 512 * n_vertices
     print(
         f"{n_edges / 1e6:.2f} M edges, {parts} parts: shard {shard / 1e6:.0f} MB, leading process {lead / 1e6:.0f} MB; "
         f"whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges {found['lost_edges']:.4f}; "
-        f"seconds {seconds}",
+        f"rounds of the pass {found['refine'].get('rounds')}; embed {found['seconds']['embed']:.1f} s",
         flush=True,
     )
+    for stage in found["shards"][0]["stages"]:
+        took = [shard["stages"][stage] for shard in found["shards"]]
+        seconds, peak = sum(one["seconds"] for one in took), max(one["peak_bytes"] for one in took)
+        each = seconds / n_edges * 1e6
+        print(f"  {stage:10} {seconds:7.1f} s of cores, {each:6.2f} us per edge; peak {peak / 1e6:.0f} MB")
+    rest = sum(shard["stages"]["decompose"]["rows_bytes"] for shard in found["shards"])
+    print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
+    return {**found, "n_edges": n_edges}
+
+
+def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> None:
+    """Print what an arc more takes in its shard, at the peak of each stage."""
+    arcs = 2 * (large["n_edges"] - small["n_edges"]) / parts
+    print("bytes per arc at the peak of each stage, by the difference of both graphs (a vertex has 17 arcs):")
+    for stage in large["shards"][0]["stages"]:
+        peaks = [max(shard["stages"][stage]["peak_bytes"] for shard in one["shards"]) for one in (small, large)]
+        print(f"  {stage:10} {(peaks[1] - peaks[0]) / arcs:6.1f}")
 
 
 def main() -> None:
@@ -155,9 +171,12 @@ def main() -> None:
     if options.only != "memory":
         exchange_table(options.parts)
     if options.only != "exchange":
+        found = []
         for n_edges in options.edges:
             with tempfile.TemporaryDirectory() as folder:
-                memory_row(int(n_edges), options.parts, Path(folder))
+                found.append(memory_row(int(n_edges), options.parts, Path(folder)))
+        if len(found) > 1:
+            growth(found[0], found[-1], options.parts)
 
 
 if __name__ == "__main__":

@@ -155,9 +155,13 @@ def contract(mesh: Mesh, owners: Owners, level: Level, label: PartArray, loads: 
     """Return the graph of the groups: each is a vertex of its own name, and edges count as often as their members'."""
     rows = level.rows
     everywhere = rows.with_ghosts(mesh, label)
-    source, target = np.repeat(label, rows.degrees), everywhere[rows.indices]
-    times = np.ones(source.size, np.int32) if rows.times.size == 0 else rows.times
-    key, times = _summed(_key(source, target), times, source != target)
+    summed = [_summed(np.zeros(0, np.int64), NO_TIMES)]
+    for some, arcs in rows.blocks():
+        source, target = np.repeat(label[some], rows.degrees[some]), everywhere[rows.indices[arcs]]
+        times = rows.times[arcs] if rows.times.size else np.ones(source.size, np.int32)
+        summed.append(_summed(_key(source, target), times, source != target))
+    key, times = _summed(*(np.concatenate([one[i] for one in summed]) for i in range(2)))
+    del summed
     found = mesh.deal(owners(key >> 32), key, times)
     key, times = _summed(column(found, 0), column(found, 1))
     names = rows.names[loads > 0]

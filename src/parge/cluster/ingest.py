@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parge.cluster.mesh import Mesh, Message, column
-from parge.cluster.rows import MOST_VERTICES, Owners, offsets_of
+from parge.cluster.rows import BLOCK, MOST_VERTICES, Owners, offsets_of
 from parge.cluster.source import Source
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
@@ -214,18 +214,14 @@ def _assembled(
     source, target = source[proper], target[proper]
     weights = None if weights is None else weights[proper]
     n_proper = mesh.count(source.size)
-    forth = (source.astype(np.int64) << 32) | target
-    back = (target.astype(np.int64) << 32) | source
-    del source, target
-    key = np.concatenate([forth, back])
-    del forth, back
     if weights is None:
-        found = mesh.deal(owners(key >> 32), key)
-        key, merged = np.unique(column(found, 0)), None
+        key, merged = _dealt(mesh, owners, source, target), None
     else:
+        key = np.concatenate([_arc(source, target), _arc(target, source)])
         against = np.repeat(np.array([0, 1], np.int8), key.size // 2)
         found = mesh.deal(owners(key >> 32), key, against, np.concatenate([weights, weights]))
         key, merged = _merged(*(column(found, i) for i in range(3)))
+    del source, target
     names = owners.held(mesh.rank)
     indptr = offsets_of(np.searchsorted(names, key >> 32), names.size)
     neighbours = (key & 0xFFFFFFFF).astype(np.int32)
@@ -238,6 +234,25 @@ def _assembled(
     notices = dropped_notices(n_given - n_weighing, n_weighing - n_proper, n_proper - n_edges)
     counts = Counts(owners.n_vertices, n_edges, notices, merged is not None)
     return Shard(names, ids, indptr, neighbours, merged), counts
+
+
+def _arc(source: PartArray, target: PartArray) -> IntArray:
+    return (source.astype(np.int64) << 32) | target
+
+
+def _dealt(mesh: Mesh, owners: Owners, source: PartArray, target: PartArray) -> IntArray:
+    """Return the different arcs of this shard's vertices, ascending; some edges travel at a time."""
+    n_blocks = max(int(found[0][0]) for found in mesh.share(np.array([-(-source.size // BLOCK)])))
+    pieces = [np.zeros(0, np.int64)]
+    for block in range(n_blocks):
+        some = slice(block * BLOCK, (block + 1) * BLOCK)
+        key = np.concatenate([_arc(source[some], target[some]), _arc(target[some], source[some])])
+        pieces.append(np.unique(column(mesh.deal(owners(key >> 32), key), 0)))
+    key = np.concatenate(pieces)
+    del pieces
+    key.sort()
+    different: IntArray = key[np.append(True, key[1:] != key[:-1])[: key.size]]
+    return different
 
 
 def _merged(key: IntArray, against: Any, weights: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -1,6 +1,6 @@
 """Rows: the part of a graph that one shard holds, and what it knows of vertices that others hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.cluster.mesh import Mesh
-from parge.typing import IntArray, PartArray
+from parge.typing import BoolArray, IntArray, PartArray
 
 MOST_VERTICES = 2**31 - 1
 """Vertex numbers take four bytes."""
+
+BLOCK = 1 << 20
+"""Arcs that are worked on at a time, so that numbers of eight bytes are there for a few of them only."""
 
 NO_TIMES: PartArray = np.zeros(0, np.int32)
 
@@ -101,9 +104,24 @@ class Rows:
         return self.names.size
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays: list[NDArray[Any]] = [self.names, self.indptr, self.indices, self.times, self.ghosts]
+        return sum(array.nbytes for array in [*arrays, *self.sends, *self.slots])
+
+    @property
     def degrees(self) -> IntArray:
         """How many neighbours each own vertex has."""
         return np.diff(self.indptr)
+
+    def blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Yield some rows and their arcs at a time: as many as a block has, or one row that has more."""
+        start = 0
+        while start < self.n_own:
+            stop = int(np.searchsorted(self.indptr, self.indptr[start] + BLOCK, side="right")) - 1
+            stop = min(self.n_own, max(start + 1, stop))
+            yield slice(start, stop), slice(int(self.indptr[start]), int(self.indptr[stop]))
+            start = stop
 
     @property
     def all_names(self) -> PartArray:
@@ -153,20 +171,40 @@ def rows_of(
     holder : Owners, or (neighbours.size,) array
         The shard that holds each neighbour.
     """
-    place = np.searchsorted(names, neighbours)
-    own = (place < names.size) & (
-        names[np.minimum(place, max(0, names.size - 1))] == neighbours if names.size else False
-    )
-    foreign = neighbours[~own]
-    ghosts, first, which = np.unique(foreign, return_index=True, return_inverse=True)
+    ghosts = _foreign(names, neighbours)
     indices = np.empty(neighbours.size, np.int32)
-    indices[own] = place[own]
-    indices[~own] = names.size + which
-    held_by = holder(ghosts) if isinstance(holder, Owners) else holder[~own][first]
+    held_by = holder(ghosts) if isinstance(holder, Owners) else np.empty(ghosts.size, holder.dtype)
+    for some in _blocks(neighbours.size):
+        place, own = _places(names, neighbours[some])
+        there = np.searchsorted(ghosts, neighbours[some])
+        indices[some] = np.where(own, place, names.size + there)
+        if not isinstance(holder, Owners):
+            held_by[there[~own]] = holder[some][~own]
     slots = [np.flatnonzero(held_by == t).astype(np.int32) for t in range(mesh.size)]
     asked = mesh.swap([(ghosts[slot],) for slot in slots])
     sends = [np.searchsorted(names, wanted).astype(np.int32) for (wanted,) in asked]
     return Rows(names, indptr, indices, times, ghosts, sends, slots)
+
+
+def _blocks(n_arcs: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, n_arcs, BLOCK))
+
+
+def _places(names: PartArray, numbers: PartArray) -> tuple[IntArray, BoolArray]:
+    """Return where numbers are among ascending names, and whether they are there at all."""
+    place = np.searchsorted(names, numbers)
+    if not names.size:
+        return place, np.zeros(numbers.size, np.bool_)
+    return place, np.asarray(names[np.minimum(place, names.size - 1)] == numbers)
+
+
+def _foreign(names: PartArray, neighbours: PartArray) -> PartArray:
+    """Return the different neighbours that are not among the names, ascending."""
+    found = [np.zeros(0, np.int32)]
+    for some in _blocks(neighbours.size):
+        _, own = _places(names, neighbours[some])
+        found.append(np.unique(neighbours[some][~own]))
+    return np.unique(np.concatenate(found)).astype(np.int32)
 
 
 def offsets_of(places: NDArray[Any], n_rows: int) -> IntArray:

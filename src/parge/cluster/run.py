@@ -44,6 +44,11 @@ from parge.stage_reports import Part as PartReport
 from parge.techniques.resolve import describe
 from parge.values import Settings
 
+_STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
+
+# Of a shard's answer, what the report has.
+_TAKEN = ("peak_bytes", "seconds", "arcs", "rows_bytes")
+
 # Lost edges beyond this share are worth a warning, as `parge.planning.summary` has it.
 _MUCH_LOST = 0.25
 
@@ -97,7 +102,7 @@ class ShardedRun:
     listener: Listener
     retries: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    peaks: dict[int, int] = field(default_factory=dict)
+    shards: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @staticmethod
     def opened(folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener) -> "ShardedRun":
@@ -119,10 +124,10 @@ class ShardedRun:
     def embed(self, out: Path) -> Report:
         """Run all stages that are not done yet, and write the vectors."""
         size = self.plan.n_parts
-        read = self._stage(READ, "read", size, lambda: Read(self.folders, self.source))
+        read = self._stage(READ, size, lambda: Read(self.folders, self.source))
         counts = _counts(read, self.source)
         decision, divided = self._divided(counts, size)
-        cut = self._stage(CUT, "prepare", size, lambda: self._cut(counts, decision))
+        cut = self._stage(CUT, size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
         self._embed_parts(cut, decision, footprint)
         with self._timed("reconcile"), one_blas_thread():
@@ -132,7 +137,7 @@ class ShardedRun:
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
         finish = Finish(self.folders, counts, reconciliation.maps, decision.plan.refiner, staged, self.id)
-        answers = self._stage(FINISH, "refine", size, lambda: finish)
+        answers = self._stage(FINISH, size, lambda: finish)
         report = self._report(counts, decision, divided, cut, reconciliation, answers, footprint)
         self.listener(Step("write", str(out)))
         shards = [{key: answer[key] for key in ("file", "rows", "sha256")} for answer in answers]
@@ -152,7 +157,6 @@ class ShardedRun:
             try:
                 divided = self._stage(
                     DIVIDE,
-                    "decompose",
                     size,
                     partial(Divide, self.folders, _aim(decision), counts.n_vertices, name),
                     {"reconcile": name},
@@ -172,27 +176,31 @@ class ShardedRun:
         )
 
     def _stage(
-        self, name: str, stage: str, size: int, program: Any, extra: Mapping[str, Any] | None = None
+        self, name: str, size: int, program: Any, extra: Mapping[str, Any] | None = None
     ) -> list[dict[str, Any]]:
         """Run a stage, unless it is done; return what each shard answered."""
-        kept = self._answers(name)
+        kept, stage = self._answers(name), _STAGES[name]
         if kept is not None:
             return kept
         self.listener(Step(stage, f"in {size} shards"))
         with self._timed(stage):
             answers = [{**answer, **(extra or {})} for answer in self._team().run(name, size, _program(program))]
-        for rank, answer in enumerate(answers):
-            self.peaks[rank] = max(self.peaks.get(rank, 0), answer["peak_bytes"])
+        self._note(stage, answers)
         arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": answers})
         return answers
+
+    def _note(self, stage: str, answers: list[dict[str, Any]]) -> None:
+        """Note what each shard took for a stage."""
+        for rank, answer in enumerate(answers):
+            took = {name: answer[name] for name in _TAKEN if name in answer}
+            self.shards.setdefault(rank, {})[stage] = took
 
     def _answers(self, name: str) -> list[dict[str, Any]] | None:
         place = self.folder / f"done-{name}"
         if not arrays.exists(place):
             return None
         found: list[dict[str, Any]] = arrays.load(place, DONE)[1]["answers"]
-        for rank, answer in enumerate(found):
-            self.peaks[rank] = max(self.peaks.get(rank, 0), answer["peak_bytes"])
+        self._note(_STAGES[name], found)
         return found
 
     def _team(self) -> Team:
@@ -298,13 +306,17 @@ class ShardedRun:
             coordinator=Coordinator(peak_bytes=peak_bytes()),
             plan=Settings(plan.settings()),
             parge=parge.__version__,
-            others=Settings({"shards": [{"peak_bytes": self.peaks[rank]} for rank in sorted(self.peaks)]}),
+            others=Settings({"shards": [_shard_report(self.shards[rank]) for rank in sorted(self.shards)]}),
         )
 
     def _stage_seconds(self) -> Seconds:
         names = ("decompose", "prepare", "embed", "reconcile", "refine")
         found = {name: float(self.seconds.get(name, 0.0)) for name in names}
         return Seconds(**found, total=sum(found.values()))
+
+
+def _shard_report(stages: dict[str, Any]) -> dict[str, Any]:
+    return {"peak_bytes": max(took["peak_bytes"] for took in stages.values()), "stages": stages}
 
 
 def _program(program: Any) -> Program:

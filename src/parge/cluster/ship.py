@@ -91,6 +91,7 @@ def ship(mesh: Mesh, shard: Shard, rows: Rows, split: Split, n_parts: int) -> li
     n_ids = len(message_of(shard.ids))
     ids = np.concatenate([ids_from(message[5 : 5 + n_ids]) for message in found])
     given = None if shard.weights is None else np.concatenate([message[-1] for message in found])
+    del found
     starts = np.cumsum(sizes) - sizes
     parts = []
     for index in range(mesh.rank, n_parts, mesh.size):

@@ -4,6 +4,7 @@ A stage is a program for all shards (`parge.cluster.mesh`). Because every stage 
 costs the stage that it was in, and nothing before it.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,14 @@ class Folders:
         return self.path / SHARED
 
 
-def _measured(found: dict[str, Any]) -> dict[str, Any]:
-    return {**found, "peak_bytes": peak_bytes()}
+def _started() -> float:
+    """Measure memory anew; return the seconds that this process has worked so far."""
+    reset_peak()
+    return time.process_time()
+
+
+def _measured(found: dict[str, Any], started: float) -> dict[str, Any]:
+    return {**found, "peak_bytes": peak_bytes(), "seconds": time.process_time() - started}
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Read:
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the rows of this shard; return the counts."""
-        reset_peak()
+        started = _started()
         shard, counts = ingest(mesh, self.source)
         content: Arrays = {
             "names": shard.names,
@@ -117,7 +124,7 @@ class Read:
             content["weights"] = shard.weights
         arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
         found = {"vertices": counts.n_vertices, "edges": counts.n_edges, "notices": list(counts.notices)}
-        return _measured({**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)})
+        return _measured({**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)}, started)
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class Divide:
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the parts that this shard receives."""
-        reset_peak()
+        started = _started()
         content, _ = arrays.load(self.folders.shard(mesh.rank), SHARD)
         shard = Shard(
             np.array(content["names"]), _ids(content), np.array(content["indptr"]), content["indices"],
@@ -151,7 +158,8 @@ class Divide:
         for part in ship(mesh, shard, rows, split, self.aim.limits.n_parts):
             self._save(part)
             sizes.append([part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)])
-        return _measured({"parts": sizes, "anchors": mesh.count(int(split.anchors.sum()))})
+        found = {"parts": sizes, "anchors": mesh.count(int(split.anchors.sum())), "rows_bytes": rows.n_bytes}
+        return _measured(found, started)
 
     def _save(self, part: PartRows) -> None:
         content: Arrays = {
@@ -210,7 +218,7 @@ class Cut:
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Write the part folder of this shard; return what it holds."""
-        reset_peak()
+        started = _started()
         for steps in self.folders.path.glob(f"steps/*-{mesh.rank:03d}"):  # the rows of the parts are there
             FolderJournal(steps).discard()
         held = hold(mesh, load_rows(self.folders, mesh.rank))
@@ -237,7 +245,7 @@ class Cut:
             "counts": [counts.inside, counts.at_anchors, counts.in_halos, counts.lost],
             "anchors": int(held.anchors.size),
         }
-        return _measured(numbers)
+        return _measured(numbers, started)
 
     def _backbone(self, mesh: Mesh, held: Held, found: Landmarks) -> dict[str, Any]:
         """Prepare the backbone on shard 0, from sums over all shards; return its files."""
@@ -302,7 +310,7 @@ class Finish:
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Write the vectors of this shard's part; return how many, and what the pass did."""
-        reset_peak()
+        started = _started()
         held = hold(mesh, load_rows(self.folders, mesh.rank))
         vectors = self._merged(mesh, held)
         about: dict[str, Any] = {}
@@ -318,9 +326,8 @@ class Finish:
         path = self.out / shard_name(mesh.rank)
         write_parquet(Vectors(vectors, held.part.ids), path)
         digest = arrays.file_digest(path)
-        return _measured(
-            {"rows": len(vectors), "dim": int(vectors.shape[1]), "sha256": digest, "file": path.name, "pass": about}
-        )
+        found = {"rows": len(vectors), "dim": int(vectors.shape[1]), "sha256": digest, "file": path.name}
+        return _measured({**found, "pass": about}, started)
 
     def _merged(self, mesh: Mesh, held: Held) -> FloatArray:
         """Return the vectors of own vertices, mapped, and of anchors at home here, the mean of all copies."""
