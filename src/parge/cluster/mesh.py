@@ -30,6 +30,8 @@ class Mesh(ABC):
 
     rank: int
     size: int
+    sent_bytes: int = 0
+    """Bytes of the arrays that went to other processes."""
 
     @abstractmethod
     def swap(self, out: Sequence[Message]) -> list[Message]:
@@ -103,7 +105,6 @@ class _Exchange:
         self.size = size
         self.barrier = threading.Barrier(size)
         self.boxes: list[list[Message]] = [[] for _ in range(size)]
-        self.n_bytes = 0
 
 
 class LocalMesh(Mesh):

@@ -47,7 +47,7 @@ from parge.values import Settings
 _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
 
 # Of a shard's answer, what the report has.
-_TAKEN = ("peak_bytes", "seconds", "arcs", "rows_bytes")
+_TAKEN = ("peak_bytes", "seconds", "sent_bytes", "arcs", "rows_bytes")
 
 # Lost edges beyond this share are worth a warning, as `parge.planning.summary` has it.
 _MUCH_LOST = 0.25

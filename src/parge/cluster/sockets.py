@@ -144,6 +144,7 @@ class SocketMesh(Mesh):
         """Send all messages, and wait for those of the others."""
         step, self._step = self._step, self._step + 1
         lines = {rank: _Line(line, step, out[rank]) for rank, line in self._lines.items()}
+        self.sent_bytes += sum(array.nbytes for rank in lines for array in out[rank])
         for rank, line in lines.items():
             self._move(rank, line)
         while any(line.is_sending for line in lines.values()):

@@ -99,8 +99,9 @@ def _started() -> float:
     return time.process_time()
 
 
-def _measured(found: dict[str, Any], started: float) -> dict[str, Any]:
-    return {**found, "peak_bytes": peak_bytes(), "seconds": time.process_time() - started}
+def _measured(mesh: Mesh, found: dict[str, Any], started: float) -> dict[str, Any]:
+    took = {"peak_bytes": peak_bytes(), "seconds": time.process_time() - started, "sent_bytes": mesh.sent_bytes}
+    return {**found, **took}
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Read:
             content["weights"] = shard.weights
         arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
         found = {"vertices": counts.n_vertices, "edges": counts.n_edges, "notices": list(counts.notices)}
-        return _measured({**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)}, started)
+        return _measured(mesh, {**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)}, started)
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Divide:
             self._save(part)
             sizes.append([part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)])
         found = {"parts": sizes, "anchors": mesh.count(int(split.anchors.sum())), "rows_bytes": rows.n_bytes}
-        return _measured(found, started)
+        return _measured(mesh, found, started)
 
     def _save(self, part: PartRows) -> None:
         content: Arrays = {
@@ -245,7 +246,7 @@ class Cut:
             "counts": [counts.inside, counts.at_anchors, counts.in_halos, counts.lost],
             "anchors": int(held.anchors.size),
         }
-        return _measured(numbers, started)
+        return _measured(mesh, numbers, started)
 
     def _backbone(self, mesh: Mesh, held: Held, found: Landmarks) -> dict[str, Any]:
         """Prepare the backbone on shard 0, from sums over all shards; return its files."""
@@ -327,7 +328,7 @@ class Finish:
         write_parquet(Vectors(vectors, held.part.ids), path)
         digest = arrays.file_digest(path)
         found = {"rows": len(vectors), "dim": int(vectors.shape[1]), "sha256": digest, "file": path.name}
-        return _measured({**found, "pass": about}, started)
+        return _measured(mesh, {**found, "pass": about}, started)
 
     def _merged(self, mesh: Mesh, held: Held) -> FloatArray:
         """Return the vectors of own vertices, mapped, and of anchors at home here, the mean of all copies."""
