@@ -9,7 +9,8 @@ import numpy as np
 
 from parge.cluster.mesh import Mesh
 from parge.run import arrays
-from parge.run.arrays import Arrays, DamagedError
+from parge.run.arrays import DamagedError
+from parge.run.codec import Arrays
 from parge.run.schema import STEP
 
 

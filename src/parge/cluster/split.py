@@ -16,7 +16,7 @@ from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioner_n
 from parge.errors import InfeasibleError
 from parge.kernels import cut
 from parge.memory import Footprint
-from parge.run.arrays import Arrays
+from parge.run.codec import Arrays
 from parge.typing import BoolArray, IntArray, PartArray
 
 # No group is heavier than this share of the smallest part, and merging ends at so many groups a part, or when a level

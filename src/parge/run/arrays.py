@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,11 @@ _BLOCK = 1 << 20
 
 # Settings and a few numbers a subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26
+
+
+# numpy parses the header of a file, and Python 3.11 counts how deep it parses for all threads together: two at once
+# may fail.
+_PARSING = threading.Lock()
 
 
 class DamagedError(PargeError):
@@ -260,7 +266,8 @@ def _read(folder: Path, kind: str, name: str, entry: dict[str, Any]) -> np.ndarr
     if not intact:
         raise DamagedError(f"{path} was altered or truncated: its checksum does not match")
     try:
-        array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
+        with _PARSING:
+            array: np.ndarray[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # never a pickle
     except Exception as error:  # noqa: BLE001  what numpy raises on a hostile header is not documented
         raise DamagedError(f"{path} is not an array: {printable(plain_reason(error), 200)}") from None
     known = kind_of(kind, name)
