@@ -146,9 +146,7 @@ def memory_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
         took = [shard["stages"][stage] for shard in found["shards"]]
         seconds, peak = sum(one["seconds"] for one in took), max(one["peak_bytes"] for one in took)
         each, sent = seconds / n_edges * 1e6, sum(one["sent_bytes"] for one in took) / n_edges
-        print(
-            f"  {stage:10} {seconds:7.1f} s of cores, {each:6.2f} us and {sent:5.0f} B sent per edge; peak {peak / 1e6:.0f} MB"
-        )
+        print(f"  {stage:10} {seconds:6.1f} s of cores; per edge {each:.2f} us, {sent:.0f} B sent; {peak / 1e6:.0f} MB")
     rest = sum(shard["stages"]["decompose"]["rows_bytes"] for shard in found["shards"])
     print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
     return {**found, "n_edges": n_edges}
