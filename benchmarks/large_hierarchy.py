@@ -2,9 +2,9 @@
 
 From the project's root, some minutes::
 
-    python -m benchmarks.large_hierarchy [--vertices 110000] [--parts 8] [--seeds 1] [--technique deepwalk]
+    python -m benchmarks.large_hierarchy [--vertices 110000] [--parts 8] [--seeds 1] [--technique deepwalk] [--depth 3]
 
-Generated trees with half as many edges again, mean degree 3, labelled by subtree at depth 3: dozens of labels, a tenth
+Generated trees with half as many edges again, mean degree 3, labelled by subtree at a depth: dozens of labels, a tenth
 of them drawn at random. Known-count micro-F1 at 50 % for training, three shuffles. *none*: the vectors before any pass;
 then the technique's own pass over the same vectors. One core.
 """
@@ -50,10 +50,11 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--technique", default="deepwalk")
+    parser.add_argument("--depth", type=int, default=3, help="more is more labels, of smaller subtrees")
     asked = parser.parse_args()
     rows, shares = [], []
     for seed in range(asked.seeds):
-        made = tree(asked.vertices, seed=SEED + seed)
+        made = tree(asked.vertices, depth=asked.depth, seed=SEED + seed)
         labels = labels_of(made)
         print(f"seed {seed}: {made.graph.n_vertices:,} vertices, {made.graph.n_edges:,} edges,", end=" ")
         print(f"{made.labels.n_labels} labels", flush=True)

@@ -159,7 +159,7 @@ IDLE: tuple[Idle, ...] = (
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
     Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),
     Idle("jobs", _is_alone, _ALONE),
-    Idle("purpose", _is_open, "with --technique {technique}: for labels and links alike, it looks at held-out edges"),
+    Idle("purpose", _is_open, "with --technique {technique}: it chooses for labels and links alike"),
     Idle("purpose", lambda plan: not _is_for_links(plan), "with this technique and pass"),
     Idle("preset", lambda plan: not _left_to_preset(plan), "because all options that it sets are given"),
 )
