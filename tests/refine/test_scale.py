@@ -7,6 +7,7 @@ import parge
 from parge.evaluate.pip import different_passes
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
+from parge.refine import scale
 from parge.refine.base import Workspace
 from parge.refine.scale import Scale
 
@@ -34,3 +35,16 @@ def test_directions_stay_and_inner_products_come_nearer_to_the_whole_graph() -> 
     assert factor == pytest.approx(best, rel=0.1)
     assert parge.evaluate.pip(scaled, whole).per_vertex <= parge.evaluate.pip(plain, whole).per_vertex * 1.02
     assert different_passes(scaled, whole) == ""
+
+
+@pytest.mark.parametrize(("length", "changes"), [(1.03, False), (0.97, False), (2.0, True)])
+def test_a_sample_that_cannot_tell_the_factor_from_1_changes_nothing(
+    length: float, changes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scale, "_factor", lambda *_: length)
+    before = np.random.default_rng(0).standard_normal((GRAPH.n_vertices, 16)).astype(np.float32)
+    vectors = before.copy()
+    done = Scale(sample=200).refine(GRAPH, vectors, parge.HOPE(dim=16), Workspace(threads=1))
+    assert done["factor"] == (length if changes else 1.0)
+    assert np.allclose(vectors, done["factor"] * before)
+    assert np.array_equal(vectors, before) is not changes
