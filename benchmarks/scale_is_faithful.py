@@ -26,6 +26,7 @@ from parge.graph.graph import Graph
 MADE = {
     "planted-8051-589988": lambda: planted(8_051, 589_988, communities=47, mixing=0.5, labels_per_vertex=1.5, seed=1),
     "planted-6000-40000": lambda: planted(6_000, 40_000, communities=30, mixing=0.4, labels_per_vertex=1.3, seed=3),
+    "planted-8000-18000": lambda: planted(8_000, 18_000, communities=80, mixing=0.15, seed=21),
     "tree-6000": lambda: tree(6_000, seed=5),
 }
 GRAPHS = ("blogcatalog", "cora", *MADE)
