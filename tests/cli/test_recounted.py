@@ -169,8 +169,9 @@ def test_classify(world: Path, protocol: str, standardise: bool, capsys: pytest.
     assert (found["classes"], found["labelled"]) == (n_classes, n_labelled)
     assert (found["train_ratio"], found["repeats"], found["protocol"]) == (0.4, 4, protocol)
     assert found.get("standardised", False) is standardise
-    *score, _meaning = text.splitlines()
-    shown = numbers(re.sub("F1", "", "\n".join(score)))
+    score, _meaning, advice = text.partition("F1 is 1 if")
+    assert "Next: " in advice
+    shown = numbers(re.sub("F1", "", score))
     assert shown[:4] == pytest.approx([mean[0], sd[0], mean[1], sd[1]], abs=0.0041)
     assert shown[4:] == [n_classes, n_labelled, 40, 4]
     assert ("standardised" in text) is standardise
@@ -256,7 +257,7 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["logistic"]["roc_auc"] == pytest.approx(auc(ahead, behind), abs=0.05)
     assert found["logistic"]["average_precision"] == pytest.approx(average_precision(ahead, behind), abs=0.07)
     names = [*found["degree_corrected"]]
-    for name, words in zip(names, text.splitlines()[2:-1], strict=True):  # the last line says what they mean
+    for name, words in zip(names, text.split("ROC-AUC is ")[0].splitlines()[2:], strict=True):  # then what they mean
         assert words.startswith(name.replace("_", " "))
         both = [found[name], found["degree_corrected"][name]]
         expected = [score[key] for score in both for key in ("roc_auc", "average_precision")]
