@@ -1,7 +1,7 @@
 """The walk of a newcomer through `parge embed g.txt -o v.parquet --parts 8`: functions, files and changes of folder.
 
 Every own function counts once, where it is first called in the process that the user starts (class bodies and workers
-are left out). A change of folder is a step from one to the next in that order. Leaf rooms are those that import no
+are left out). A change of folder is a step from one to the next in that order. Leaf folders are those that import no
 stage: base modules, compiled loops, linear algebra. A helper there costs two changes, wherever it is kept.
 
 Run it with ``python -m benchmarks.data_walk``; with ``--list`` it prints the walk itself.
@@ -40,7 +40,7 @@ class Step:
         return str(Path(self.file).parent)
 
     @property
-    def room(self) -> str:
+    def first_folder(self) -> str:
         """The first name of the folder."""
         return self.folder.split("/", maxsplit=1)[0]
 
@@ -79,16 +79,16 @@ def table(steps: list[Step]) -> str:
     """Return the counts, strictly and between stages only."""
     walked = [step for step in steps if not step.while_importing]
     stages = [step for step in walked if step.folder not in LEAVES]
-    calls = Counter(step.room if step.folder in LEAVES else "stages" for step in walked)
+    calls = Counter(step.first_folder if step.folder in LEAVES else "stages" for step in walked)
     return "\n".join(
         [
             f"{len(steps)} functions in {len({step.file for step in steps})} files, "
             f"depth {max(step.depth for step in steps)}",
             f"changes of folder, everything counted:     {changes([step.folder for step in steps])}",
             f"  without what runs while modules import:  {changes([step.folder for step in walked])}",
-            f"  and without leaf rooms, io/ as one room: {changes([step.room for step in stages])}"
+            f"  and without leaf folders, io/ as one:     {changes([step.first_folder for step in stages])}"
             f" in {len({step.file for step in stages})} files",
-            f"functions by room: {', '.join(f'{room} {n}' for room, n in sorted(calls.items()))}",
+            f"functions by folder: {', '.join(f'{name} {n}' for name, n in sorted(calls.items()))}",
         ]
     )
 
