@@ -9,6 +9,7 @@ import pytest
 import parge
 from parge.cli.main import run
 from parge.errors import InputError
+from parge.estimate.local import Crew, Load, project
 from parge.graph.generate import planted
 from parge.planning.auto_technique import as_chosen, choose_technique
 from parge.planning.decision import decide
@@ -104,3 +105,10 @@ def test_people_are_told_what_was_chosen_and_what_the_pass_does(
     assert json.loads(capsys.readouterr().out)["choice"]["technique"] in {"blend", "spectral", "whitened"}
     assert run(["evaluate", "links", graph, *small, "--technique", "spectral", "--json"]) == 0
     assert "choice" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_plan_says_how_long_what_auto_may_choose_takes() -> None:
+    for technique in Auto().candidates(GRAPH):
+        found = project(technique, 100_000, 1_000_000, [Load(100_000, 100_000, 1_000_000)], Crew(1, "none"))
+        assert found is not None, technique.name
+        assert found.total > 0
