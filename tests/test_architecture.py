@@ -130,7 +130,7 @@ def _reached(folder: str, arrows: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def test_no_room_imports_in_a_circle() -> None:
+def test_no_folder_imports_in_a_circle() -> None:
     arrows: dict[str, set[str]] = {folder: set() for folder in MAY}
     for module in MODULES:
         arrows[_folder(module)] |= _imports(ROOT / module) - {_folder(module)}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from parge.ids import show_ids
-from parge.markup import Markup, facts, rows_of
+from parge.markup import Markup, definition_table, rows_of
 from parge.memory import format_bytes
 from parge.text import on_one_line, printable
 
@@ -26,12 +26,14 @@ def graph_html(graph: Any) -> Markup:
         ("features", None if graph.features is None else f"{graph.features.shape[1]:,}"),
         ("ids", show_ids(graph.outside_ids) if graph.n_vertices else None),
     ]
-    return facts("Graph", pairs, _said(graph.notices, ()))
+    return definition_table("Graph", pairs, _said(graph.notices, ()))
 
 
 def plan_html(fields: Mapping[str, Any]) -> Markup:
     """Return the fields of a `Plan` that are given."""
-    return facts("Plan", ((name, printable(value, 200)) for name, value in fields.items() if value is not None))
+    return definition_table(
+        "Plan", ((name, printable(value, 200)) for name, value in fields.items() if value is not None)
+    )
 
 
 def report_html(report: Any) -> Markup:
@@ -47,7 +49,7 @@ def report_html(report: Any) -> Markup:
         ("most memory of a worker", format_bytes(max(report.worker_peaks)) if report.is_measured else None),
         *((f"seconds: {stage}", f"{took:.1f}") for stage, took in report.seconds.stages()),
     ]
-    return facts("Report", pairs, _said(report.notices, report.warnings))
+    return definition_table("Report", pairs, _said(report.notices, report.warnings))
 
 
 def embedding_html(embedding: Any) -> Markup:
@@ -62,7 +64,7 @@ def embedding_html(embedding: Any) -> Markup:
     more = ["..."] if embedding.dim > _SHOWN else []
     rows = [[on_one_line(name, 60), *_numbers(row), *more] for name, row in zip(shown, embedding.vectors, strict=False)]
     table = [rows_of(["id", *range(min(embedding.dim, _SHOWN)), *more], rows)] if rows else []
-    return facts(repr(embedding), known.items(), [*table, *_said((), report.warnings)])
+    return definition_table(repr(embedding), known.items(), [*table, *_said((), report.warnings)])
 
 
 def _numbers(vector: Any) -> list[str]:

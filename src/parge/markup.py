@@ -44,10 +44,10 @@ def rows_of(headings: Iterable[Any], rows: Iterable[Iterable[Any]]) -> Markup:
     return tag("table", tag("thead", head), tag("tbody", *(tag("tr", *(tag("td", c) for c in row)) for row in rows)))
 
 
-def facts(title: str, pairs: Iterable[tuple[str, Any]], notes: Iterable[Any] = ()) -> Markup:
+def definition_table(title: str, pairs: Iterable[tuple[str, Any]], notes: Iterable[Any] = ()) -> Markup:
     """Return a value for a notebook: its title, names with what they are, and notes below; None is left out.
 
-    >>> facts("Graph", [("vertices", 3), ("weights", None)])
+    >>> definition_table("Graph", [("vertices", 3), ("weights", None)])
     '<div><b>Graph</b><table><tbody><tr><th>vertices</th><td>3</td></tr></tbody></table></div>'
     """
     rows = [tag("tr", tag("th", name), tag("td", value)) for name, value in pairs if value is not None]

@@ -115,7 +115,7 @@ class Files:
             return array
         except OSError as error:
             raise PargeError(
-                f"{self.folder} has no room for {format_bytes(n_bytes)} more of the graph: {error.strerror}; "
+                f"{self.folder} has no space for {format_bytes(n_bytes)} more of the graph: {error.strerror}; "
                 "give --coordinator-memory that holds the graph, or work on another disk"
             ) from error
 

@@ -103,7 +103,7 @@ def test_edges_are_projected_within_a_factor_of_the_truth(tmp_path: Path, suffix
     assert 25_000 <= projected_edges(path) <= 150_000
 
 
-def test_no_room_on_the_disk_is_said(tmp_path: Path) -> None:
-    with pytest.raises(PargeError, match="has no room for"):
+def test_a_full_disk_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PargeError, match="--coordinator-memory"):
         Files(tmp_path).zeros(2**58, np.int64)
     assert not list(tmp_path.iterdir())

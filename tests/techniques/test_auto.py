@@ -104,7 +104,7 @@ def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeyp
 def test_the_spectral_half_of_a_blend_may_be_taken_from_wider_vectors() -> None:
     blend, whole = parge.Blend(dim=16), Subgraph.whole(GRAPH)
     wider = parge.Spectral(dim=16).embed(whole, np.random.default_rng(0))
-    made, own = blend.beside(wider, whole), blend.embed(whole, np.random.default_rng(0))
+    made, own = blend.with_spectral(wider, whole), blend.embed(whole, np.random.default_rng(0))
     assert np.array_equal(made[:, 8:], own[:, 8:])
     alike = np.einsum("ij,ij->i", made[:, :8], own[:, :8])
     assert np.median(alike) > 0.9

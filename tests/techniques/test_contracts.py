@@ -1,5 +1,6 @@
 """Every registered technique keeps the contract, and none goes without."""
 
+import pytest
 from tests.techniques.contract import TechniqueContract
 
 import parge
@@ -137,3 +138,9 @@ CONTRACTS = {
 
 def test_no_technique_goes_without_a_contract() -> None:
     assert {*CONTRACTS, "graphsage"} == set(techniques.names())  # GraphSAGE's stands in test_graphsage.py
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACTS))
+def test_a_technique_says_how_to_ask_for_it(name: str) -> None:
+    text = " ".join((type(resolve(name, {})).__doc__ or "").split())
+    assert f"--technique {name}``" in text

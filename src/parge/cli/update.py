@@ -114,7 +114,7 @@ def command(
             size = steps.finish(found.space, place)
             if is_file:
                 found.space.embedding().save(out)
-    resumed = ["went on with what an update that was stopped had done"] if steps.resumed else []
+    resumed = ["resumed an interrupted update"] if steps.resumed else []
     show.notices([*resumed, *(() if more is None else more.notices), *_notices(found), described(place, size)])
     if as_json:
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})

@@ -359,7 +359,7 @@ def _within_bytes(splitter: Splitter, anchors: IntArray, part: PartArray | None,
                 raise InfeasibleError(f"{_heaviest(splitter, chosen)}: {error}") from None
             n_anchors = n_anchors * 3 // 4
     raise InfeasibleError(
-        f"{anchors.size:,} anchors are requested; the budgets have room for {n_anchors:,}, because every worker holds "
+        f"{anchors.size:,} anchors are requested; the budgets allow {n_anchors:,}, because every worker holds "
         f"all anchors and the edges among them. Request at most {n_anchors:,}, use auto, or give the workers more "
         "memory."
     )

@@ -46,7 +46,7 @@ def _pack(weights: IntArray, limits: IntArray) -> PartArray:
         best = int(np.argmax(free))
         if free[best] < weights[v]:
             raise InfeasibleError(
-                f"the parts have room for {int(limits.sum()):,} in total, the vertices need {int(weights.sum()):,}, "
+                f"the parts can hold {int(limits.sum()):,} in total, the vertices need {int(weights.sum()):,}, "
                 f"and one that needs {int(weights[v]):,} fits in no part"
             )
         part[v] = best

@@ -122,8 +122,8 @@ def _of_workers(sizes: Sizes) -> list[Break]:
             sizes,
             "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
-            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory); or a backbone, which has "
-            "a few thousand landmarks for any graph; beyond that, anchors shared by groups of workers, in a tree",
+            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone: it has a "
+            "few thousand landmarks for any graph. Beyond that, groups of workers must share anchors in a tree",
         )
     ]
     if asked.workers is not None:

@@ -153,7 +153,7 @@ class Sizes:
         shared = one.fixed + self.anchor_memory(self._affordable_anchors)
         if shared >= asked.memory:
             raise InputError(
-                f"a worker of memory={format_bytes(asked.memory)} has no room left after the {format_bytes(shared)} "
+                f"a worker of memory={format_bytes(asked.memory)} has nothing left after the {format_bytes(shared)} "
                 "that every worker needs: increase memory="
             )
         return max(2, ceil(whole / (asked.memory - shared)))

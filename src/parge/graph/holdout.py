@@ -149,7 +149,7 @@ def non_edges(
     if n_free < wanted and not at_most:
         if not n_free:
             raise InputError(
-                f"every pair of the {n_vertices:,} vertices is an edge, so there is nothing to tell edges from. "
+                f"every pair of the {n_vertices:,} vertices is an edge, so no pair is left to compare edges with. "
                 "Links can be predicted only where some pairs are no edges."
             )
         raise InputError(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Without a pass over the whole graph, or around a backbone, only techniques with a backbone keep their scores in parts
-# (docs/quality.md).
+# (docs/measured/quality.md).
 _IN_PARTS = "deepwalk"
 
 

@@ -238,7 +238,7 @@ def prepare_landmarks(
     if n_landmarks < max(least, 2):
         raise InfeasibleError(
             f"a backbone takes at least {least_landmarks(technique):,} vertices of every worker (1.5 per dimension); "
-            f"there is room for {max(0, n_landmarks):,}. Give the workers more room, lower --dim, or use "
+            f"the workers can hold {max(0, n_landmarks):,}. Increase --memory or --capacities, lower --dim, or use "
             "--reconcile consensus."
         )
     n_landmarks = _within_coordinator(graph, plan, technique, n_landmarks, least)

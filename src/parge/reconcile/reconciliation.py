@@ -103,9 +103,9 @@ def hardly_met(found: Sequence[Residual]) -> str | None:
         return None
     names = ", ".join(map(str, apart[:8])) + (", ..." if len(apart) > 8 else "")
     return (
-        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly agree: after reconciling, their "
-        "anchors are about as far from the others' as unrelated vectors are (141 %). The parts differ by more than a "
-        "rotation. Compare vectors within a part only, or use another technique, more anchors or fewer parts."
+        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly agree with the others after "
+        "reconciling: their anchors are about 141 % off (0 % is identical). The parts differ by more than a rotation. "
+        "Compare vectors within a part only, or use another technique, more anchors or fewer parts."
     )
 
 

@@ -247,8 +247,8 @@ def _reconciling(findings: Findings) -> Section:
 
 def _aging(findings: Findings) -> Section:
     intro = (
-        "How far the frozen space was from a fresh embedding after each update, as parge drift estimates it: 0 means "
-        "as far as two fresh embeddings with different seeds, 1 unrelated."
+        "How far the frozen space was from a fresh embedding after each update, as parge drift estimates it. 0: as "
+        "close as two fresh embeddings with different seeds. 1: unrelated."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")
     return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))

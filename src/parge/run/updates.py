@@ -87,11 +87,11 @@ class KeptSteps(Steps):
             made = make()
             kept = {name: getattr(made, name) for name in ("kept", "before", "after")}
             counts = {name: getattr(made, name) for name in _COUNTS}
-            arrays.save(self.work / CHANGED, CHANGED, {**graph_arrays(made.graph), **kept}, self._facts(counts))
+            arrays.save(self.work / CHANGED, CHANGED, {**graph_arrays(made.graph), **kept}, self._metadata(counts))
             known = arrays.load(self.work / CHANGED, CHANGED)
-        content, facts = known
+        content, metadata = known
         try:
-            graph, counts = graph_of(content), {name: int(facts[name]) for name in _COUNTS}
+            graph, counts = graph_of(content), {name: int(metadata[name]) for name in _COUNTS}
         except (InputError, ValueError, KeyError, TypeError, IndexError) as error:
             raise DamagedError(f"{self.work} was altered: {printable(error, 200)}. Remove that folder.") from None
         return Changed(graph, **counts, kept=content["kept"], before=content["before"], after=content["after"])
@@ -101,7 +101,7 @@ class KeptSteps(Steps):
         known = self._known(MOVED)
         if known is None:
             vectors, reached = make()
-            arrays.save(self.work / MOVED, MOVED, {"vectors": vectors, "reached": reached}, self._facts({}))
+            arrays.save(self.work / MOVED, MOVED, {"vectors": vectors, "reached": reached}, self._metadata({}))
             known = arrays.load(self.work / MOVED, MOVED)
         return known[0]["vectors"], np.asarray(known[0]["reached"])
 
@@ -118,7 +118,7 @@ class KeptSteps(Steps):
             raise StorageError(f"Cannot write {place}: {error.strerror}") from error
         return space_bytes(place)
 
-    def _facts(self, more: dict[str, Any]) -> dict[str, Any]:
+    def _metadata(self, more: dict[str, Any]) -> dict[str, Any]:
         return {"request": self.request, **more}
 
     def _known(self, kind: str) -> tuple[Arrays, dict[str, Any]] | None:

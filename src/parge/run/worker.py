@@ -28,7 +28,7 @@ from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore
 from parge.values import Settings
 
-_TELL_SECONDS = 1.0
+_PROGRESS_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PartJob:
         """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
         with parts.at_work(self.folder) as lock:
             parts.remove_failure(self.folder)
-            yield spaced(lock.record, _TELL_SECONDS)
+            yield spaced(lock.record, _PROGRESS_SECONDS)
 
     def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Store the result that was written on another machine."""
@@ -143,7 +143,7 @@ def _with_landmarks(ring: Graph, technique: LandmarkTechnique) -> Subgraph:
 
 def _recording(lock: Held, progress: Progress) -> Progress:
     """Return a function that passes progress on, and now and then writes it into the part's lock for `parge status`."""
-    record = spaced(lock.record, _TELL_SECONDS)
+    record = spaced(lock.record, _PROGRESS_SECONDS)
 
     def on_progress(share: float) -> None:
         progress(share)

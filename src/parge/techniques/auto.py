@@ -41,6 +41,8 @@ _PAIRS_AT_ONCE = 16_384
 class Auto(Technique, Chooser):
     """The technique that suits the graph, by held-out edges: `parge.Blend`, `parge.Spectral` or `parge.Whitened`.
 
+    Use it if you have no labels to compare techniques by. On the command line: ``--technique auto``.
+
     A plan with it asks `choose` once, before the graph is decomposed, and runs the chosen technique. A connected sample
     of an eighth of the vertices, of half of a small graph, loses a tenth of its edges; each technique embeds the rest,
     with fewer columns, and the cosines are to tell the lost edges from pairs drawn by degree. Blend is taken unless
@@ -175,7 +177,7 @@ def _blended(technique: Technique, whole: Subgraph, known: Mapping[Technique, Fl
     if isinstance(technique, Blend):
         wider = replace(technique.spectral, dim=technique.dim)
         if wider in known:
-            return technique.beside(known[wider], whole)
+            return technique.with_spectral(known[wider], whole)
     return technique.embed(whole, np.random.default_rng(0))
 
 

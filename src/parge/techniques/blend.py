@@ -21,6 +21,8 @@ from parge.typing import FloatArray
 class Blend(Technique):
     """Half of the columns of `parge.Spectral`, half of `parge.Whitened`; each half of a row has length 1.
 
+    On the command line: ``--technique blend``.
+
     The two make different mistakes. Spectral vectors weigh directions by their eigenvalues and follow degrees; whitened
     ones weigh all directions alike. The cosine of a pair is the mean of both cosines. On nine generated graphs of
     different kinds, half of the edges held out, its ROC-AUC against pairs drawn by degree was the highest of the three
@@ -77,7 +79,7 @@ class Blend(Technique):
         progress(1.0)
         return vectors
 
-    def beside(self, spectral: FloatArray, subgraph: Subgraph) -> FloatArray:
+    def with_spectral(self, spectral: FloatArray, subgraph: Subgraph) -> FloatArray:
         """Return nearly what `embed` does, with spectral vectors of more columns at hand: the first ones are taken."""
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
         width = self.spectral.dim

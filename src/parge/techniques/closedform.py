@@ -28,6 +28,8 @@ _GROUPING_BYTES_PER_EDGE = 150
 class ClosedForm(Technique, BackboneTechnique):
     """DeepWalk in closed form: landmarks are embedded directly and all other vertices by regression, without training.
 
+    Use it for vectors like those of DeepWalk in less time. On the command line: ``--technique closedform``.
+
     The matrix that skip-gram with negative sampling factorises is computed for a few hundred to 4,096 landmarks and
     decomposed. Half of the landmarks are vertices of high degree, half are groups of the others. Every other vertex is
     computed from its chances of meeting each landmark on a walk, and from its neighbours where it has few edges.

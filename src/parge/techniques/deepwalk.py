@@ -106,6 +106,9 @@ class SkipGramWalks(Technique, BackboneTechnique):
 class DeepWalk(SkipGramWalks):
     """Skip-gram with negative sampling on first-order random walks, which follow the weights of edges.
 
+    Use it if you do not know which technique suits a graph: it is the default, and keeps its scores in parts. On
+    the command line: ``--technique deepwalk``.
+
     Perozzi, Al-Rfou and Skiena, "DeepWalk: online learning of social representations" (KDD 2014), with
     negative sampling instead of the hierarchical softmax. The parameters are those of `SkipGramWalks`.
     The default rate, 0.05, is twice word2vec's: at 0.025 one pass over the walks undertrains.

@@ -41,6 +41,9 @@ TORCH = Extra("torch", "torch", "torch")
 class GraphSAGE(Technique):
     """Vectors from two rounds of averaging over neighbours, through matrices learnt from random walks.
 
+    Use it if vertices have features and a model should be trained on them. On the command line: ``--technique
+    graphsage``.
+
     Hamilton, Ying and Leskovec, "Inductive representation learning on large graphs" (NIPS 2017), algorithm 1 with the
     mean aggregator. ``h_v = unit(relu(W [x_v, mean x_u]))`` over neighbours u, twice (the last round without relu).
     Vertices that meet on short walks are trained to have similar vectors, and drawn ones not (equation 1). The inputs x

@@ -25,6 +25,9 @@ _DECAY_SHARE = 0.5
 class HOPE(Factorisation):
     """The best approximation of a proximity matrix M by inner products, ``M ≈ S T^T``.
 
+    Use it to compare with the bounds of `parge evaluate bound`, which are about such factors. On the command line:
+    ``--technique hope``.
+
     Ou et al., "Asymmetric transitivity preserving graph embedding" (KDD 2016). With the singular value decomposition
     ``M = U D V^T`` the source vectors are ``S = U D^1/2`` and the target vectors ``T = V D^1/2``. Graphs here are
     undirected, so M is symmetric, its singular vectors are eigenvectors, and both halves coincide but for the sign of

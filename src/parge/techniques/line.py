@@ -34,6 +34,8 @@ from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
 class LINE(Technique):
     """Training on edges drawn in proportion to their weight, in both directions, with negative sampling.
 
+    Use it if direct neighbours matter and longer paths do not. On the command line: ``--technique line``.
+
     Tang et al., "LINE: large-scale information network embedding" (WWW 2015). First order: an edge's ends have
     similar vectors. Second order: vertices with the same neighbours have similar vectors. Both: half of the
     columns each, every half scaled to unit length, as the authors' program does.

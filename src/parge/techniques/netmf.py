@@ -47,6 +47,9 @@ _TOLERANCE = 1e-3
 class NetMF(Technique):
     """The best factors of the logarithm of DeepWalk's co-occurrence matrix.
 
+    Use it on small graphs, or as a reference for DeepWalk: its time is quadratic in the vertices. On the command
+    line: ``--technique netmf``.
+
     Qiu et al., "Network embedding as matrix factorization" (WSDM 2018): ``log max(M, 1) ≈ U S U^T`` with ``M = vol /
     (negatives window) Σ_r P^r D^-1`` for r = 1..window, P = D^-1 A. The vectors are ``U |S|^1/2``. M is symmetric, so
     its singular vectors are eigenvectors.

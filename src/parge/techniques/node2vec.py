@@ -16,6 +16,9 @@ from parge.typing import FloatArray
 class Node2Vec(SkipGramWalks):
     """Skip-gram with negative sampling on second-order random walks.
 
+    Use it if walks should stay near their start (small p) or leave it (small q). On the command line: ``--technique
+    node2vec``.
+
     Grover and Leskovec, "node2vec: scalable feature learning for networks" (KDD 2016). The walks are drawn by
     rejection, without tables for edges, so memory is DeepWalk's. With ``p = q = 1`` it is DeepWalk, bit for bit.
 

@@ -34,6 +34,8 @@ _OVERSAMPLING = 10
 class ProNE(Technique):
     """Vectors of edges' log odds against noise, propagated through a band of the graph's frequencies.
 
+    Use it for quick vectors without walks. On the command line: ``--technique prone``.
+
     Zhang et al., "ProNE: fast and scalable network representation learning" (IJCAI 2019). Step one factorises the
     sparse matrix ``log p_ij - log n_j`` over the edges as ``U S^1/2``, by randomised SVD. Here ``p_ij`` is the chance
     to walk from i to j, and ``n_j ∝ (Σ_i p_ij)^0.75``. Step two filters (`chebyshev.propagate`) and makes the columns

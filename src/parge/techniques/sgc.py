@@ -30,6 +30,8 @@ _BASE_BYTES = 78_000_000
 class SGC(Technique):
     """Features after K steps of neighbourhood averaging, ``S^K X``.
 
+    Use it if vertices have features; nothing is trained. On the command line: ``--technique sgc``.
+
     Wu et al., "Simplifying graph convolutional networks" (ICML 2019): ``S = D~^-1/2 (A + I) D~^-1/2`` with the degrees
     D~ of A + I. X are the graph's features, projected at random to `dim` where there are more, filled with zeros where
     there are fewer; without features, normal draws for each vertex. Both depend on vertex numbers in the whole graph,

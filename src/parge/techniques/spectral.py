@@ -21,6 +21,8 @@ _SHORTEST = 1e-5
 class Spectral(Factorisation):
     """Unit rows of ``V Λ``, the leading eigenvectors of ``L = D~^-1/2 A D~^-1/2``, scaled by their eigenvalues.
 
+    Use it for links and for clusters. On the command line: ``--technique spectral``.
+
     ``D~ = D + τ I`` adds a share of the mean degree to every degree. Without it a graph of many components has as many
     eigenvalues 1, and chance decides which of their eigenvectors are taken; branches that hang on one edge come next.
     With it small sets have small eigenvalues. Qin and Rohe, "Regularized spectral clustering under the degree-corrected

@@ -25,6 +25,8 @@ _EVERY = 2
 class Whitened(Technique):
     """Whitened propagation: vectors are averaged over neighbours for some rounds, and whitened after every second.
 
+    Use it for quick vectors of large graphs; nothing is trained. On the command line: ``--technique whitened``.
+
     The start is that of `parge.SGC`: the graph's features, or normal draws for each vertex, both keyed by numbers in
     the whole graph. Whitening is symmetric: subgraphs start in one space and drift apart slowly, so a rotation aligns
     them. After many rounds the vectors approach the leading eigenvectors of the walk matrix, all with equal weight.
