@@ -11,7 +11,6 @@ from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
     LocalName,
     OutName,
-    columns_of,
     graph_inputs,
     graph_name,
     graph_options,
@@ -22,6 +21,7 @@ from parge.cli.options import (
     read_graph,
     run_folder_of,
 )
+from parge.cli.shards import sharded_source
 from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
@@ -81,7 +81,7 @@ def command(
       parge embed edges_folder -o vectors_folder --parts 8 --sharded
     """
     if sharded:
-        refused = {"--report": page, "--space": space, "--features": options["features"]}
+        refused = {"--report": page, "--space": space}
         _embed_sharded(out, run_dir, resume, refused, overwrite, as_json, options)
         return
     outputs = embedding_outputs(out)
@@ -124,8 +124,6 @@ def _embed_sharded(
     """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
     from parge.cluster.opening import check_run_folder, discard  # most runs hold the graph
     from parge.cluster.run import embed_sharded
-    from parge.cluster.source import Source, edge_files
-    from parge.graph.columns import Wanted
     from parge.io.embeddings.folder import check_folder_output
 
     given = next((name for name, value in refused.items() if value is not None), None)
@@ -135,23 +133,16 @@ def _embed_sharded(
         raise InputError(
             "With --sharded, GRAPH and OUT are folders that all machines see, not URLs. Mount or copy them."
         )
+    graph = Path(options["graph"])
     folder = run_dir or run_folder_of(out)
     check_folder_output(out, overwrite=overwrite)
-    graph = Path(options.pop("graph"))
     if is_inside(out, graph) or is_inside(folder, graph) or is_inside(out, folder) or is_inside(graph, folder):
         raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
     check_run_folder(folder, resume=resume)
-    vertices = options.pop("vertices")
-    options.pop("features")
-    files = edge_files(graph)
-    source = Source(files, vertices if vertices is None else _count_or_name(vertices), Wanted(**columns_of(options)))
+    source = sharded_source(options)
     plan = make_plan(options, resume=resume)
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
     kept = None if run_dir is not None else discard(folder)
     show.notices([*([] if kept is None else [kept]), *report.notices])
     show.show_report(report, out, as_json=as_json)
-
-
-def _count_or_name(vertices: Any) -> int | str:
-    return vertices if isinstance(vertices, int) else str(vertices)

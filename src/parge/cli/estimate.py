@@ -1,5 +1,6 @@
 """``parge estimate``, and its alias ``parge plan --estimate``: what a run would cost, calculated without a graph."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from parge.cli.options import all_of, json_option, make_technique, technique_opt
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
 from parge.estimate.breaks import duration
+from parge.estimate.stages import Stage
 from parge.memory import format_bytes
 from parge.numbers import MOST_DIM, read_whole, shown
 
@@ -19,7 +21,7 @@ from parge.numbers import MOST_DIM, read_whole, shown
 _OF_TECHNIQUE = ("dim", "technique")
 
 # Options of `parge plan` that are read beside --estimate, and the keys that say what others do.
-_READ = {"graph", "as_estimate", "as_json", "technique", "dim", "params"}
+_READ = {"graph", "as_estimate", "as_json", "technique", "dim", "params", "sharded"}
 _KEYS = {
     "vertices": "vertices=",
     "parts": "workers=",
@@ -33,6 +35,7 @@ _KEYS = {
 @click.command("estimate")
 @click.argument("words", nargs=-1, required=True, metavar="vertices=N edges=M [KEY=VALUE]...")
 @all_of(technique_options())
+@click.option("--sharded", is_flag=True, help="Estimate `parge embed --sharded`: no machine holds the graph.")
 @json_option
 def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Estimate the time, memory, disk, network and price of every stage of a run. Reads no graph.
@@ -44,6 +47,7 @@ def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
     Examples:
       parge estimate vertices=4e6 edges=34.5e6 workers=8 memory=2GB dim=64
       parge estimate vertices=2e9 edges=1e12 memory=64GB price_core_hour=0.04
+      parge estimate vertices=2e9 edges=1e12 memory=64GB --sharded
     """
     _show_answer(words, options, as_json=as_json)
 
@@ -60,11 +64,18 @@ def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bo
     for name in _OF_TECHNIQUE:
         if name in pairs:
             options[name] = _only(name, options[name], pairs.pop(name))
-    answer = estimate(Question.of(pairs), make_technique(options))
+    question, sharded = Question.of(pairs), options.pop("sharded")
+    technique = make_technique(options)
+    answer = estimate(question, technique, sharded=sharded)
     if as_json:
         show.print_json(answer.to_json())
     else:
         _show(answer)
+        other = estimate(question, technique, sharded=not sharded)
+        if sharded:
+            show.out.print(f"one machine reads, splits and refines (without --sharded): {duration(other.seconds)}")
+        elif answer.workers > 1:
+            show.out.print(f"no machine holds the graph (--sharded): {duration(other.seconds)}")
     show.warnings(answer.warnings)
 
 
@@ -125,6 +136,18 @@ def _show(answer: Estimate) -> None:
             markup=True,
         )
     show.out.print("constants were measured on one core of a small machine; see docs/reference/estimate.md")
+
+
+def stage_table(stages: Sequence[Stage], seconds: float) -> Table:
+    """Return a table of what each stage takes."""
+    table = Table(header_style="bold", show_footer=True)
+    table.add_column("stage", "all, one after the other")
+    for heading in ("time", "memory of each", "disk of each", "network"):
+        table.add_column(heading, duration(seconds) if heading == "time" else "", justify="right")
+    for stage in stages:
+        sizes = (format_bytes(size) if size else "–" for size in (stage.memory, stage.disk, stage.network))
+        table.add_row(stage.name, duration(stage.seconds), *sizes)
+    return table
 
 
 def _table(answer: Estimate) -> Table:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.estimate import show_estimate
+from parge.cli.estimate import show_estimate, stage_table
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
     all_of,
@@ -17,6 +17,8 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
+from parge.cli.shards import sharded_source
+from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle, recomputed
 from parge.text import pasteable
@@ -33,6 +35,11 @@ from parge.text import pasteable
     is_flag=True,
     help="Same as `parge estimate`: give the size of the graph as KEY=VALUE instead of a graph.",
 )
+@click.option(
+    "--sharded",
+    is_flag=True,
+    help="Plan `parge embed --sharded`: GRAPH is a folder of edges that is counted, not held.",
+)
 @json_option
 def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     """Show what each worker would hold, which edges are lost, and whether parts are worth it. Embeds nothing.
@@ -42,11 +49,15 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
       parge plan edges.txt.gz --parts 8
       parge plan edges.txt.gz --capacities 4000,4000,6000 --dim 64
       parge plan edges.parquet --memory 2GB,2GB,8GB --technique hope
+      parge plan edges_folder --parts 8 --sharded
     """
     if as_estimate:
         show_estimate(options, as_json=as_json)
         return
     options["graph"] = only_graph(options["graph"])
+    if options.pop("sharded"):
+        _plan_sharded(options, as_json=as_json)
+        return
     plan = make_plan(options)
     with capped_coordinator(plan.coordinator_memory), show.steps("plan") as on_step:
         on_step("reading the graph")
@@ -65,9 +76,36 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     show.say(hints(decomposed.plan.technique, graph), style="dim", label="hint")
 
 
-def _embed_command() -> str:
+def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
+    """Show what a run in shards would take, from one pass over the files; see `parge.cluster.forecast`."""
+    from parge.cluster.forecast import forecast  # most plans hold the graph
+
+    source = sharded_source(options)
+    plan = make_plan(options)
+    with show.steps("plan") as on_step:
+        on_step("counting vertices and edges")
+        found = forecast(source, plan)
+    show.say(idle(plan), style="dim", label="notice")
+    if as_json:
+        show.print_json(found.to_json())
+        return
+    off = f" (± {found.error:.1%})" if found.error else ""
+    show.out.print(
+        f"[bold]{found.vertices:,}[/bold] vertices, [bold]{found.edges:,}[/bold] edges{off} in "
+        f"[bold]{found.shards}[/bold] shards; {found.anchors:,} anchors",
+        markup=True,
+    )
+    show.out.print(stage_table(found.stages, found.seconds))
+    low, high = found.lost_edges
+    show.out.print(f"lost edges: between {low:.0%} and {high:.0%} (what parts drawn at random lose)")
+    if found.memory is not None:
+        show.out.print(f"fits: the smallest worker has {format_bytes(found.memory)}")
+    show.out.print(f"Next: {_embed_command('vectors_folder')}", soft_wrap=True)
+
+
+def _embed_command(out: str = "vectors.parquet") -> str:
     """Return the command that embeds what was planned: the same words, and an output."""
     words = click.get_current_context().find_root().obj
     given = words[words.index("plan") + 1 :] if isinstance(words, list) and "plan" in words else ["GRAPH"]
     end = given.index("--") if "--" in given else len(given)  # what comes after it is no option
-    return pasteable("parge", "embed", *given[:end], "-o", "vectors.parquet", *given[end:])
+    return pasteable("parge", "embed", *given[:end], "-o", out, *given[end:])

@@ -9,12 +9,12 @@ import numpy as np
 
 from parge.cluster.mesh import Mesh, Message, column
 from parge.cluster.rows import BLOCK, MOST_VERTICES, Owners, offsets_of
-from parge.cluster.source import Source
+from parge.cluster.source import Source, is_parquet
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
 from parge.graph.gather import Gatherer
 from parge.ids import STRING, show_ids, unique_ids
-from parge.io.files import check_file, format_suffix
+from parge.io.files import check_file
 from parge.io.footers import read_footer
 from parge.io.graphs.parquet import gather_parquet
 from parge.io.graphs.text import gather_edge_list
@@ -23,8 +23,6 @@ from parge.kernels.labels import hash_texts
 from parge.kernels.splitmix import KeyArray, item_keys
 from parge.run.codec import id_arrays, ids_of
 from parge.typing import FloatArray, IdArray, IntArray, PartArray
-
-_PARQUET = ".parquet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,7 @@ def _read(mesh: Mesh, source: Source) -> Gatherer:
     share = json.loads(text.tobytes())[mesh.rank]
     texts = [Path(name) for name, groups in share if groups is None]
     if texts:
-        all_texts = [Path(name) for name in source.files if format_suffix(Path(name)) != _PARQUET]
+        all_texts = [Path(name) for name in source.files if not is_parquet(name)]
         edges.absorb(gather_edge_list(texts, source.wanted, of=all_texts))
     for name, groups in share:
         if groups is not None:
@@ -110,7 +108,7 @@ def _shares(source: Source, size: int) -> bytes:
     for name in source.files:
         path = Path(name)
         check_file(path)
-        if format_suffix(path) == _PARQUET:
+        if is_parquet(name):
             groups = read_footer(path).groups
             units += [(group.n_rows * 8, name, place) for place, group in enumerate(groups)]
         else:

@@ -13,8 +13,17 @@ from parge.linalg.whitening import Moments, Turn, change, finish, is_looked_at, 
 from parge.refine.whiten import Whiten
 from parge.typing import FloatArray
 
-# Columns of neighbours' vectors that travel at a time.
-_COLUMNS = 32
+# Columns of neighbours' vectors that travel at a time: so many, or as few as take so many bytes.
+_COLUMNS, _COLUMN_BYTES = 32, 1 << 26
+
+
+def columns_at_a_time(n_rows: int) -> int:
+    """Return how many columns of so many rows travel at a time; no bit depends on it.
+
+    >>> columns_at_a_time(1000), columns_at_a_time(10**7), columns_at_a_time(10**10)
+    (32, 1, 1)
+    """
+    return min(_COLUMNS, max(1, _COLUMN_BYTES // (4 * max(1, n_rows))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +84,10 @@ def _sums(mesh: Mesh, held: Held, rows: FloatArray, turn: Turn) -> FloatArray:
     shard, weights = held.rows, held.part.weights
     weights = np.empty(0, np.float32) if weights is None else weights
     moved, mean = np.empty_like(rows), turn.mean.astype(np.float32)
-    for first in range(0, rows.shape[1], _COLUMNS):
-        some = slice(first, min(first + _COLUMNS, rows.shape[1]))
+    most = max(int(found[0][0]) for found in mesh.share(np.array([shard.n_own + shard.ghosts.size])))
+    step = columns_at_a_time(most)
+    for first in range(0, rows.shape[1], step):
+        some = slice(first, min(first + step, rows.shape[1]))
         few = shard.with_ghosts(mesh, np.ascontiguousarray(rows[:, some]))
         out = np.empty((len(rows), few.shape[1]), np.float32)
         sum_around(shard.indptr, shard.indices, weights, few, mean[some], 0, out)

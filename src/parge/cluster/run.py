@@ -158,7 +158,7 @@ class ShardedRun:
                 divided = self._stage(
                     DIVIDE,
                     size,
-                    partial(Divide, self.folders, _aim(decision), counts.n_vertices, name),
+                    partial(Divide, self.folders, aim_of(decision), counts.n_vertices, name),
                     {"reconcile": name},
                 )
                 return decision, divided
@@ -335,7 +335,7 @@ def _counts(read: list[dict[str, Any]], source: Source) -> Counts:
     return Counts(first["vertices"], first["edges"], tuple(first["notices"]), first["weighted"])
 
 
-def _aim(decision: Decision) -> Aim:
+def aim_of(decision: Decision) -> Aim:
     """Return what a split has to be for a decided plan."""
     decomposer, limits = decision.decomposer, decision.limits
     if isinstance(decomposer, LandmarkDecomposer):

@@ -31,6 +31,11 @@ class Source:
     wanted: Wanted = ALL_FOUND
 
 
+def is_parquet(name: str) -> bool:
+    """Return whether a file is read as Parquet; all others are text."""
+    return format_suffix(Path(name)) == ".parquet"
+
+
 def edge_files(path: Path) -> tuple[str, ...]:
     """Return the files of a folder or a pattern, or the one file; names that begin with a dot or _ are left out."""
     files = part_files(path)

@@ -5,19 +5,24 @@ from typing import Any
 
 from parge.estimate.breaks import Break, breaks
 from parge.estimate.question import Question
+from parge.estimate.shards import sharded_breaks, sharded_stages
 from parge.estimate.stages import HOUR, Sizes, Stage, stages
 from parge.techniques.base import Technique
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run takes, stage by stage, and what breaks as the graph grows, first to last."""
+    """What a run takes, stage by stage, and what breaks as the graph grows, first to last.
+
+    `sharded` says whether no machine holds the graph (`parge embed --sharded`).
+    """
 
     question: Question
     workers: int
     anchors: float
     stages: tuple[Stage, ...]
     breaks: tuple[Break, ...]
+    sharded: bool = False
 
     @property
     def seconds(self) -> float:
@@ -51,6 +56,7 @@ class Estimate:
             "vertices": self.question.vertices,
             "edges": self.question.edges,
             "workers": self.workers,
+            "sharded": self.sharded,
             "anchors": self.anchors,
             "stages": [{**vars(stage), "price": stage.price(self.question)} for stage in self.stages],
             "seconds": self.seconds,
@@ -62,7 +68,14 @@ class Estimate:
         }
 
 
-def estimate(question: Question, technique: Technique) -> Estimate:
-    """Return what a run costs, stage by stage, and where it breaks first (arithmetic: docs/reference/estimate.md)."""
+def estimate(question: Question, technique: Technique, *, sharded: bool = False) -> Estimate:
+    """Return what a run costs, stage by stage, and where it breaks first (arithmetic: docs/reference/estimate.md).
+
+    Parameters
+    ----------
+    sharded : bool
+        Whether the run is in shards: no machine holds the graph, and every stage is shared out.
+    """
     sizes = Sizes(question, technique)
-    return Estimate(question, sizes.workers, sizes.anchors, stages(sizes), breaks(sizes))
+    parts = (sharded_stages, sharded_breaks) if sharded else (stages, breaks)
+    return Estimate(question, sizes.workers, sizes.anchors, parts[0](sizes), parts[1](sizes), sharded)

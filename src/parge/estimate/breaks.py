@@ -41,7 +41,7 @@ class Break:
 
 def breaks(sizes: Sizes) -> tuple[Break, ...]:
     """Return everything that grows, the first to break first."""
-    found = [*_of_time(sizes), *_of_coordinator(sizes), *_of_workers(sizes)]
+    found = [*_of_time(sizes), *_of_coordinator(sizes), *of_workers(sizes)]
     return tuple(sorted(found, key=lambda item: item.edges))
 
 
@@ -50,14 +50,14 @@ def _of_time(sizes: Sizes) -> list[Break]:
     alone = sum(stage.seconds for stage in splitting(sizes, in_memory=False))
     port = sizes.results / asked.network_speed
     found = [
-        _break(
+        compared(
             sizes,
             "the coordinator alone reads, sorts and splits the graph",
             (alone, DAY, duration),
             "each worker reads and sorts a slice of the file, then assigns it using shared counts of the parts "
             "(buffered restreaming); the coordinator adds the counts",
         ),
-        _break(
+        compared(
             sizes,
             f"all vectors pass through one network port ({asked.network_speed * 8 / 1e9:g} Gbit/s)",
             (port, DAY, duration),
@@ -67,7 +67,7 @@ def _of_time(sizes: Sizes) -> list[Break]:
     refine = refining(sizes)
     if refine is not None:
         found.append(
-            _break(
+            compared(
                 sizes,
                 "one machine makes the pass over the whole graph",
                 (refine.seconds, DAY, duration),
@@ -80,21 +80,21 @@ def _of_time(sizes: Sizes) -> list[Break]:
 def _of_coordinator(sizes: Sizes) -> list[Break]:
     asked, known, in_files = sizes.question, sizes.known, not sizes.in_memory
     found = [
-        _break(
+        compared(
             sizes,
             "the coordinator holds one row of numbers per vertex",
             (known["stream_memory"] * asked.vertices, asked.coordinator, format_bytes),
             "parts and cut degrees in shards by vertex, one worker each; anchors by a threshold on the degree",
             give="coordinator" if in_files else "",
         ),
-        _break(
+        compared(
             sizes,
             "sorting uses the coordinator's disk",
             (known["sort_disk"] * asked.edges, asked.disk, format_bytes),
             "the rows stay in the slices that workers have sorted; no machine holds all of them",
             give="disk" if in_files else "",
         ),
-        _break(
+        compared(
             sizes,
             "part folders and vectors use the coordinator's disk",
             (sizes.run_folder, asked.disk, format_bytes),
@@ -104,7 +104,7 @@ def _of_coordinator(sizes: Sizes) -> list[Break]:
     ]
     if refining(sizes) is not None:
         found.append(
-            _break(
+            compared(
                 sizes,
                 "refining in the coordinator holds four columns",
                 (REFINE_BYTES * asked.vertices, asked.coordinator, format_bytes),
@@ -115,10 +115,11 @@ def _of_coordinator(sizes: Sizes) -> list[Break]:
     return found
 
 
-def _of_workers(sizes: Sizes) -> list[Break]:
+def of_workers(sizes: Sizes) -> list[Break]:
+    """Return what breaks in the workers that embed."""
     asked, one = sizes.question, sizes.technique.footprint()
     found = [
-        _break(
+        compared(
             sizes,
             "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
@@ -137,7 +138,7 @@ def _of_workers(sizes: Sizes) -> list[Break]:
     return found
 
 
-def _break(
+def compared(
     sizes: Sizes, what: str, amounts: tuple[float, float, Callable[[float], str]], instead: str, give: str = ""
 ) -> Break:
     """Return what is needed and what there is; `give` is the key that would provide it."""

@@ -216,7 +216,7 @@ class Sizes:
 
 def stages(sizes: Sizes) -> tuple[Stage, ...]:
     """Return the stages of a run, in order; a pass that the technique does not take, or one worker, is left out."""
-    found = (*splitting(sizes, in_memory=sizes.in_memory), _embed(sizes), *_merging(sizes))
+    found = (*splitting(sizes, in_memory=sizes.in_memory), embedding(sizes), *_merging(sizes))
     refine = refining(sizes)
     return (*found, *([] if refine is None else [refine]), _write(sizes))
 
@@ -250,7 +250,7 @@ def splitting(sizes: Sizes, *, in_memory: bool) -> tuple[Stage, Stage, Stage]:
     )
 
 
-def _embed(sizes: Sizes) -> Stage:
+def embedding(sizes: Sizes) -> Stage:
     """Return the workers' stage; each reads its folder and writes its vectors."""
     technique, workers = sizes.technique, sizes.workers
     disk = sizes.folder + sizes.results / workers

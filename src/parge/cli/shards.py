@@ -1,0 +1,25 @@
+"""What commands with ``--sharded`` have in common: the files of edges, from the options."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parge.cli.options import columns_of
+from parge.errors import InputError
+from parge.io.names import is_url
+
+if TYPE_CHECKING:
+    from parge.cluster.source import Source
+
+
+def sharded_source(options: dict[str, Any]) -> "Source":
+    """Take GRAPH and how it is read out of `options`; return the files that shards read."""
+    from parge.cluster.source import Source, edge_files  # most commands hold the graph
+    from parge.graph.columns import Wanted
+
+    if options.pop("features") is not None:
+        raise InputError("--features needs the whole graph in one process. Omit it, or omit --sharded.")
+    graph, vertices = options.pop("graph"), options.pop("vertices")
+    if is_url(graph):
+        raise InputError("With --sharded, GRAPH is a folder that all machines see, not a URL. Mount or copy it.")
+    known = vertices if vertices is None or isinstance(vertices, int) else str(vertices)
+    return Source(edge_files(Path(graph)), known, Wanted(**columns_of(options)))

@@ -1,0 +1,93 @@
+"""What a run in shards would take, from one pass of counts: `parge plan FOLDER --sharded`."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from parge.cluster.counting import counted
+from parge.cluster.ingest import Counts
+from parge.cluster.opening import checked_plan
+from parge.cluster.run import aim_of
+from parge.cluster.source import Source
+from parge.errors import InfeasibleError, InputError
+from parge.estimate import Question, estimate
+from parge.estimate.speed import slowness
+from parge.estimate.stages import Stage
+from parge.memory import format_bytes
+from parge.planning.decision import decide
+from parge.planning.plan import Plan
+
+# Counts are within so many standard errors in 997 of 1,000 cases.
+_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run in shards would take.
+
+    Parameters
+    ----------
+    vertices, edges : int
+        About how many the graph has.
+    error : float
+        How far off these may be, as a share; 0 where they were counted exactly.
+    shards : int
+        How many processes share the graph.
+    anchors : int
+        Vertices that all parts share.
+    lost_edges : (float, float)
+        The share of edges that no part holds, at least and at most. The most is what parts drawn at random lose.
+    stages : tuple of Stage
+        Time, memory, disk and network of each, on this machine's cores.
+    memory : int, optional
+        Bytes of the smallest worker, if workers are limited.
+    """
+
+    vertices: int
+    edges: int
+    error: float
+    shards: int
+    anchors: int
+    lost_edges: tuple[float, float]
+    stages: tuple[Stage, ...]
+    memory: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """All stages, one after the other."""
+        return sum(stage.seconds for stage in self.stages)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**vars(self), "stages": [vars(stage) for stage in self.stages], "seconds": self.seconds}
+
+
+def forecast(source: Source, plan: Plan) -> Forecast:
+    """Count once, and return what the run would take; raise `InfeasibleError` where it cannot fit."""
+    resolved = checked_plan(replace(plan, coordinator_memory=None))
+    found, shards = counted(source), resolved.n_parts
+    if found.edges == 0:
+        raise InputError("the files have no edge between two vertices, so that there is nothing to split")
+    decision = decide(Counts(found.vertices, found.edges), resolved.request)
+    anchors, budgets = aim_of(decision).n_anchors, decision.limits.budgets
+    smallest = None if budgets is None else int(budgets.min())
+    question = Question(vertices=found.vertices, edges=found.edges, workers=shards)
+    scale = slowness()
+    stages = tuple(
+        replace(
+            stage, seconds=stage.seconds + (scale - 1) * stage.core_seconds, core_seconds=scale * stage.core_seconds
+        )
+        for stage in estimate(question, resolved.technique, sharded=True).stages
+    )
+    if smallest is not None:
+        _check_fits(stages, smallest, shards)
+    most = (1 - 1 / shards) * (1 - found.share_of_largest(anchors / max(1, found.vertices))) ** 2
+    return Forecast(found.vertices, found.edges, _ERRORS * found.error, shards, anchors, (0.0, most), stages, smallest)
+
+
+def _check_fits(stages: tuple[Stage, ...], limit: int, shards: int) -> None:
+    largest = max(stages, key=lambda stage: stage.memory)
+    if largest.memory > limit:
+        raise InfeasibleError(
+            f"a shard needs about {format_bytes(largest.memory)} in the stage {largest.name!r}, and the smallest of "
+            f"{shards} workers has {format_bytes(limit)}. Use more workers, or larger ones."
+        )
