@@ -43,6 +43,20 @@ def of_out_of_core(found: dict[str, Any], n_edges: int) -> dict[str, Entry]:
     return _entries(measured, "benchmarks/out_of_core.py")
 
 
+def of_shards(stages: dict[str, dict[str, float]], n_edges: int, rounds: int, arc_bytes: float) -> dict[str, Entry]:
+    """Return what shards.py says: seconds of cores and bytes sent of each stage, in all, and bytes of an arc."""
+    per = {"read": ("shard_read", 1), "decompose": ("shard_split", 1), "prepare": ("shard_cut", 1)}
+    measured: dict[str, tuple[float, str]] = {
+        "shard_arc_memory": (arc_bytes, "bytes per arc, at the peak of splitting")
+    }
+    for stage, (name, times) in {**per, "refine": ("shard_round", rounds)}.items():
+        each = " and round, 128 dimensions" if stage == "refine" else ""
+        took, sent = stages[stage]["seconds"], stages[stage]["sent_bytes"]
+        measured[name] = took / n_edges / times, f"{AN_EDGE}{each}"
+        measured[f"{name}_sent"] = sent / n_edges / times, f"bytes per edge{each}, 8 shards"
+    return _entries(measured, "benchmarks/shards.py")
+
+
 def _entries(measured: dict[str, tuple[float, str]], source: str) -> dict[str, Entry]:
     return {
         name: {"value": float(f"{value:.3g}"), "unit": unit, "source": source}

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pyarrow.parquet as pq
+from benchmarks.estimate_constants import keep, of_shards
 from benchmarks.flight_exchange import FlightExchange
 
 from parge.cluster.meeting import Meeting
@@ -152,13 +153,27 @@ def memory_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
     return {**found, "n_edges": n_edges}
 
 
-def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> None:
-    """Print what an arc more takes in its shard, at the peak of each stage."""
-    arcs = 2 * (large["n_edges"] - small["n_edges"]) / parts
+def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> dict[str, float]:
+    """Print and return what an arc more takes in its shard, at the peak of each stage."""
+    arcs, found = 2 * (large["n_edges"] - small["n_edges"]) / parts, {}
     print("bytes per arc at the peak of each stage, by the difference of both graphs (a vertex has 17 arcs):")
     for stage in large["shards"][0]["stages"]:
         peaks = [max(shard["stages"][stage]["peak_bytes"] for shard in one["shards"]) for one in (small, large)]
-        print(f"  {stage:10} {(peaks[1] - peaks[0]) / arcs:6.1f}")
+        found[stage] = (peaks[1] - peaks[0]) / arcs
+        print(f"  {stage:10} {found[stage]:6.1f}")
+    return found
+
+
+def kept(large: dict[str, Any], arc_bytes: dict[str, float]) -> str:
+    """Write the constants of `parge estimate --sharded`; return what has changed."""
+    stages = {
+        stage: {
+            name: sum(shard["stages"][stage][name] for shard in large["shards"]) for name in ("seconds", "sent_bytes")
+        }
+        for stage in large["shards"][0]["stages"]
+    }
+    arc = max(arc_bytes["read"], arc_bytes["decompose"])
+    return keep(of_shards(stages, large["n_edges"], large["refine"]["rounds"], arc))
 
 
 def main() -> None:
@@ -167,6 +182,7 @@ def main() -> None:
     parser.add_argument("--edges", type=float, nargs="+", default=[3.5e5, 3.5e6])
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--only", choices=["exchange", "memory"])
+    parser.add_argument("--constants", action="store_true", help="write those of `parge estimate --sharded`")
     options = parser.parse_args()
     if options.only != "memory":
         exchange_table(options.parts)
@@ -176,7 +192,9 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 found.append(memory_row(int(n_edges), options.parts, Path(folder)))
         if len(found) > 1:
-            growth(found[0], found[-1], options.parts)
+            arc_bytes = growth(found[0], found[-1], options.parts)
+            if options.constants:
+                print(kept(found[-1], arc_bytes))
 
 
 if __name__ == "__main__":

@@ -334,3 +334,17 @@ def _kill_one(pid: int, after: Path) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_a_shard_that_cannot_hold_its_rows_is_refused_before_the_split(
+    edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parge.cluster import run as sharded
+
+    def fails(_self: Any, _mesh: Any) -> Any:
+        raise AssertionError("the split has begun")
+
+    monkeypatch.setattr(sharded, "split_bytes", lambda arcs, vertices: 10**9 + 8 * arcs + vertices)
+    monkeypatch.setattr(stages.Divide, "__call__", fails)
+    with pytest.raises(InfeasibleError, match=r"1 GB.*600 MB"):
+        embedded(edges, tmp_path, plan(parts=None, memory="600MB,600MB,600MB"))

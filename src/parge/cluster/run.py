@@ -23,10 +23,11 @@ from parge.decompose.supervertices import LandmarkDecomposer
 from parge.engine.base import Engine, Task
 from parge.engine.registry import joins_cluster
 from parge.errors import InfeasibleError, InputError
+from parge.estimate.shards import split_bytes
 from parge.events import Listener, Part, Step, ignore
 from parge.io.embeddings.folder import replace_vectors, write_manifest
 from parge.linalg.threads import one_blas_thread
-from parge.memory import Footprint, peak_bytes
+from parge.memory import Footprint, format_bytes, peak_bytes
 from parge.planning.decision import Decision, decide, next_decision
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import idle
@@ -126,6 +127,7 @@ class ShardedRun:
         size = self.plan.n_parts
         read = self._stage(READ, size, lambda: Read(self.folders, self.source))
         counts = _counts(read, self.source)
+        self._check_memory(read)
         decision, divided = self._divided(counts, size)
         cut = self._stage(CUT, size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
@@ -145,6 +147,18 @@ class ShardedRun:
         write_manifest(staged, shards, answers[0]["dim"], kept)
         replace_vectors(staged, out)
         return report
+
+    def _check_memory(self, read: list[dict[str, Any]]) -> None:
+        """Refuse to split a graph of which a shard holds more than its worker has."""
+        limits = self._limits()
+        for rank, answer in enumerate(read if limits else ()):
+            needs, has = split_bytes(answer["arcs"], answer["own"]), limits[rank] if limits else 0
+            if needs > has:
+                raise InfeasibleError(
+                    f"shard {rank} holds {answer['own']:,} vertices and {answer['arcs']:,} arcs, and needs about "
+                    f"{format_bytes(needs)} to split the graph; its worker has {format_bytes(has)}. Use more workers, "
+                    "or larger ones."
+                )
 
     def _divided(self, counts: Counts, size: int) -> tuple[Decision, list[dict[str, Any]]]:
         """Choose parts and anchors as decided; where that is not possible, by the next alternative."""
@@ -204,9 +218,12 @@ class ShardedRun:
         return found
 
     def _team(self) -> Team:
-        budgets = self.plan.request.budgets() if self.plan.memory is None else _budgets(self.plan)
         towards = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
-        return Team(self.engine, self.folder, budgets, towards, self._on_retry)
+        return Team(self.engine, self.folder, self._limits(), towards, self._on_retry)
+
+    def _limits(self) -> list[int] | None:
+        """Return the bytes of each worker, if they are limited."""
+        return self.plan.request.budgets() if self.plan.memory is None else _budgets(self.plan)
 
     def _on_retry(self, reason: str) -> None:
         self.retries.append(reason)

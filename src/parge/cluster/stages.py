@@ -125,7 +125,11 @@ class Read:
             content["weights"] = shard.weights
         arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
         found = {"vertices": counts.n_vertices, "edges": counts.n_edges, "notices": list(counts.notices)}
-        return _measured(mesh, {**found, "weighted": counts.weighted, "arcs": int(shard.neighbours.size)}, started)
+        return _measured(
+            mesh,
+            {**found, "weighted": counts.weighted, "own": int(shard.names.size), "arcs": int(shard.neighbours.size)},
+            started,
+        )
 
 
 @dataclass(frozen=True)

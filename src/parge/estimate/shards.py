@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from parge.estimate.breaks import Break, compared, duration, of_workers
+from parge.estimate.constants import constants
 from parge.estimate.stages import DAY, Imagined, Sizes, Stage, embedding
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import refiners
 
 MOST_SHARDS, MOST_VERTICES = 127, 2**31 - 1
 """Parts of vertices take one byte, and numbers of vertices four; see `parge.cluster`."""
-
-# Bytes of a vertex while the graph is split: its number, offset, label, part, weight and a few scores.
-_VERTEX = 80.0
 
 # Bytes of the columns of neighbours' vectors that travel at a time, of one column at least.
 _COLUMN_BYTES = 1 << 26
@@ -48,8 +46,15 @@ def rounds_of(sizes: Sizes) -> int:
 
 def split_memory(sizes: Sizes) -> float:
     """Return the bytes of a shard at the peak of reading and splitting."""
-    arcs, vertices = 2 * sizes.question.edges / sizes.workers, sizes.question.vertices / sizes.workers
-    return BASE_BYTES + sizes.known["shard_arc_memory"] * arcs + _VERTEX * vertices
+    return split_bytes(2 * sizes.question.edges / sizes.workers, sizes.question.vertices / sizes.workers)
+
+
+def split_bytes(n_arcs: float, n_vertices: float) -> float:
+    """Return the bytes of a shard of so many arcs and vertices at the peak of reading and splitting.
+
+    An arc was measured with its share of a vertex and of the vertices of others that a shard knows.
+    """
+    return BASE_BYTES + constants()["shard_arc_memory"].value * max(n_arcs, n_vertices)
 
 
 def _refine_memory(sizes: Sizes) -> float:
