@@ -346,5 +346,5 @@ def test_a_shard_that_cannot_hold_its_rows_is_refused_before_the_split(
 
     monkeypatch.setattr(sharded, "split_bytes", lambda arcs, vertices: 10**9 + 8 * arcs + vertices)
     monkeypatch.setattr(stages.Divide, "__call__", fails)
-    with pytest.raises(InfeasibleError, match=r"1 GB.*600 MB"):
+    with pytest.raises(InfeasibleError, match=r"1\.00 GB.*600 MB"):
         embedded(edges, tmp_path, plan(parts=None, memory="600MB,600MB,600MB"))
