@@ -85,6 +85,17 @@ def test_neighbours_are_close(edges: Path, reference: parge.Embedding) -> None:
     assert linked > drawn + 0.2
 
 
+@pytest.mark.parametrize("technique", [parge.HOPE(dim=8), parge.Spectral(dim=8)], ids=lambda one: one.name)
+def test_factorisations_have_the_vectors_of_the_whole_graph(edges: Path, tmp_path: Path, technique: Any) -> None:
+    found = embedded(edges, tmp_path, plan(technique=technique))
+    assert found.report.refine.steps
+    graph = parge.read(edges)
+    whole = parge.embed(graph, technique=technique, parts=1)
+    ids = graph.outside_ids
+    X, Y = found.vectors[found.row_numbers(ids)], whole.vectors[whole.row_numbers(ids)]
+    assert np.linalg.norm(X @ X.T - Y @ Y.T) <= 0.05 * np.linalg.norm(Y @ Y.T)
+
+
 @pytest.mark.slow
 def test_processes_give_the_same_bits(edges: Path, reference: parge.Embedding, tmp_path: Path) -> None:
     check_same(embedded(edges, tmp_path, plan("processes")), reference)
@@ -184,7 +195,7 @@ def test_graphs_without_an_edge_need_their_vertices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"technique": parge.HOPE(dim=8)},
+        {"technique": parge.HOPE(dim=8), "refine": "propagate"},
         {"partitioner": "random"},
         {"anchor_strategy": "degree"},
         {"parts": 200},

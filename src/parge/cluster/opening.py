@@ -14,6 +14,7 @@ from parge.cluster.ship import MOST_PARTS
 from parge.cluster.source import Source
 from parge.errors import InputError
 from parge.planning.plan import PRESETS, Plan, ResolvedPlan
+from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
 from parge.result import WHERE
 from parge.run import arrays
@@ -46,10 +47,10 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
             f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
             "--sharded."
         )
-    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten):
+    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten | Subspace):
         raise InputError(
-            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten or "
-            "--refine none."
+            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten, "
+            "subspace (for hope and spectral) or none."
         )
     return found
 

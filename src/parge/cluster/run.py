@@ -138,7 +138,9 @@ class ShardedRun:
             reconciliation = reconcile(decision.plan.reconciler, anchors)
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
-        finish = Finish(self.folders, counts, reconciliation.maps, decision.plan.refiner, staged, self.id)
+        finish = Finish(
+            self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
+        )
         answers = self._stage(FINISH, size, lambda: finish)
         report = self._report(counts, decision, divided, cut, reconciliation, answers, footprint)
         self.listener(Step("write", str(out)))

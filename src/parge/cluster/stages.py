@@ -33,6 +33,7 @@ from parge.cluster.rows import Owners, rows_of
 from parge.cluster.ship import PartRows, ship
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
+from parge.cluster.subspace import subspace_shared
 from parge.decompose.limits import Limits
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.graph.subgraph import Subgraph
@@ -44,12 +45,14 @@ from parge.memory import peak_bytes, reset_peak
 from parge.reconcile.base import Map
 from parge.reconcile.merge import AnchorMerge
 from parge.refine.base import Refiner
+from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays, ids_of
 from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED
 from parge.techniques.base import Technique, check_shared
+from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray, IntArray
 
 # A pass is kept after every so many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
@@ -300,6 +303,8 @@ class Finish:
     ----------
     maps : sequence of Map
         One for each part.
+    technique : Technique
+        Whose vectors they are.
     refiner : Refiner
         The pass.
     out : Path
@@ -309,6 +314,7 @@ class Finish:
     folders: Folders
     counts: Counts
     maps: Sequence[Map]
+    technique: Technique
     refiner: Refiner
     out: Path
     run: str
@@ -327,6 +333,9 @@ class Finish:
             )
             vectors = state.rows
             about = {"rounds": state.done, "changes": [round(value, 4) for value in state.changes]}
+        elif isinstance(self.refiner, Subspace) and isinstance(self.technique, Factorisation) and self.counts.n_edges:
+            n_steps = subspace_shared(mesh, held, vectors, self.technique, self.refiner, self.counts.n_vertices)
+            about = {"steps": n_steps}
         self.out.mkdir(exist_ok=True)
         path = self.out / shard_name(mesh.rank)
         write_parquet(Vectors(vectors, held.part.ids), path)

@@ -1,5 +1,7 @@
 """The adjacency matrix of a graph as something that multiplies columns, with several threads and the same bits."""
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 from parge.graph.graph import Graph
 from parge.linalg.threads import Threads
 from parge.storage import is_mapped, release_pages, row_blocks
-from parge.typing import FloatArray
+from parge.typing import FloatArray, IntArray
 
 # Rows that one thread multiplies at a time.
 _ROWS = 8192
@@ -19,6 +21,9 @@ _LIGHT = 1e-12
 
 class Adjacency:
     """The symmetric adjacency matrix A, never copied: ``A @ columns`` for float32 or float64 columns.
+
+    Its rows may be those of a part of a graph that several processes share: a subclass then says which, and adds up
+    over all of them (`n_vertices`, `numbers`, `near`, `total`, `decided`).
 
     >>> from parge.graph.generate import star
     >>> (Adjacency(star(4)) @ np.ones((4, 1))).ravel().tolist()
@@ -39,17 +44,52 @@ class Adjacency:
         """Rows and columns."""
         return self.graph.n_vertices, self.graph.n_vertices
 
+    @property
+    def n_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return self.graph.n_vertices
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes hold other rows."""
+        return False
+
+    def numbers(self, where: slice) -> IntArray:
+        """Return the numbers of some rows in the whole graph."""
+        return np.arange(where.start, where.stop)
+
+    def near(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of all vertices that the rows here have as neighbours, those here first."""
+        return X
+
+    def total(self, *sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Return sums over all rows of the graph, given those over the rows here."""
+        return sums
+
+    def decided(self, decide: Callable[[], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+        """Return what is decided from totals; one process decides for all."""
+        return decide()
+
     def moderate(self) -> "tuple[Adjacency, float]":
         """Return the matrix over a power of two, which is 1 but for extreme weights, and that power.
 
         Sums of float32 columns over such weights would overflow, or vanish.
         """
-        heaviest = max((float(self._weights[rows].max()) for rows in row_blocks(self._weights.size)), default=1.0)
+        heaviest = self.heaviest()
         if _LIGHT <= heaviest <= 1 / _LIGHT:
             return self, 1.0
-        found, power = Adjacency(self.graph, self.threads), 2.0 ** np.floor(np.log2(heaviest))
+        found, power = copy(self), 2.0 ** np.floor(np.log2(heaviest))
         found._weights = (self._weights / power).astype(np.float32)
         return found, power
+
+    def heaviest(self) -> float:
+        """Return the largest weight; 1 where there are none."""
+        return max((float(self._weights[rows].max()) for rows in row_blocks(self._weights.size)), default=1.0)
+
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """Return the mean over all vertices of what those here have."""
+        (found,) = self.total(np.array([values.sum()]))
+        return float(found[0]) / max(1, self.n_vertices)
 
     def sum(self, axis: int = 1) -> NDArray[np.float64]:
         """Return the sum of each row, which is that of each column."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from parge.linalg.tall import Block
 from parge.seeds import mixed
 from parge.storage import row_blocks, rows_at_once
-from parge.typing import Matrix
+from parge.typing import IntArray, Matrix
 
 # Ranks that differ by less, as a share of the largest, are equal but for rounding.
 _TIE = 1e-9
@@ -45,11 +45,14 @@ def signs(sums: Matrix) -> Matrix:
     return np.where(sums < 0, -1.0, 1.0)
 
 
-def weighed_sums(n_rows: int, block: Block, *, dim: int) -> Matrix:
-    """Return the sums that decide, of a matrix given by its blocks; those of ``X W`` are these times W."""
+def weighed_sums(n_rows: int, block: Block, *, dim: int, numbers: Callable[[slice], IntArray] | None = None) -> Matrix:
+    """Return the sums that decide, of a matrix given by its blocks; those of ``X W`` are these times W.
+
+    `numbers` are those of the rows, where they are not counted from 0.
+    """
     total: Matrix = np.zeros(dim)
     for rows in row_blocks(n_rows, rows_at_once(dim)):
-        total += _draws(rows.start, rows.stop) @ block(rows)
+        total += (_draws(rows.start, rows.stop) if numbers is None else _draws_of(numbers(rows))) @ block(rows)
     return total
 
 
@@ -69,4 +72,8 @@ def best_first(values: Matrix, rank: Callable[[Matrix], Matrix]) -> NDArray[np.i
 
 def _draws(start: int, stop: int) -> Matrix:
     """Return the weights of some rows, each decided by its number (counted from 1, as 0 mixes to 0)."""
-    return (mixed(np.arange(start + 1, stop + 1, dtype=np.uint64)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return _draws_of(np.arange(start, stop))
+
+
+def _draws_of(numbers: IntArray) -> Matrix:
+    return (mixed(numbers.astype(np.uint64) + np.uint64(1)) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -8,6 +8,7 @@ here the degree of a filter follows from the residuals, and eigenvalues of both 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from parge.linalg.tall import Block, inverse_roots
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.linalg.whitening import block_bytes, blocks_of, columns_of
 from parge.storage import is_mapped, release_pages
-from parge.typing import Matrix
+from parge.typing import IntArray, Matrix
 
 NewMatrix = Callable[[tuple[int, int], Any], NDArray[Any]]
 """Returns a new matrix of a shape and a dtype, in memory or in a file."""
@@ -128,8 +129,10 @@ class Operator:
         out: NDArray[Any],
         threads: Threads,
     ) -> None:
+        near = self.A.near(gathered)
+
         def block(where: slice) -> None:
-            self.A.step(gathered, own[where], scale, factors, where.start, out[where])
+            self.A.step(near, own[where], scale, factors, where.start, out[where])
 
         threads.each(block, blocks_of(out))
 
@@ -173,15 +176,15 @@ def leading_eigenpairs(
     seed : int
         Of draws.
     """
-    n = operator.A.shape[0]
-    if n <= densely_up_to(n_pairs):
+    A = operator.A
+    if A.n_vertices <= densely_up_to(n_pairs) and not A.is_shared:
         progress(1.0)
         return _densely(operator, n_pairs)
-    shape = (n, block_width(n_pairs))
-    with one_blas_thread(), Threads(operator.A.threads) as threads:
+    shape = (A.shape[0], block_width(n_pairs))
+    with one_blas_thread(), Threads(A.threads) as threads:
         space = _Space(operator, threads, columns)
         basis, image = matrix(shape, np.float32), matrix(shape, np.float32)
-        space.overwrite(basis, _with_draws(start, shape[1], seed))
+        space.overwrite(basis, _with_draws(start, shape[1], seed, A.numbers))
         if steps:
             lowest = operator.lowest or 0.0
             first = _filter(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
@@ -189,7 +192,7 @@ def leading_eigenpairs(
         before, interval = 0.0, (0.0, 0.0)
         for done in range(min(1, steps), steps + 1):
             image, basis = space.recur(basis, image, [(1.0, 0.0, 0.0)])
-            found = _ritz(operator, space.moments(basis, image), n_pairs, interval)
+            found = space.best(basis, image, n_pairs, interval)
             total = float(operator.rank(found.values[:n_pairs]).sum())
             if done == steps or (done > 1 and total <= (1 + tolerance) * before):
                 break
@@ -199,7 +202,9 @@ def leading_eigenpairs(
             progress(done / steps)
         del image
         turn = found.turn[:, :n_pairs]
-        turn *= signs(weighed_sums(n, lambda where: operator.rows(basis, where), dim=shape[1]) @ turn)
+        rows = partial(operator.rows, basis)
+        (sums,) = A.total(weighed_sums(shape[0], rows, dim=shape[1], numbers=A.numbers))
+        turn = turn * signs(sums @ turn)
     progress(1.0)
     return Eigenpairs(found.values[:n_pairs], lambda where: operator.rows(basis, where) @ turn, done)
 
@@ -244,9 +249,9 @@ class _Space:
         self, basis: NDArray[Any], image: NDArray[Any], factors: Sequence[Factors]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return what `Operator.recur` does; of matrices in files, some columns at a time are in memory."""
-        if not is_mapped(basis):
+        if not is_mapped(basis) and not self.operator.A.is_shared:
             return self.operator.recur(basis, image, factors, self.threads)
-        for some in self.columns:
+        for some in self.columns or [slice(0, basis.shape[1])]:
             self._recur_some(basis, image, factors, some)
         return image, basis
 
@@ -270,8 +275,8 @@ class _Space:
     def turn(self, held: NDArray[Any], turn: Matrix, seed: int) -> None:
         """Multiply the columns by a matrix; draws fill what it leaves out."""
         narrow, left = turn.astype(np.float32), held.shape[1] - turn.shape[1]
-        drawn = _with_draws(None, left, seed)
-        scale, root = 1.0 / np.sqrt(len(held)), self.operator.root
+        drawn = _with_draws(None, left, seed, self.operator.A.numbers)
+        scale, root = 1.0 / np.sqrt(self.operator.A.n_vertices), self.operator.root
 
         def block(where: slice) -> None:
             found = held[where] @ narrow
@@ -295,15 +300,27 @@ class _Space:
         for parts in self.threads.map(block, blocks_of(basis)):
             for total, part in zip((G, H, K), parts, strict=True):
                 np.add(total, part, out=total)
+        G, H, K = self.operator.A.total(G, H, K)
         return G, H, K
 
+    def best(self, basis: NDArray[Any], image: NDArray[Any], n_pairs: int, before: tuple[float, float]) -> "_Ritz":
+        """Return the best vectors within the span of the columns, and the next filter."""
+        moments = self.moments(basis, image)
 
-def _with_draws(start: Block | None, width: int, seed: int) -> Block:
-    """Return rows of a start with further columns, drawn for each vertex; or without its last ones."""
+        def decide() -> tuple[NDArray[Any], ...]:
+            found = _ritz(self.operator, moments, n_pairs, before)
+            return found.values, found.turn, np.array(found.interval), np.array([found.degree])
+
+        values, turn, interval, degree = self.operator.A.decided(decide)
+        return _Ritz(values, turn, (float(interval[0]), float(interval[1])), int(degree[0]))
+
+
+def _with_draws(start: Block | None, width: int, seed: int, numbers: Callable[[slice], IntArray]) -> Block:
+    """Return rows of a start with further columns, drawn for each vertex by its number; or without its last ones."""
 
     def rows(where: slice) -> Matrix:
         known = np.empty((where.stop - where.start, 0)) if start is None else start(where)[:, :width]
-        drawn = uniform_rows(np.arange(where.start, where.stop), width - known.shape[1], seed)
+        drawn = uniform_rows(numbers(where), width - known.shape[1], seed)
         return np.hstack([known, drawn])
 
     return rows

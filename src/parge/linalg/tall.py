@@ -66,11 +66,17 @@ def unit(rows: NDArray[_F], out: NDArray[_F] | None = None) -> NDArray[_F]:
 
 def mean_length(vectors: NDArray[Any]) -> float:
     """Return the mean length of the rows that are not 0; 1 where there is none."""
+    total, count = lengths_of(vectors)
+    return float(total[0] / count[0]) if count[0] else 1.0
+
+
+def lengths_of(vectors: NDArray[Any]) -> tuple[Matrix, Matrix]:
+    """Return the sum of the lengths of all rows, and how many are not 0."""
     block, total, count = rows_of(vectors), 0.0, 0
     for rows in row_blocks(len(vectors), rows_at_once(vectors.shape[1])):
         lengths = np.linalg.norm(block(rows), axis=1)
         total, count = total + float(lengths.sum()), count + int((lengths > 0).sum())
-    return total / count if count else 1.0
+    return np.array([total]), np.array([float(count)])
 
 
 def triangle(blocks: Iterable[NDArray[Any]], n_columns: int) -> NDArray[np.float64]:

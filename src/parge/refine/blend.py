@@ -62,7 +62,7 @@ class Blended(Refiner):
             steps=settings.steps,
             progress=lambda share: work.progress(share / 2),
         )
-        technique.write(graph, operator, pairs, out)
+        technique.write(graph.degrees, operator, pairs, out)
         return out, pairs.steps
 
     def _whiten(self, graph: Graph, blend: Blend, vectors: FloatArray, work: Workspace) -> int:

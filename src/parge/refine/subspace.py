@@ -62,5 +62,5 @@ class Subspace(Refiner):
             steps=self.steps,
             progress=work.progress,
         )
-        technique.write(graph, operator, pairs, vectors)
+        technique.write(graph.degrees, operator, pairs, vectors)
         return {"steps": pairs.steps}

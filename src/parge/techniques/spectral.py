@@ -7,7 +7,7 @@ import numpy as np
 
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.subspace import Operator
-from parge.linalg.tall import mean_length, overwrite, rows_of, unit
+from parge.linalg.tall import overwrite, rows_of, unit
 from parge.techniques.base import check_counts, check_range
 from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray, Matrix
@@ -69,7 +69,7 @@ class Spectral(Factorisation):
         """Return L, whose eigenvectors are those of ``D~^-1 A`` times ``D~^1/2``."""
         A, _ = A.moderate()
         degrees = A.sum()
-        raised = degrees + self.regularisation * degrees.mean() if A.graph.n_edges else degrees
+        raised = degrees + self.regularisation * A.mean(degrees)
         raised = np.where(raised > 0, raised, 1.0)
         return Operator(
             A, lambda values: np.maximum(values, 0.0), lowest=-1.0, scales=(1.0 / raised,), root=np.sqrt(raised)
@@ -79,9 +79,9 @@ class Spectral(Factorisation):
         """Return the eigenvalues that eigenvectors are multiplied by; negative ones become 0."""
         return (np.maximum(strength, 0.0),)
 
-    def finish(self, vectors: FloatArray) -> None:
+    def finish(self, vectors: FloatArray, typical: float) -> None:
         """Scale rows to length 1; those that are rounding error become 0."""
-        rows, shortest = rows_of(vectors), _SHORTEST * mean_length(vectors)
+        rows, shortest = rows_of(vectors), _SHORTEST * typical
 
         def directions(where: slice) -> Matrix:
             found = rows(where)
