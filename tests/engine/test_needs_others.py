@@ -1,0 +1,38 @@
+"""Tasks that wait for each other: one that is lost again and again is started again while the others wait."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from parge.engine.base import Task
+from parge.engine.processes import Processes
+
+
+def waits(place: str, _progress: Any) -> str:
+    until = time.monotonic() + 60
+    while not (Path(place) / "there").exists():
+        assert time.monotonic() < until, "nobody came"
+        time.sleep(0.02)
+    return "waited"
+
+
+def dies_twice(place: str, _progress: Any) -> str:
+    lives = len(list(Path(place).glob("life-*")))
+    (Path(place) / f"life-{lives}").touch()
+    if lives < 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    (Path(place) / "there").touch()
+    return "came"
+
+
+def test_a_task_that_others_wait_for_is_started_at_once(tmp_path: Path) -> None:
+    retries: list[str] = []
+    tasks = [
+        Task(0, waits, str(tmp_path), needs_others=True),
+        Task(1, dies_twice, str(tmp_path), needs_others=True, on_retry=retries.append),
+    ]
+    found = {task.key: answer for task, answer in Processes(jobs=2).run(tasks, lambda _task, _share: None)}
+    assert found == {0: "waited", 1: "came"}
+    assert len(retries) == 2
