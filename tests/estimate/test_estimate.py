@@ -255,10 +255,11 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "reference" / "estimate.md").read_text()
     [words] = re.findall(r"^    parge (estimate vertices=2e9 .*)$", page, re.MULTILINE)
-    assert run(words.split()) == 0
-    printed = capsys.readouterr()
-    for line in (printed.out + printed.err).splitlines():
-        assert line.rstrip() in page, "paste the output of the command into docs/reference/estimate.md"
+    for command in (words.split(), ["estimate", "vertices=2e9", "edges=1e12", "memory=64GB", "--sharded"]):
+        assert run(command) == 0
+        printed = capsys.readouterr()
+        for line in (printed.out + printed.err).splitlines():
+            assert line.rstrip() in page, "paste the output of the command into docs/reference/estimate.md"
 
 
 SIZE = ["vertices=2e6", "edges=1e7"]
