@@ -201,7 +201,7 @@ def test_a_run_of_ones_own_code_says_how_to_embed_its_parts(part: Path, capsys: 
     line = ["decompose", "g.txt", "--run-dir", "own run", "--parts", "2", "--technique", "mytech:embed", "--dim", "4"]
     assert command([*line, "--param", "note=x"]) == 0
     said = capsys.readouterr().out
-    words = shlex.split(said.partition("Next: parge embed-part ")[2].partition(" (and")[0])
+    words = shlex.split(said.partition("Next: parge embed-part ")[2].partition("\n")[0])
     assert words == ["own run/parts/000", "--technique", "mytech:embed"]
     for i in range(2):
         assert command(["embed-part", f"own run/parts/{i:03d}", *words[1:]]) == 0
