@@ -8,14 +8,10 @@ from parge.graph.graph import Graph
 from parge.planning.plan import AUTO, Plan, ResolvedPlan
 from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Chooser, Technique
-from parge.techniques.resolve import describe, resolve
+from parge.techniques.resolve import describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-# Without a pass over the whole graph, or around a backbone, only techniques with a backbone keep their scores in parts
-# (docs/measured/quality.md).
-_IN_PARTS = "deepwalk"
 
 
 def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, TechniqueChoice | None]:
@@ -41,7 +37,8 @@ def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, TechniqueC
     }
     for because, holds in reasons.items():
         if holds:
-            return _with(plan, resolve(_IN_PARTS, {"dim": technique.dim})), TechniqueChoice(_IN_PARTS, because)
+            chosen = technique.around_landmarks()
+            return _with(plan, chosen), TechniqueChoice(chosen.name, because)
     possible = [each for each in technique.candidates(graph) if _is_possible(plan, each)]
     if not possible:
         return _with(plan, technique.candidates(graph)[0]), None  # which is refused, and says why
@@ -68,7 +65,7 @@ def as_chosen(plan: Plan, kept: "Mapping[str, Any]") -> Plan:
     if not isinstance(technique, Chooser):
         return plan
     name = (kept.get("technique") or {}).get("technique") if isinstance(kept.get("technique"), dict) else None
-    for each in (*technique.candidates(), resolve(_IN_PARTS, {"dim": technique.dim})):
+    for each in (*technique.candidates(), technique.around_landmarks()):
         if (describe(each) or {}).get("technique") == name:
             return replace(plan, technique=each)
     return replace(plan, technique=technique.candidates()[0])

@@ -18,6 +18,7 @@ from parge.stage_reports import TechniqueChoice, Tried
 from parge.storage import row_blocks
 from parge.techniques.base import Chooser, Chosen, Technique, check_counts
 from parge.techniques.blend import Blend
+from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.sgc import SGC
 from parge.techniques.spectral import Spectral
 from parge.techniques.whitened import Whitened
@@ -73,6 +74,10 @@ class Auto(Technique, Chooser):
         """Return the techniques that it stands for; the first is taken in case of doubt."""
         usual = (Blend(dim=self.dim), Spectral(dim=self.dim), Whitened(dim=self.dim))
         return usual if graph is not None and graph.features is None else (*usual, SGC(dim=self.dim))
+
+    def around_landmarks(self) -> Technique:
+        """Return the technique that keeps its scores in parts without a pass (docs/measured/quality.md)."""
+        return DeepWalk(dim=self.dim)
 
     def choose(self, graph: Graph, seed: int = 0, among: Sequence[Technique] = ()) -> Chosen:
         """Return the technique for a graph."""

@@ -113,6 +113,10 @@ class Chooser(ABC):
     def choose(self, graph: Graph, seed: int = 0, among: Sequence[Technique] = ()) -> Chosen:
         """Return one of the candidates, or of those in `among`; the same for the same graph and seed."""
 
+    @abstractmethod
+    def around_landmarks(self) -> Technique:
+        """Return the technique for plans that need a backbone; it has the capability of landmarks."""
+
 
 # Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
 # is not listed counts what a kernel counts.
