@@ -12,7 +12,6 @@ from parge.cluster.rows import BLOCK, MOST_VERTICES, Owners, offsets_of
 from parge.cluster.source import Source, is_parquet
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
-from parge.graph.gather import Gatherer
 from parge.ids import STRING, show_ids, unique_ids
 from parge.io.files import check_file
 from parge.io.footers import read_footer
@@ -62,17 +61,17 @@ class Counts:
 
 def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Shard, Counts]:
     """Read the files and return the rows of this shard, and the counts of all."""
-    edges = _read(mesh, source)
-    is_weighted = {bool(flag) for (flags,) in mesh.share(np.array(_weighted(edges), np.int8)) for flag in flags}
+    batches = _read(mesh, source)
+    flags = np.array([weights is not None for *_, weights in batches], np.int8)
+    is_weighted = {bool(flag) for (found,) in mesh.share(flags) for flag in found}
     if len(is_weighted) > 1:
         raise InputError(
             "some of the files have weights, and others have none. Give all of them a weight column, or use "
             "--unweighted."
         )
-    (one, other, ids, n_ids), weights = edges.numbered()
-    ids = np.arange(n_ids) if ids is None else ids
-    if is_weighted == {True}:
-        weights = check_weights(np.zeros(0, np.float32) if weights is None else weights, one.size)
+    one, other, ids, given = _joined(batches)
+    del batches
+    weights = check_weights(given, one.size) if is_weighted == {True} else None
     ids = _with_vertices(mesh, source, ids)
     number, home_ids, first = _numbered(mesh, ids)
     n = mesh.count(home_ids.size)
@@ -82,24 +81,41 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Sh
     return _assembled(mesh, owners, number[one], number[other], weights, _delivered(mesh, owners, home_ids, first))
 
 
-def _weighted(edges: Gatherer) -> list[bool]:
-    """Return whether the edges have weights; nothing of a shard without edges."""
-    return [edges.is_weighted] if edges.projected_bytes else []
+Batch = tuple[PartArray, PartArray, IdArray, FloatArray | None]
+"""Both ends of some edges as places among their ids, these ids, and weights."""
 
 
-def _read(mesh: Mesh, source: Source) -> Gatherer:
-    """Read this shard's share of the files."""
+def _read(mesh: Mesh, source: Source) -> list[Batch]:
+    """Read this shard's share of the files, a file or a row group at a time; those without edges are left out."""
     (text,) = mesh.lead(lambda _found: (np.frombuffer(_shares(source, mesh.size), np.uint8),))
-    edges = Gatherer()
     share = json.loads(text.tobytes())[mesh.rank]
-    texts = [Path(name) for name, groups in share if groups is None]
-    if texts:
-        all_texts = [Path(name) for name in source.files if not is_parquet(name)]
-        edges.absorb(gather_edge_list(texts, source.wanted, of=all_texts))
+    texts = [Path(name) for name in source.files if not is_parquet(name)]
+    found = []
     for name, groups in share:
-        if groups is not None:
-            edges.absorb(gather_parquet(Path(name), groups, source.wanted))
-    return edges
+        for group in [None] if groups is None else groups:
+            if group is None:
+                edges = gather_edge_list([Path(name)], source.wanted, of=texts)
+            else:
+                edges = gather_parquet(Path(name), [group], source.wanted)
+            (one, other, ids, n_ids), weights = edges.numbered()
+            if one.size:
+                named: IdArray = np.arange(n_ids) if ids is None else ids
+                found.append((one.astype(np.int32), other.astype(np.int32), named, weights))
+    return found
+
+
+def _joined(batches: list[Batch]) -> tuple[PartArray, PartArray, IdArray, FloatArray]:
+    """Return all edges, with places among the different ids of all; ids are strings where some are."""
+    if not batches:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    lists = [ids for _, _, ids, _ in batches]
+    if any(ids.dtype == STRING for ids in lists):
+        lists = [ids.astype(STRING) for ids in lists]
+    ids, place = unique_ids(np.concatenate(lists))
+    at = np.split(place.astype(np.int32), np.cumsum([one.size for one in lists])[:-1])
+    ends = [np.concatenate([there[batch[i]] for there, batch in zip(at, batches, strict=True)]) for i in range(2)]
+    weights = [given for *_, given in batches if given is not None]
+    return ends[0], ends[1], ids, np.concatenate([np.zeros(0, np.float32), *weights])
 
 
 def _shares(source: Source, size: int) -> bytes:
