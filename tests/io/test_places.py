@@ -1,10 +1,8 @@
 """Folders and patterns of parts, ``~`` and ``file://``, and an object store for real: moto's server on loopback."""
 
 import contextlib
-import functools
-import http.server
+import gzip
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -170,36 +168,6 @@ def test_hugging_face_urls_go_to_its_own_file_system() -> None:
     assert place.path == "datasets/someone/edges/part.parquet"
 
 
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[str]:
-    """A web server for the folder of the test."""
-    pytest.importorskip("fsspec")
-    pytest.importorskip("aiohttp")
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_the_web_is_read_and_not_written(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "g.csv").write_text("source,target\na,b\nb,c\n")
-    (tmp_path / "labels.csv").write_text("id,label\na,x\nb,y\n")
-    assert _edges(read(f"{web}/g.csv")) == {("a", "b"), ("b", "c")}
-    assert len(parge.evaluate.read_labels(f"{web}/labels.csv")) == 2
-    with pytest.raises(InputError, match=r"no-such\.csv"):
-        read(f"{web}/no-such.csv")
-    (tmp_path / "bad.csv").write_text("source,target\na,b\nb\n")
-    with pytest.raises(InputError, match=rf"{web}/bad\.csv, line 3"):
-        read(f"{web}/bad.csv")
-    assert run(["embed", f"{web}/g.csv", "-o", f"{web}/v.npz", *SMALL]) == 2
-    assert "only be read" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def store() -> Iterator[Any]:
     """A store that speaks S3, with a bucket, and the environment that leads there."""
@@ -250,6 +218,9 @@ def test_a_store_is_read_and_written(bucket: Any, tmp_path: Path, capsys: pytest
     for name in ("s3://bucket/my edges", "s3://bucket/my edges/", "s3://bucket/my edges/part-*.parquet"):
         assert _edges(read(name)) == ALL
     assert _edges(read("s3://bucket/my edges/part-0.parquet")) == {("a", "b"), ("b", "c")}
+    bucket.put_object(Bucket="bucket", Key="packed/1.csv.gz", Body=gzip.compress(b"source,target\na,b\nb,c\n"))
+    for name in ("s3://bucket/packed/1.csv.gz", "s3://bucket/packed/?.csv.*", "s3://bucket/packed?region=us-east-1"):
+        assert _edges(read(name)) == {("a", "b"), ("b", "c")}  # the bytes as they are stored
     out = "s3://bucket/out/v.npy"
     assert run(["embed", "s3://bucket/my edges", "-o", out, *SMALL]) == 0
     assert out in " ".join(capsys.readouterr().out.split())  # the URL, not where it was written first

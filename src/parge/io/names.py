@@ -18,6 +18,11 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # What a Path makes of a URL.
 _COLLAPSED = re.compile(r"(s3|gs|gcs|hf|https?|memory|az|abfs|hdfs):/(?=[^/])", re.IGNORECASE)
 _WILD = re.compile(r"[*?\[]")
+# Options of a store behind its address, as in ?region=x; any other question mark is a wildcard. The web has no wildcards.
+_OPTIONS, _WEB_OPTIONS = re.compile(r"\?[A-Za-z_]+="), re.compile(r"[?#]")
+
+WEB = {"http", "https"}
+"""Schemes of web servers, which have single files to be read, and no folders or patterns."""
 
 
 def local_name(name: Name) -> str:
@@ -64,14 +69,34 @@ def folder_of_pattern(pattern: str) -> str:
     return _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
 
 
+def scheme_of(url: str) -> str:
+    """Return the scheme of a URL, in small letters.
+
+    >>> scheme_of("HTTPS://host/a.csv")
+    'https'
+    """
+    return url.partition("://")[0].lower()
+
+
+def without_options(url: str) -> tuple[str, str]:
+    """Return a URL up to its options, and the options.
+
+    >>> without_options("https://host/a.csv?b"), without_options("s3://bucket/?.csv?region=x")
+    (('https://host/a.csv', '?b'), ('s3://bucket/?.csv', '?region=x'))
+    """
+    place = (_WEB_OPTIONS if scheme_of(url) in WEB else _OPTIONS).search(url)
+    return (url, "") if place is None else (url[: place.start()], url[place.start() :])
+
+
 def shown_url(url: str) -> str:
     """Return a URL without the secrets that it may hold.
 
     >>> shown_url("s3://key:secret@bucket/a.csv?region=x&token=y")
     's3://bucket/a.csv'
     """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    scheme, _, rest = without_options(url)[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def shown_name(name: Name) -> str:

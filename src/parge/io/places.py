@@ -19,7 +19,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from parge.errors import InputError, MissingExtraError, PargeError, plain_reason
-from parge.io.names import Name, folder_of_pattern, is_hidden, is_pattern, is_url, local_name, matches, shown_url
+from parge.io.names import (
+    WEB,
+    Name,
+    folder_of_pattern,
+    is_hidden,
+    is_pattern,
+    is_url,
+    local_name,
+    matches,
+    scheme_of,
+    shown_url,
+    without_options,
+)
 from parge.memory import format_bytes
 from parge.storage import create_new
 
@@ -27,8 +39,15 @@ from parge.storage import create_new
 _ARROW = {"s3", "gs", "gcs", "hdfs"}
 # What fsspec needs for those that the extra installs.
 _PACKAGES = {"hf": "huggingface_hub", "http": "fsspec with aiohttp", "https": "fsspec with aiohttp"}
-# Nothing can be written there.
-_READ_ONLY = {"http", "https"}
+# What aiohttp raises without words of its own that tell.
+_MEANINGS = {
+    "TooManyRedirects": "the server sends from one address to the next without end",
+    "ClientPayloadError": "the connection was cut before the end of the file. Try again.",
+    "ServerDisconnectedError": "the server ended the connection without an answer. Try again.",
+}
+# An address that is escaped already; the secrets that one may hold.
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
+_QUERY = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\")]*")
 
 _BLOCK = 4 << 20
 # Room that a disk keeps whatever is fetched.
@@ -54,15 +73,15 @@ class Place:
     @staticmethod
     def of(url: str) -> "Place":
         """Open the file system of a URL; no connection is made yet."""
-        scheme = url.partition("://")[0].lower()
+        scheme = scheme_of(url)
         with _store_errors(url):
             if scheme in _ARROW:
                 from pyarrow import fs
 
                 # pyarrow would read a key with blanks or wildcards as no URL, so it is cut off and put behind again.
-                head, mark, query = url.partition("?")
+                head, options = without_options(url)
                 bucket, _, key = head.partition("://")[2].partition("/")
-                system, root = fs.FileSystem.from_uri(f"{scheme}://{bucket}/{mark}{query}")
+                system, root = fs.FileSystem.from_uri(f"{scheme}://{bucket}/{options}")
                 return Place(url, system, f"{root.strip('/')}/{key}".rstrip("/"))
             return Place(url, *_fsspec(url, scheme))
 
@@ -70,6 +89,8 @@ class Place:
         """Return the files that are there: the one, those of the folder and its folders, or those of the pattern."""
         from pyarrow import fs
 
+        if self.is_web:
+            return [_Found(self.path, None)]  # a server tells what it has when it is asked for it
         with _store_errors(self.url):
             if is_pattern(self.path):
                 folder = folder_of_pattern(self.path)
@@ -85,7 +106,7 @@ class Place:
 
     def copy(self, found: _Found, out: Path) -> None:
         """Copy one file of the store to a new local one; stop where it is longer than the disk or its own account."""
-        with _store_errors(self.url), self._system.open_input_stream(found.path) as source:
+        with _store_errors(self.url), self._opened(found.path) as source:
             with os.fdopen(create_new(out), "wb") as file:
                 done = 0
                 while data := source.read(_BLOCK):
@@ -95,6 +116,20 @@ class Place:
                     file.write(data)
             if found.size is not None and done != found.size:
                 raise InputError(f"{shown_url(self.url)}: {done:,} bytes came of {found.size:,}. Try again.")
+
+    @property
+    def is_web(self) -> bool:
+        """Whether a web server answers: it has single files, and no folders or patterns."""
+        return scheme_of(self.url) in WEB
+
+    def _opened(self, path: str) -> Any:
+        """Open a file for reading its bytes as they are stored: who reads them decompresses them."""
+        if not self.is_web:
+            return self._system.open_input_stream(path, compression=None)
+        system = self._system.handler.fs
+        headers = {**system.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
+        # Without blocks it is one request; with a size, none before it to ask for the size.
+        return system.open(path, block_size=0, size=1, headers=headers)
 
     def exists(self) -> bool:
         """Return whether there is a file, or anything below the name."""
@@ -108,7 +143,7 @@ class Place:
         from pyarrow import fs
 
         scheme, bucket = self.url.partition("://")[0].lower(), self.path.partition("/")[0]
-        if scheme in _READ_ONLY:
+        if scheme in WEB:
             raise InputError(f"Cannot write {shown_url(self.url)}: {scheme} can only be read. Give a file or a store.")
         with _store_errors(self.url):
             if scheme in _ARROW and self._system.get_file_info(bucket).type == fs.FileType.NotFound:
@@ -116,7 +151,7 @@ class Place:
 
     def send(self, file: Path) -> None:
         """Write a local file to the store; it appears there when it is complete."""
-        with self._system.open_output_stream(self.path) as out, file.open("rb") as source:
+        with self._system.open_output_stream(self.path, compression=None) as out, file.open("rb") as source:
             while data := source.read(_BLOCK):
                 out.write(data)
 
@@ -131,12 +166,29 @@ def _fsspec(url: str, scheme: str) -> tuple[Any, str]:
         import fsspec
         from pyarrow.fs import FSSpecHandler, PyFileSystem
 
-        system, path = fsspec.core.url_to_fs(url)
+        system, path = fsspec.core.url_to_fs(url, **(_web_options(url, scheme) if scheme in WEB else {}))
     except ImportError as error:
         raise MissingExtraError(f"{scheme}://", _PACKAGES.get(scheme, plain_reason(error)), "remote") from None
     except ValueError as error:
         raise InputError(f"{shown_url(url)}: {plain_reason(error)}. Known are file, s3, gs, hf and https.") from None
     return PyFileSystem(FSSpecHandler(system)), path
+
+
+def _web_options(url: str, scheme: str) -> dict[str, Any]:
+    """Return how fsspec is to ask a web server, beside what its own configuration says.
+
+    Bytes come as they are stored, for as long as they come; an address with escapes, such as a signed one, is sent as
+    it was given.
+    """
+    import aiohttp
+    import fsspec
+
+    waiting = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=300)
+    configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
+    return {
+        "client_kwargs": {"auto_decompress": False, "timeout": waiting, **configured},
+        "encoded": bool(_ESCAPED.search(url)) and url.isascii() and " " not in url,
+    }
 
 
 @contextmanager
@@ -147,8 +199,23 @@ def _store_errors(url: str) -> Iterator[None]:
     except PargeError:
         raise
     except Exception as error:  # each store has its own kinds
-        reason = plain_reason(error).replace(url, shown_url(url))
-        raise InputError(f"{shown_url(url)}: cannot be reached or read: {reason}") from error
+        raise InputError(f"{shown_url(url)}: cannot be reached or read: {_answer(error, url)}") from error
+
+
+def _answer(error: Exception, url: str) -> str:
+    """Return what a store or a server answered, without the secrets of the URL, and what to do where that is known."""
+    if url.lower().startswith("http") and isinstance(error, FileNotFoundError):
+        listing = " A web server lists no files: give each its own address." if is_pattern(shown_url(url)) else ""
+        return f"the server has no such file (404).{listing}"
+    status, message = getattr(error, "status", None), getattr(error, "message", "")  # aiohttp's answers
+    if status:
+        return f"the server answered {status} {message}".rstrip()
+    if type(error).__name__ in _MEANINGS:
+        return _MEANINGS[type(error).__name__]
+    reason = _QUERY.sub(r"\1", plain_reason(error).replace(url, shown_url(url)))
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        reason += ". If you trust its certificate, set SSL_CERT_FILE to a file that holds it."
+    return reason
 
 
 def _refuse_full(folder: Path, n_bytes: int, url: str) -> None:
@@ -190,10 +257,10 @@ def fetched(name: Name, *, companion: str | None = None) -> Iterator[Path]:
                 place.copy(each, inside / f"{number:06d}-{_plain(each.path)}")
             yield inside
             return
-        out = Path(folder) / _plain(place.path)
+        out = Path(folder) / _plain(shown_url(text))
         place.copy(found[0], out)
         if companion is not None and (second := Place.of(companion)).exists():
-            second.copy(_Found(second.path, None), Path(folder) / _plain(second.path))
+            second.copy(_Found(second.path, None), Path(folder) / _plain(shown_url(companion)))
         yield out
 
 

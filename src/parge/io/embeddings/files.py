@@ -20,7 +20,7 @@ from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
 from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
 from parge.io.embeddings.word2vec import check_text_ids, is_text, read_text, write_text
-from parge.io.names import is_url, local_name, shown_name
+from parge.io.names import is_url, local_name, shown_name, without_options
 from parge.io.outputs import Output, check_outputs, check_place
 from parge.io.places import delivered, fetched
 from parge.typing import IdArray
@@ -71,14 +71,15 @@ def read(path: str | os.PathLike[str]) -> Vectors:
     name = local_name(path)
     if not is_url(name) and Path(name).is_dir():
         return _read(Path(name), read_folder)
-    _known_suffix(Path(name))
+    _known_suffix(Path(shown_name(name)))
     with fetched(name, companion=_second(name)) as place:
         return _read(place)
 
 
 def _second(name: str) -> str | None:
     """Return the URL of the ids beside a matrix; of files the reader finds it itself."""
-    return str(name)[: -len(".npy")] + ".ids.txt" if is_url(name) and name.lower().endswith(".npy") else None
+    path, options = without_options(str(name))
+    return f"{path[: -len('.npy')]}.ids.txt{options}" if is_url(name) and path.lower().endswith(".npy") else None
 
 
 def _read(path: Path, reader: _Reader | None = None) -> Vectors:

@@ -20,6 +20,8 @@ _NO_NUMBERS = {"nan", "na", "inf", "infinity", "null", "none"}  # words that sta
 _ATTRIBUTES = re.compile(rb"(?m)[ \t,]+\{[^\r\n]*\}[ \t]*$")
 _WITH_ATTRIBUTES = re.compile(r"[^ \t,]+[ \t,]+[^ \t,]+[ \t,]+\{.*\}[ \t]*")
 
+_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)[\s>]", re.IGNORECASE)
+
 # Lines that are looked at before parsing starts.
 _SAMPLE = 100
 
@@ -162,6 +164,10 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:
+    if _PAGE.match(head):
+        raise InputError(
+            f"{path} is a web page, not a list of edges. Download the file itself, perhaps after signing in."
+        )
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16 text. Save it as UTF-8.")
     if b"\0" in head[: 2**16]:
