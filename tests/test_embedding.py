@@ -33,6 +33,12 @@ def test_it_is_a_mapping_of_ids_to_vectors(embedding: parge.Embedding) -> None:
     for asked in (backwards, backwards.tolist(), tuple(backwards.tolist()), pandas.Series(backwards.tolist())):
         assert np.array_equal(embedding[asked], embedding.vectors[::-1])
     assert embedding[[]].shape == (0, 3)
+    assert [list(vector) for vector in embedding.values()] == embedding.vectors.tolist()
+    assert embedding.get("nobody") is None
+    assert embedding.get("nobody", 3) == 3
+    assert embedding.neighbors([], 2)[0].shape[0] == 0
+    with pytest.raises(InputError, match="flat"):
+        embedding.neighbors(np.ones((1, 4), np.int64))
 
 
 @pytest.mark.parametrize("missing", ["zoe", 7, 1.5, None, (), b"ann", float("nan"), 2**70])

@@ -22,6 +22,9 @@ from parge.typing import FloatArray, IdArray, IntArray, Matrix
 Task = Literal["labels", "links"]
 """What nearness is for."""
 
+Metric = Literal["cosine", "ip"]
+"""How vectors are compared: by the cosine, or by the inner product."""
+
 
 class Frozen(Protocol):
     """A space as an embedding knows it; `parge.space.frozen.Space` is one."""
@@ -117,6 +120,14 @@ class Embedding:
         """Return each id with its vector."""
         return zip(self, self.vectors, strict=True)
 
+    def values(self) -> Iterator[FloatArray]:
+        """Return the vectors, in the order of the rows."""
+        return iter(self.vectors)
+
+    def get(self, id: Any, default: Any = None) -> Any:  # noqa: A002 - the word of everybody who calls it
+        """Return the vector of an id, or the default where there is none."""
+        return self.vector(id) if id in self else default
+
     def __getitem__(self, key: Any) -> FloatArray:
         """Return the vector of an id, or the rows of several; raise `UnknownIdError`, a KeyError, for others."""
         if isinstance(key, slice):
@@ -201,6 +212,7 @@ class Embedding:
         k: int = 10,
         *,
         task: Task = "labels",
+        metric: Metric = "cosine",
         block_rows: int = BLOCK_ROWS,
     ) -> tuple[IdArray, FloatArray]:
         """Return the ids and scores of the k nearest vertices, nearest first, for one or many questions at once.
@@ -218,6 +230,9 @@ class Embedding:
             What nearness means. ``labels``: the cosine, vertices that are alike. ``links``: the score of the degree
             head, vertices that are likely to have an edge with it, known edges included; many edges count. Only for
             vertices.
+        metric : "cosine" or "ip"
+            What makes vertices alike: the cosine, or the inner product, in which long vectors count more. Links have a
+            score of their own.
         block_rows : int
             Rows held in memory at a time.
 
@@ -236,16 +251,30 @@ class Embedding:
         check_whole("block_rows", block_rows, 1)
         if task not in get_args(Task):
             raise InputError(f"there is no task {task!r}; known: {', '.join(get_args(Task))}")
+        if metric not in get_args(Metric):
+            raise InputError(f"there is no metric {metric!r}; known: {', '.join(get_args(Metric))}")
+        if task == "links" and metric != "cosine":
+            raise InputError("links have a score of their own. Omit the metric.")
         asked = np.asarray(of)
-        if asked.dtype.kind == "f":
+        if asked.dtype.kind == "f" and asked.size:
             if task != "labels":
                 raise InputError("links are scored between vertices, whose degrees are known. Give ids, not vectors.")
-            itself, questions = None, unit_rows(self._as_questions(asked))
+            vectors = self._as_questions(asked)
+            itself, questions = None, unit_rows(vectors) if metric == "cosine" else np.asarray(vectors, np.float64)
         else:
-            itself = self.row_numbers(asked.reshape(-1) if asked.ndim < 2 else of)
-            questions = self._side(itself, task, 0)
+            if asked.ndim > 1:
+                raise InputError(
+                    f"ids are a flat list, and vectors are floats; got {asked.dtype} of shape {asked.shape}"
+                )
+            itself = self.row_numbers(of if asked.ndim else [of])
+            questions = self._side(itself, task, metric, 0)
         places, scores = nearest(
-            lambda rows: self._side(rows, task, 1), len(self), questions, k, without=itself, block_rows=block_rows
+            lambda rows: self._side(rows, task, metric, 1),
+            len(self),
+            questions,
+            k,
+            without=itself,
+            block_rows=block_rows,
         )
         single = asked.ndim == (1 if itself is None else 0)
         return (self.ids[places[0]], scores[0]) if single else (self.ids[places], scores)
@@ -258,8 +287,12 @@ class Embedding:
             raise InputError("vectors must be finite; some numbers are NaN or infinite")
         return found
 
-    def _side(self, rows: slice | IntArray, task: str, which: int) -> Matrix:
+    def _side(self, rows: slice | IntArray, task: str, metric: str, which: int) -> Matrix:
         """Return some rows of either side of the inner product that is the score."""
+        if metric == "ip":
+            plain = np.asarray(self.vectors[rows], np.float64)
+            release_pages(self.vectors)
+            return plain
         directions = unit_rows(self.vectors[rows])
         release_pages(self.vectors)
         if task == "labels":

@@ -77,3 +77,17 @@ def test_without_a_head_links_are_refused() -> None:
     for degrees in ([1, 2], [1, 2, -3], [1.0, 2.0, 3.0]):
         with pytest.raises(InputError, match="3 whole numbers"):
             Embedding(np.eye(3), np.arange(3), {}, LinkHead(1, 0, 0), np.array(degrees))
+
+
+def test_the_metric_is_the_cosine_or_the_inner_product() -> None:
+    embedding = Embedding(np.array([[1, 0], [2, 0.1], [0.1, 9]]), ["a", "b", "c"])
+    assert embedding.neighbors("b", 1)[0].tolist() == ["a"]
+    ids, scores = embedding.neighbors(["a", "b"], 2, metric="ip")
+    assert ids.tolist() == [["b", "c"], ["a", "c"]]
+    assert np.allclose(scores, [[2, 0.1], [2, 1.1]])
+    assert embedding.neighbors([[0.5, 0.5]], 1, metric="ip")[0].tolist() == [["c"]]
+    assert neighbors(embedding, "b", 1, metric="ip")[0].tolist() == ["a"]
+    with pytest.raises(InputError, match="cosine, ip"):
+        embedding.neighbors("a", metric="euclid")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="Omit the metric"):
+        embedding.neighbors("a", task="links", metric="ip")

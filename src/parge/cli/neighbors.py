@@ -9,7 +9,7 @@ from rich.table import Table
 
 from parge.cli import show
 from parge.cli.options import COUNT, OutName, PathName, json_option, overwrite_option, say_idle
-from parge.embedding import Embedding, Task
+from parge.embedding import Embedding, Metric, Task
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
@@ -18,7 +18,7 @@ from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import fetched, given_name
 from parge.space.neighbors import TASKS
-from parge.space.search import Method, Metric, Neighbors, search
+from parge.space.search import Method, Neighbors, search
 from parge.storage import row_blocks
 from parge.text import on_one_line, pasteable
 from parge.typing import IdArray

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from parge.embedding import Embedding, Task
+from parge.embedding import Embedding, Metric, Task
 from parge.storage import BLOCK_ROWS
 from parge.typing import FloatArray, IdArray
 
@@ -16,6 +16,7 @@ def neighbors(
     k: int = 10,
     *,
     task: Task = "labels",
+    metric: Metric = "cosine",
     block_rows: int = BLOCK_ROWS,
 ) -> tuple[IdArray, FloatArray]:
     """Return the ids and scores of the k nearest vertices of a vertex; as `Embedding.neighbors`, which takes many.
@@ -27,4 +28,4 @@ def neighbors(
     >>> neighbors(embedding, "a", k=1)[0].tolist()
     ['b']
     """
-    return embedding.neighbors(id, k, task=task, block_rows=block_rows)
+    return embedding.neighbors(id, k, task=task, metric=metric, block_rows=block_rows)

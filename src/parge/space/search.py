@@ -4,16 +4,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from parge.embedding import Embedding, Task
+from parge.embedding import Embedding, Metric, Task
 from parge.errors import Extra, InputError
-from parge.linalg.nearest import nearest
 from parge.linalg.tall import unit_rows
 from parge.numbers import check_whole
-from parge.storage import BLOCK_ROWS, release_pages, row_blocks
+from parge.storage import release_pages, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray, Matrix
-
-Metric = Literal["cosine", "ip"]
-"""How vectors are compared: by the cosine, or by the inner product."""
 
 Method = Literal["auto", "exact", "approximate"]
 """Whether all rows are looked at, or those that an index leads to."""
@@ -80,18 +76,7 @@ def search(
     rows = embedding.row_numbers(ids)
     if task == "labels" and _by_index(method, len(rows), len(embedding)):
         return _approximate(embedding, rows, k, by_cosine=metric == "cosine")
-    if metric == "cosine":
-        return Neighbors(*embedding.neighbors(embedding.ids[rows], k, task=task))
-    questions = np.asarray(embedding.vectors[rows], np.float64)
-    places, scores = nearest(
-        lambda some: np.asarray(embedding.vectors[some], np.float64),
-        len(embedding),
-        questions,
-        k,
-        without=rows,
-        block_rows=BLOCK_ROWS,
-    )
-    return Neighbors(embedding.ids[places], scores)
+    return Neighbors(*embedding.neighbors(embedding.ids[rows], k, task=task, metric=metric))
 
 
 def _by_index(method: str, n_questions: int, n_rows: int) -> bool:
