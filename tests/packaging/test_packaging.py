@@ -28,6 +28,15 @@ def test_the_recipe_for_conda_has_the_version_and_the_requirements() -> None:
     assert f"python {PROJECT['requires-python']}" in recipe
 
 
+def test_the_recipe_for_conda_can_be_rendered() -> None:
+    rattler = pytest.importorskip("rattler_build", reason="the recipe is rendered by py-rattler-build")
+    recipe = rattler.Stage0Recipe.from_file(str(ROOT / "packaging" / "conda" / "recipe.yaml"))
+    (made,) = recipe.render(rattler.VariantConfig(), rattler.RenderConfig())
+    found = made.recipe() if callable(made.recipe) else made.recipe
+    assert (str(found.package.name), str(found.package.version)) == ("parge", parge.__version__)
+    assert f"python {PROJECT['requires-python']}" in [str(need) for need in found.requirements.run]
+
+
 def test_classifiers_and_the_workflow_name_the_same_systems() -> None:
     workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     versions = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
@@ -96,6 +105,16 @@ def test_parts_are_embedded_without_what_only_linux_has(tmp_path: Path) -> None:
     plan = Plan(technique=parge.SGC(dim=4), memory=["500MB", "500MB"], anchors=10, seed=3, engine="serial")
     expected = parge.embed(parge.read(tmp_path / "g.txt"), plan)
     assert (parge.Embedding.load(tmp_path / "v.npz").vectors == expected.vectors).all()
+    # Files instead of memory, one part in this process, a space, and shards.
+    call("-m", "parge", "embed", "g.txt", "-o", "w.npz", "--technique", "sgc", "--dim", "4", "--engine", "serial",
+         "--coordinator-memory", "1GB", "--space", "space")  # fmt: skip
+    (tmp_path / "new.txt").write_text("900 1\n900 2\n")
+    call("-m", "parge", "place", "space", "new.txt", "-o", "new.npz")
+    (tmp_path / "edges").mkdir()
+    (tmp_path / "g.txt").rename(tmp_path / "edges" / "g.txt")
+    shards = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--sharded"]
+    call("-m", "parge", "embed", "edges", "-o", "vectors", *shards)
+    assert len(parge.Embedding.load(tmp_path / "vectors")) == len(expected)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # What a Path makes of a URL.
 _COLLAPSED = re.compile(r"(s3|gs|gcs|hf|https?|memory|az|abfs|hdfs):/(?=[^/])", re.IGNORECASE)
 _WILD = re.compile(r"[*?\[]")
-# Options of a store behind its address, as in ?region=x; any other question mark is a wildcard. The web has no wildcards.
+# Options of a store behind its address, as in ?region=x. Any other question mark is a wildcard; the web has none.
 _OPTIONS, _WEB_OPTIONS = re.compile(r"\?[A-Za-z_]+="), re.compile(r"[?#]")
 
 WEB = {"http", "https"}
