@@ -37,6 +37,8 @@ _PUBLIC = {
     "Spectral": "parge.techniques.spectral",
     "Technique": "parge.techniques.base",
     "adapt": "parge.techniques.adapt",
+    "InputError": "parge.errors",
+    "PargeError": "parge.errors",
     "PargeNotice": "parge.errors",
     "PargeWarning": "parge.errors",
     "align": "parge.space.align",
@@ -67,8 +69,10 @@ __all__ = [
     "Embedding",
     "Graph",
     "GraphSAGE",
+    "InputError",
     "NetMF",
     "Node2Vec",
+    "PargeError",
     "PargeNotice",
     "PargeWarning",
     "Plan",
@@ -144,6 +148,8 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from parge import evaluate as evaluate
     from parge.embedding import Embedding as Embedding
+    from parge.errors import InputError as InputError
+    from parge.errors import PargeError as PargeError
     from parge.errors import PargeNotice as PargeNotice
     from parge.errors import PargeWarning as PargeWarning
     from parge.front.calls import decompose as decompose

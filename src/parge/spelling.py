@@ -1,7 +1,15 @@
 """Names that people type for others: what was probably meant."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+from parge.errors import UnknownNameError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # What other libraries call an option of ours, where no spelling would tell.
 _ELSEWHERE = {
@@ -65,3 +73,24 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a sentence that names what was probably meant; empty where nobody could tell."""
     found = meant(name, known)
     return "" if found is None else f" Did you mean {found}?"
+
+
+def naming_slips(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, which answers an unknown keyword with the one that was probably meant.
+
+    >>> naming_slips(lambda *, dim: dim)(dimension=3)
+    Traceback (most recent call last):
+    parge.errors.UnknownNameError: <lambda> has no option 'dimension'. Did you mean dim? It takes dim.
+    """
+    known = list(signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownNameError(
+                    f"{function.__name__} has no option {name!r}.{suggestion(name, known)} It takes {', '.join(known)}."
+                )
+        return function(*args, **kwargs)
+
+    return checked

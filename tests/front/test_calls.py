@@ -274,6 +274,19 @@ def test_a_frame_is_read_with_the_options_of_a_file() -> None:
     assert (found.n_vertices, found.weights) == (4, None)
 
 
+def test_a_page_replaces_pages_of_parge_only(tmp_path: Path, expected: parge.Embedding) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<html>theirs</html>")
+    with pytest.raises(InputError, match="overwrite"):
+        parge.report(expected, page, projection="pca")
+    assert page.read_text() == "<html>theirs</html>"
+    parge.report(expected, page, projection="pca", overwrite=True)
+    parge.report(expected, page, projection="pca", title="again")
+    assert "again" in page.read_text()
+    with pytest.raises(UnknownNameError, match=r"mean labels[?]"):
+        parge.report(expected, page, label="labels.csv")
+
+
 def test_a_page_is_about_one_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one run"):
         parge.report(tmp_path, tmp_path / "page.html", run=tmp_path)

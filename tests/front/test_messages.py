@@ -51,3 +51,9 @@ def test_a_listener_hears_every_stage_and_part() -> None:
     stages = [event.stage for event in heard if isinstance(event, Step)]
     assert [stages[0], *dict.fromkeys(stages[1:])] == ["read", "decompose", "embed", "reconcile", "refine"]
     assert {event.index for event in heard if isinstance(event, Part) and event.share == 1} == {0, 1}
+
+
+def test_what_cannot_listen_is_refused_before_any_work() -> None:
+    with pytest.raises(parge.InputError, match=r"listener.*3"):
+        parge.embed(LOOP, listener=3, **FEW)
+    assert issubclass(parge.InputError, parge.PargeError)

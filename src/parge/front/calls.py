@@ -22,6 +22,7 @@ from parge.planning.names import (
     RefinerName,
 )
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
+from parge.spelling import naming_slips
 
 if TYPE_CHECKING:
     from parge.decompose.decomposition import Decomposition
@@ -101,7 +102,7 @@ purpose, engine, address, jobs, seed, coordinator_memory : optional
     from parge.run import pipeline  # compiled code: not needed to refuse a plan
 
     with heard(progress, listener) as events:
-        read = request.read(events)
+        read = request.read(events, run_dir)
         found = pipeline.embed(read, request.plan, run_dir=run_dir, resume=resume, listener=events)
     warn(found.report.notices, found.report.warnings)
     return found
@@ -176,7 +177,7 @@ def decompose(
     """
     request = requested(graph, plan, keywords, resume=resume)
     with heard(progress, listener) as events:
-        read = request.read(events)
+        read = request.read(events, run_dir)
         if run_dir is None:
             from parge.planning.decision import decide
             from parge.planning.decision import decompose as split
@@ -191,6 +192,7 @@ def decompose(
             return run.decomposition
 
 
+@naming_slips
 def report(
     result: Embedding | str | PathLike[str],
     path: str | PathLike[str],
@@ -201,6 +203,7 @@ def report(
     title: str = "",
     projection: Literal["tsne", "umap", "pca"] = "tsne",
     whole: Embedding | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write one HTML page about an embedding or a run; return its path.
 
@@ -217,11 +220,15 @@ def report(
         The folder that `embed` was given as `run_dir`.
     labels, scores, title, projection, whole
         As for `parge.report.page.write_report`.
+    overwrite : bool
+        Whether a file may be replaced that is no earlier page of parge.
     """
-    from parge.report.page import write_page, write_report
+    from parge.io.outputs import Output, check_outputs
+    from parge.report.page import check_page, is_page, write_page, write_report
 
     if not isinstance(result, Embedding | str | PathLike):
         raise InputError(f"a page is about an Embedding or the folder of a run; got {type(result).__name__}")
+    check_outputs([Output(check_page(path), is_page)], overwrite=overwrite)
     if not isinstance(result, Embedding):
         if run is not None:
             raise InputError("the page is about one run: give its folder once, or an Embedding and run=FOLDER.")

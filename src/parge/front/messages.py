@@ -4,8 +4,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from parge.errors import PargeNotice, PargeWarning
+from parge.errors import InputError, PargeNotice, PargeWarning
 from parge.events import Event, Listener, ignore
+from parge.numbers import shown
 from parge.progress import progress_for
 from parge.text import printable
 
@@ -13,13 +14,15 @@ from parge.text import printable
 @contextmanager
 def heard(progress: bool | None, listener: Listener) -> Iterator[Listener]:
     """Yield one listener for what is shown and for the caller's own."""
-    with progress_for(progress) as shown:
+    if not callable(listener):
+        raise InputError(f"a listener is a function that is called with every event; got {shown(listener)}")
+    with progress_for(progress) as screen:
         if listener is ignore:
-            yield shown
+            yield screen
             return
 
         def both(event: Event) -> None:
-            shown(event)
+            screen(event)
             listener(event)
 
         yield both

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError, UnknownNameError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.graphs.anything import as_graph, how_to_read
+from parge.io.outputs import check_run_place
+from parge.io.names import is_url, local_folder, local_name
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.spelling import suggestion
 from parge.techniques.base import Technique
@@ -24,11 +27,13 @@ class Request:
     how: Mapping[str, Any]
     plan: Plan
 
-    def read(self, listener: Listener) -> Graph:
-        """Return the graph; a `Graph` is not read again."""
+    def read(self, listener: Listener, run_dir: str | PathLike[str] | None = None) -> Graph:
+        """Return the graph; a `Graph` is not read again. A folder that is read cannot hold the run's own."""
         if isinstance(self.source, Graph):
             return self.source
         is_file = isinstance(self.source, str | PathLike)
+        if is_file and run_dir is not None and not is_url(self.source) and not is_url(run_dir):
+            check_run_place(local_folder(run_dir), [Path(local_name(self.source))])
         listener(Step("read", str(self.source) if is_file else type(self.source).__name__))
         limit = self.plan.coordinator_memory
         within = {"coordinator_memory": limit} if limit is not None and is_file else {}
