@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
-from parge.numbers import shown
+from parge.numbers import is_whole, shown
 from parge.typing import IdArray, IntArray
 
 STRING = np.dtypes.StringDType()
 
 
 def as_ids(values: Any) -> IdArray:
-    """Return a flat array of int64, or of numpy's variable-width strings."""
-    array = np.asarray(values)
+    r"""Return a flat array of int64, or of numpy's variable-width strings.
+
+    Integers beyond 64 bits, and integers among strings, are strings as they are written.
+
+    >>> as_ids(["a\0", "a"]).tolist(), as_ids([2**70, 1]).tolist(), as_ids([1, "a"]).tolist()
+    (['a\x00', 'a'], ['1180591620717411303424', '1'], ['1', 'a'])
+    """
+    if np.ma.is_masked(values):
+        raise InputError("some ids are masked, so they have no value. Remove them.")
+    array: IdArray = _as_array(values)
     if array.ndim != 1:
         raise InputError(f"ids must be a flat array; got shape {array.shape}")
     if array.size == 0 and array.dtype.kind not in "T":
@@ -26,7 +34,37 @@ def as_ids(values: Any) -> IdArray:
         return array.astype(np.str_).astype(STRING)
     if array.dtype.kind in "UT" or (array.dtype == object and all(isinstance(value, str) for value in array)):
         return array.astype(STRING, copy=False)
-    raise InputError(f"ids must be integers or strings; got {array.dtype} such as {shown(array[0])}")
+    cure = "integers" if array.dtype.kind == "f" else "strings"
+    example = shown(
+        next((value for value in array.tolist() if not (isinstance(value, str) or is_whole(value))), array[0])
+    )
+    raise InputError(f"ids must be integers or strings; got {array.dtype} such as {example}. Convert them to {cure}.")
+
+
+def _as_array(values: Any) -> Any:
+    """Return an array of ids; a list of Python's own is looked at before numpy makes one kind of different ones.
+
+    numpy would cut NUL off the end of strings, write NaN among strings as a name, and round integers beyond 64 bits.
+    """
+    array: Any = np.asarray(values)
+    own = values if isinstance(values, list | tuple) else array.tolist() if array.dtype == object else None
+    if own is None or array.ndim != 1 or array.dtype.kind not in "UfO":
+        return array
+    wrong = [value for value in own if not (isinstance(value, str) or is_whole(value))]
+    if wrong and array.dtype.kind == "U":
+        raise InputError(f"ids must be integers or strings; got {shown(wrong[0])} among them. Remove or convert it.")
+    if wrong:
+        return array
+    text = _is_wide(own) or any(isinstance(value, str) for value in own)
+    try:
+        return np.array([str(value) for value in own], STRING) if text else np.array(own, np.int64)
+    except UnicodeEncodeError as error:
+        raise InputError(f"the id {error.object!a} is no text that UTF-8 can write. Rename it.") from None
+
+
+def _is_wide(values: Any) -> bool:
+    """Return whether an integer does not fit 64 bits."""
+    return any(not isinstance(value, str) and not -(2**63) <= int(value) < 2**63 for value in values)
 
 
 def parse_ids(texts: Sequence[str]) -> IdArray:

@@ -317,9 +317,9 @@ class TestFrame:
             ({"a": [1.5], "b": [2.0]}, "found double. Convert it to integers"),
             ({"a": [1, None], "b": [2, 3]}, "no value in row 2"),
             ({"a": [1], "b": [2], "weight": [-1]}, "the weight -1 in row 1"),
-            (5, "edges must be a pandas, polars or arrow frame"),
+            (5, "edges: the int cannot be read as a frame"),
             (pd.DataFrame(), "edges need two columns, source and target; found none"),
-            (pl.LazyFrame({"a": [1], "b": [2]}), "edges must be a pandas, polars or arrow frame.*collect.. first"),
+            (pl.LazyFrame({"a": [1], "b": [2]}), "edges: the LazyFrame cannot be read.*collect.. first"),
         ],
     )
     def test_refusals(self, frame: Any, fragment: str) -> None:

@@ -28,8 +28,10 @@ CSR = tuple[IntArray, NeighbourArray, FloatArray | None]
 
 def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices: Any = None) -> Graph:
     """Build a graph from parallel arrays of ids; see `Graph.from_edges`."""
-    if target is None:
-        pairs = np.asarray(source)
+    if target is None and _is_list_of_pairs(source):
+        source, target = [pair[0] for pair in source], [pair[1] for pair in source]
+    elif target is None:
+        pairs = np.ma.asarray(source) if np.ma.is_masked(source) else np.asarray(source)
         if pairs.size == 0:
             pairs = pairs.reshape(0, 2)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -48,10 +50,14 @@ def from_edges(source: Any, target: Any = None, weights: Any = None, *, vertices
     return add_vertices(graph, vertices if isinstance(vertices, (int, np.integer)) else as_ids(vertices))
 
 
+def _is_list_of_pairs(edges: Any) -> bool:
+    """Return whether edges are pairs of Python's own, whose ids numpy must not make one kind of."""
+    return isinstance(edges, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in edges)
+
+
 def _edge_ids(values: Any) -> IdArray:
     """Return ids as int32 where they are, else int64 or numpy strings."""
-    array = np.asarray(values)
-    return array if array.dtype == np.int32 and array.ndim == 1 else as_ids(array)
+    return values if getattr(values, "dtype", None) == np.int32 and np.ndim(values) == 1 else as_ids(values)
 
 
 def assemble(

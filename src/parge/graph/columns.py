@@ -23,6 +23,9 @@ _TARGET = {
     "tail",
 }
 _WEIGHT = {"weight", "weights", "edge_weight", "w", "value"}
+# What a column is called that numbers rows or dates them; where two others are there, it is no end of an edge.
+_NO_END = {"id", "ids", "index", "unnamed:_0", "row", "row_number", "edge", "edges", "key", "", "date", "day", "year"}
+_NO_END |= {"time", "datetime", "timestamp", "ts", "when", "month", "created_at", "type", "label"}
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,7 @@ def asked_for(names: Sequence[str], wanted: Wanted, n_columns: int | None = None
         raise InputError(f"edges need two columns, source and target; found {', '.join(map(repr, names)) or 'none'}")
     usual = by_name(names)
     if usual is None or max(usual.used) >= n_columns:
+        _refuse_doubtful(names, n_columns, wanted)
         usual = by_place(names, n_columns)
     source, target, weight = (
         found if name is None else place_of(names, n_columns, name)
@@ -213,6 +217,20 @@ def asked_for(names: Sequence[str], wanted: Wanted, n_columns: int | None = None
     _refuse_same(names, source, target, weight, wanted)
     # A third column by its place alone is no weight if it is named as an end.
     return Columns(source, target, None if wanted.weight is None and weight in (source, target) else weight)
+
+
+def _refuse_doubtful(names: Sequence[str], n_columns: int, wanted: Wanted) -> None:
+    """Refuse to take the first two columns for the ends where a name says that one of them is none."""
+    if (wanted.source and wanted.target) or n_columns < 3 or len(names) < n_columns:
+        return
+    plain = [_plain(name) for name in names[:n_columns]]
+    ends = sum(name not in _NO_END and name not in _WEIGHT for name in plain)
+    odd = next((i for i in (0, 1) if plain[i] in _NO_END or plain[i] in _WEIGHT), None)
+    if odd is not None and ends >= 2 and not (wanted.source or wanted.target):
+        raise InputError(
+            f"the columns are {', '.join(map(repr, names))}, and {names[odd]!r} is hardly an end of an edge. Name the "
+            "columns of the two ends (source= and target=, --source and --target)."
+        )
 
 
 def _refuse_same(names: Sequence[str], source: int, target: int, weight: int | None, wanted: Wanted) -> None:

@@ -14,7 +14,10 @@ def is_frame(value: Any) -> bool:
     >>> is_frame(pyarrow.table({"a": [1]})), is_frame("edges.csv"), is_frame([1, 2])
     (True, False, False)
     """
-    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+    if isinstance(value, type):
+        return False
+    known = type(value).__module__.split(".")[0] in ("pandas", "polars", "pyarrow", "duckdb")
+    return known or hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 @contextmanager
@@ -30,13 +33,27 @@ def arrow_stream(frame: Any, what: str) -> Iterator[Any]:
             has_stream = hasattr(frame, "__arrow_c_stream__")
             reader = pa.RecordBatchReader.from_stream(frame) if has_stream else pa.table(frame).to_reader()
         except (TypeError, ValueError, pa.ArrowException) as error:
-            hint = ". Call its collect() first." if hasattr(frame, "collect") else ""
+            reason = plain_reason(error).rstrip(".")
             raise InputError(
-                f"{what} must be a pandas, polars or arrow frame, or have __arrow_c_stream__; got {type(frame)}: "
-                f"{error}{hint}"
+                f"{what}: the {type(frame).__name__} cannot be read as a frame of columns: {reason}."
+                f"{_cure(frame, error)}"
             ) from error
         with reader:
             yield reader
+
+
+def _cure(frame: Any, error: Exception) -> str:
+    """Return what to do with a frame that is none, or whose columns Arrow cannot hold."""
+    said = str(error).lower()
+    if hasattr(frame, "collect"):
+        return " Call its collect() first."
+    if "duplicate column" in said:
+        return " Give every column its own name."
+    if "non-struct" in said:
+        return " Give a frame with a column for each end."
+    if not hasattr(frame, "columns"):
+        return " Give a frame with a column for each end."
+    return " Convert the columns of ids to integers or strings first."
 
 
 @contextmanager

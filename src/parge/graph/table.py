@@ -92,6 +92,7 @@ class EdgeTable:
                 f"the weights in the column {name!r} must be numbers; found {kind}. Name the weight column (weight=, "
                 "--weight), or ignore weights (--unweighted; for a frame, pass only the two id columns)."
             )
+        part = part.cast(pa.float64()) if pa.types.is_decimal(part.type) else part
         weights = part.to_numpy(**({} if isinstance(part, pa.ChunkedArray) else {"zero_copy_only": False}))
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if bad.size:
@@ -104,7 +105,7 @@ class EdgeTable:
 
 def _is_number(kind: Any) -> bool:
     """Return whether values of a type can be weights; yes and no are none."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _as_ids(name: str, part: Any) -> Any:
@@ -114,13 +115,26 @@ def _as_ids(name: str, part: Any) -> Any:
     if pa.types.is_dictionary(part.type):
         part = _decoded(part)
     kind = part.type
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        return _whole(part)
     if pa.types.is_integer(kind):
         beyond = pa.types.is_uint64(kind) and len(part) and pc.max(part).as_py() >= 2**63
         return part.cast(pa.large_string() if beyond else pa.int32() if kind.bit_width < 32 else _signed(kind))
     if is_text(kind):
         return part.cast(pa.large_string())
-    hint = ". Convert it to integers." if pa.types.is_floating(kind) else ""
-    raise InputError(f"the ids in the column {name!r} must be integers or strings; found {kind}{hint}")
+    cure = "integers" if pa.types.is_floating(kind) else "strings"
+    raise InputError(
+        f"the ids in the column {name!r} must be integers or strings; found {kind}. Convert it to {cure}, or name the "
+        "columns of the two ends (source= and target=, --source and --target)."
+    )
+
+
+def _whole(part: Any) -> Any:
+    """Return a column of decimals without a fraction, as DuckDB has for its widest integers: integers or strings."""
+    try:
+        return part.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return part.cast(pa.large_string())
 
 
 def _decoded(part: Any) -> Any:

@@ -226,10 +226,21 @@ def _check_run(run: Path, outputs: list[Path], inputs: list[Path]) -> None:
             raise InputError(
                 f"Cannot write {path}: it is the same file as one of the run in {run}. Give another output."
             )
+    check_run_place(run, inputs)
     for path in inputs:
         if is_inside(path, run):
             raise InputError(
                 f"{path} is inside the run folder {run}, whose files may be removed. Copy it elsewhere first."
+            )
+
+
+def check_run_place(run: Path, inputs: Iterable[Path]) -> None:
+    """Refuse a run folder inside a folder that is read: its files would be read, too, the next time."""
+    for path in inputs:
+        if path.is_dir() and is_inside(run, path):
+            raise InputError(
+                f"Cannot write the run folder {run}: all files in {path} are read as the input. Put it elsewhere "
+                "(run_dir=, --run-dir)."
             )
 
 

@@ -1,11 +1,10 @@
 """Anything that holds a graph, as a `Graph`: a file, a frame, another library's graph, a matrix, arrays of edges."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from os import PathLike
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError, UnknownNameError
@@ -13,6 +12,7 @@ from parge.graph.build import from_edges
 from parge.graph.convert import from_igraph, from_networkx, from_pyg, from_scipy
 from parge.graph.graph import Graph
 from parge.io.graphs.read import read
+from parge.numbers import is_real, shown
 from parge.spelling import suggestion
 
 # Options of the readers that say where work is done, not what is read: the plan decides them.
@@ -28,7 +28,7 @@ def as_graph(source: Any, /, **how: Any) -> Graph:
         A `Graph` is returned as it is. A text or path is read (`parge.read`). Objects of networkx, igraph and PyG, and
         frames (pandas, Polars, Arrow, DuckDB: whatever exports an Arrow stream) are converted. A scipy matrix and a
         square array are adjacency matrices. An array or tensor of shape (2, m) is an ``edge_index``; one of shape
-        (m, 2), a list of pairs, and a pair of arrays are edges.
+        (m, 2), a list of pairs, and a pair of arrays are edges; a list of (source, target, weight) has weights, too.
     **how
         What the reader of such a source takes, for example ``source=``, ``target=`` and ``weight=`` for columns.
 
@@ -68,13 +68,34 @@ def reader_of(source: Any) -> Callable[..., Graph]:
             return reader
     raise InputError(
         f"cannot read a graph from {_described(source)}. Give a file, a frame of edges, a networkx, igraph or PyG "
-        "graph, a square scipy matrix, or edges as (m, 2)."
+        f"graph, a square scipy matrix, or edges as (m, 2).{_cure(source)}"
     )
 
 
 def _described(source: Any) -> str:
-    shape = f" of shape {source.shape}" if hasattr(source, "shape") else ""
-    return f"{type(source).__name__}{shape}"
+    """Return the kind of a source, with its shape, or with the first of its values that is no edge."""
+    kind = type(source).__name__
+    if hasattr(source, "shape"):
+        return f"{kind} of shape {source.shape}"
+    if not isinstance(source, list | tuple):
+        return kind
+    odd = next((item for item in source if not (isinstance(item, tuple | list) and len(item) == 2)), None)
+    return f"{kind} with {shown(odd)} in it" if len(source) else f"empty {kind}"
+
+
+def _cure(source: Any) -> str:
+    """Return what to do with sources that nearly are edges."""
+    shape = _shape(source)
+    if isinstance(source, Iterator | set | frozenset | range):
+        return " Make it a list first: list(edges)."
+    if isinstance(source, Mapping):
+        return " Of a dict of columns make a frame: pandas.DataFrame(columns)."
+    if shape == (2, 2):
+        names = "parge.Graph.from_edges, from_pyg or from_scipy"
+        return f" Two rows of two may be edges, an edge_index or a matrix: use {names}."
+    if len(shape) == 2 and shape[1] == 3:
+        return " With weights in the third column: parge.Graph.from_edges(a[:, 0], a[:, 1], a[:, 2])."
+    return ""
 
 
 def _itself(graph: Graph) -> Graph:
@@ -84,11 +105,17 @@ def _itself(graph: Graph) -> Graph:
 def _pairs(edges: Any, weights: Any = None, *, vertices: Any = None) -> Graph:
     """Build a graph of a list of pairs, or of an (m, 2) array."""
     try:
-        return from_edges(np.asarray(edges), None, weights, vertices=vertices)
+        return from_edges(edges, None, weights, vertices=vertices)
     except ValueError as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"edges must be pairs of ids, all of two; {error}") from error
+
+
+def _triples(edges: Any, *, vertices: Any = None) -> Graph:
+    """Build a graph of a list of (source, target, weight)."""
+    source, target, weights = ([edge[place] for edge in edges] for place in range(3))
+    return from_edges(source, target, weights, vertices=vertices)
 
 
 def _ends(ends: tuple[Any, Any], weights: Any = None, *, vertices: Any = None) -> Graph:
@@ -141,6 +168,13 @@ def _is_pairs(source: Any) -> bool:
     return pairs or (len(shape) == 2 and shape[1] == 2 != shape[0])
 
 
+def _is_triples(source: Any) -> bool:
+    edges = (
+        isinstance(source, list | tuple) and len(source) > 0 and all(isinstance(edge, tuple | list) for edge in source)
+    )
+    return edges and all(len(edge) == 3 and is_real(edge[2]) for edge in source)
+
+
 def _is_ends(source: Any) -> bool:
     return isinstance(source, tuple | list) and len(source) == 2 and all(getattr(e, "ndim", 0) == 1 for e in source)
 
@@ -155,5 +189,6 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[..., Graph]], ...] = (
     (_is_index, from_pyg),
     (_is_ends, _ends),
     (_is_pairs, _pairs),
+    (_is_triples, _triples),
 )
 """Who reads what, asked in this order."""

@@ -52,6 +52,8 @@ class Layout:
         The ids of the first line where they could as well be names of columns; else nothing.
     header : tuple of str
         The names of the columns, where the first line has them.
+    may_differ : bool
+        Whether a further part may begin with names of columns: not where nobody has a header by request.
     """
 
     start: int
@@ -64,6 +66,7 @@ class Layout:
     notices: tuple[str, ...] = ()
     maybe_names: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
+    may_differ: bool = True
 
     @property
     def quotes(self) -> bool:
@@ -137,6 +140,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
     layout = Layout(
         start=lines[bool(header)][0],
         header=tuple(header or ()),
+        may_differ=wanted.header is not False,
         delimiter=delimiter,
         blanks=blanks,
         n_columns=n_columns,
@@ -152,14 +156,26 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
 def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
     """Return the layout of a further part of an edge list, or None where it has no data.
 
-    It is that of the first part; its first line is a header only where it repeats that of the first.
+    It is that of the first part. Its first line is a header where it names the columns of the first, in any order: they
+    are then found by name. Other names in common use are refused: they would be read as an edge.
     """
     start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     _refuse_binary(head, path)
     lines = _data_lines(head, start)
-    if lines and layout.header:
-        first = split_line(lines[0][1].decode("utf-8", "replace"), layout.delimiter, layout.blanks)
-        lines = lines[1:] if tuple(first) == layout.header else lines
+    if not lines:
+        return None
+    first = split_line(lines[0][1].decode("utf-8", "replace"), layout.delimiter, layout.blanks)
+    if tuple(first) == layout.header:
+        lines = lines[1:]
+    elif layout.header and {layout.header[place] for place in layout.columns.used} <= set(first):
+        places = [first.index(layout.header[place]) for place in layout.columns.used]
+        layout, lines = replace(layout, columns=Columns(*places), n_columns=len(first)), lines[1:]
+    elif layout.may_differ and by_name(first) is not None:
+        there = f"the columns {', '.join(map(repr, layout.header))}" if layout.header else "no names of columns"
+        raise InputError(
+            f"{path} begins with the names {', '.join(map(repr, first))}, but the first part has {there}. Give all "
+            "parts the same columns."
+        )
     return replace(layout, start=lines[0][0]) if lines else None
 
 
@@ -250,7 +266,8 @@ def _is_header(rows: list[list[str]]) -> bool:
     named = by_name(first)
     if named and all(_WORD.fullmatch(first[place]) for place in named.used):
         return True
-    words = all(_WORD.fullmatch(field) for field in first[:2])
+    # A column of row numbers, as pandas writes it, has no name.
+    words = all(_WORD.fullmatch(field) for field in first[first[0] == "" : 2])
     if not words or not rest:
         return False
     over_weights = (

@@ -20,6 +20,8 @@ from parge.io.graphs.parts import part_files
 from parge.io.graphs.vertex_data import ids_of_frame, read_vertices, with_features
 from parge.io.places import fetched
 from parge.memory import parse_bytes, private_bytes
+from parge.numbers import shown
+from parge.spelling import naming_slips
 from parge.storage import MEMORY, Files, Storage
 
 # Reader of each format: module and function. Every other suffix is a text edge list.
@@ -59,6 +61,7 @@ _OTHERS = {
 }
 
 
+@naming_slips
 def read(
     path: Any,
     *,
@@ -115,8 +118,12 @@ def read(
     Graph
         An undirected graph; `Graph.notices` lists what was changed while reading.
     """
+    if not isinstance(path, str | os.PathLike) and not is_frame(path):
+        raise InputError(f"expected a path, a URL or a frame; got {type(path).__name__}. parge.as_graph takes others.")
     if isinstance(path, str) and not path:
         raise InputError("expected the name of a file; got an empty name")  # not the current folder
+    if isinstance(path, str) and "\n" in path:
+        raise InputError(f"expected the name of a file; got lines of text, {shown(path)}. Write them to a file first.")
     wanted = Wanted(source, target, weight, weighted, delimiter, header)
     known = _known_vertices(vertices)
     if is_frame(path):
