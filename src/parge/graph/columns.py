@@ -172,6 +172,16 @@ def guessed_notice(names: Sequence[str], columns: Columns, wanted: Wanted) -> tu
     )
 
 
+def late_weights(names: Sequence[str], first: Sequence[str]) -> str | None:
+    """Return the column of weights that a further part has and the first part has not, if there is one.
+
+    >>> late_weights(["source", "target", "weight"], ["source", "target"]), late_weights(["a", "w"], ["a", "weight"])
+    ('weight', None)
+    """
+    place = _first([_plain(name) for name in names], _WEIGHT)
+    return None if place is None or _first([_plain(name) for name in first], _WEIGHT) is not None else names[place]
+
+
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").removesuffix("_id").removesuffix("id") or name
 

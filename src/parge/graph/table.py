@@ -45,6 +45,7 @@ class EdgeTable:
     def __init__(self, names: list[str], columns: Columns, edges: Gatherer, wanted: Wanted) -> None:
         self.columns = columns if wanted.weighted else replace(columns, weight=None)
         self.names = [names[place] for place in self.columns.used]
+        self.all_names, self.weighted = names, wanted.weighted
         self._notices = guessed_notice(names, self.columns, wanted)
         self._notices += ignored_notice(names, columns, len(names), weighted=wanted.weighted)
         self._edges = edges

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -164,6 +165,25 @@ def test_parts_may_have_their_columns_in_another_order(suffix: str, tmp_path: Pa
         read(tmp_path)
     (tmp_path / f"3{suffix}").unlink()
     assert read(tmp_path, header=False, weighted=False, source=1, target=2).n_edges == 3
+
+
+def test_weights_that_only_later_parts_have_are_not_lost_without_a_word(tmp_path: Path) -> None:
+    plain, weighted = {"source": [1], "target": [2]}, {"source": [2], "target": [3], "weight": [5.0]}
+    for suffix in (".csv", ".parquet"):
+        folder = tmp_path / suffix
+        folder.mkdir()
+        for name, table in (("1", plain), ("2", weighted)):
+            frame = pd.DataFrame(table)
+            if suffix == ".csv":
+                frame.to_csv(folder / f"{name}.csv", index=False)
+            else:
+                frame.to_parquet(folder / f"{name}.parquet")
+        with pytest.raises(InputError, match=rf"2\{suffix}.*'weight'.*unweighted"):
+            read(folder)
+        assert read(folder, weighted=False).n_edges == 2
+    nothing = pa.table({"source": pa.array([], pa.null()), "target": pa.array([], pa.null())})
+    pq.write_table(nothing, tmp_path / ".parquet" / "1.parquet")
+    assert _weights(read(tmp_path / ".parquet")) == [5.0]
 
 
 def test_a_run_does_not_go_into_the_folder_that_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

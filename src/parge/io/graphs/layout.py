@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.columns import Columns, Wanted, asked_for, by_name, guessed_notice, ignored_notice, is_guessed
+from parge.graph.columns import (
+    Columns,
+    Wanted,
+    asked_for,
+    by_name,
+    guessed_notice,
+    ignored_notice,
+    is_guessed,
+    late_weights,
+)
 from parge.io.files import foreign_errors, single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -52,6 +61,8 @@ class Layout:
         The ids of the first line where they could as well be names of columns; else nothing.
     header : tuple of str
         The names of the columns, where the first line has them.
+    weighted : bool
+        Whether weights are read where there are some.
     may_differ : bool
         Whether a further part may begin with names of columns: not where nobody has a header by request.
     """
@@ -67,6 +78,7 @@ class Layout:
     maybe_names: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     may_differ: bool = True
+    weighted: bool = True
 
     @property
     def quotes(self) -> bool:
@@ -141,6 +153,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
         start=lines[bool(header)][0],
         header=tuple(header or ()),
         may_differ=wanted.header is not False,
+        weighted=wanted.weighted,
         delimiter=delimiter,
         blanks=blanks,
         n_columns=n_columns,
@@ -168,6 +181,7 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
     if tuple(first) == layout.header:
         lines = lines[1:]
     elif layout.header and {layout.header[place] for place in layout.columns.used} <= set(first):
+        _refuse_late_weights(layout, first, path)
         places = [first.index(layout.header[place]) for place in layout.columns.used]
         layout, lines = replace(layout, columns=Columns(*places), n_columns=len(first)), lines[1:]
     elif layout.may_differ and by_name(first) is not None:
@@ -177,6 +191,15 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
             "parts the same columns."
         )
     return replace(layout, start=lines[0][0]) if lines else None
+
+
+def _refuse_late_weights(layout: Layout, names: list[str], path: Path) -> None:
+    late = late_weights(names, layout.header) if layout.weighted else None
+    if late is not None:
+        raise InputError(
+            f"{path} has the column {late!r}, which the first part does not have. Give all parts weights, or ignore "
+            "them (weighted=False, --unweighted)."
+        )
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:

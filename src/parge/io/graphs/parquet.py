@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.graph.columns import ALL_FOUND, Wanted
+from parge.graph.columns import ALL_FOUND, Wanted, late_weights
 from parge.graph.gather import EDGE_BYTES, Gatherer, gatherer
 from parge.graph.graph import Graph
 from parge.graph.table import EdgeTable, edge_columns
@@ -27,7 +27,9 @@ def read_parquet(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage: 
         if storage is MEMORY:
             refuse_over_budget(EDGE_BYTES * n_rows, f"{path} has {n_rows:,} edges")
     reader: EdgeTable | None = None
-    for path in paths:
+    # An empty part may have no types, and says nothing of the columns of the others.
+    filled = [path for path in paths if read_footer(path).n_rows]
+    for path in filled or paths[:1]:
         with foreign_errors(path, "Parquet"), open_table(path) as table:
             if reader is None:
                 reader = EdgeTable(table.names, edge_columns(table.schema, wanted), gatherer(storage), wanted)
@@ -43,6 +45,12 @@ def _add(reader: EdgeTable, table: Table, storage: Storage) -> None:
         raise InputError(
             f"it has no column {missing[0]!r}, which the first part has; its columns are "
             f"{', '.join(map(repr, table.names))}. Parts need the same columns."
+        )
+    late = late_weights(table.names, reader.all_names) if reader.weighted else None
+    if late is not None:
+        raise InputError(
+            f"it has the column {late!r}, which the first part does not have. Give all parts weights, or ignore them "
+            "(weighted=False, --unweighted)."
         )
     reader.begin()
     size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
