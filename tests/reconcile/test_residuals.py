@@ -88,6 +88,8 @@ def test_spaces_that_hardly_meet_are_warned_of_once() -> None:
     for name in ("consensus", "orthogonal"):
         assert [warning for warning in reconcile(name, strangers).warnings if "hardly agree" in warning]
     assert not reconcile("none", strangers).warnings
+    distant = spaces(3, 200, 10, 1.2)  # about as far off as vectors are long: labels suffer
+    assert [warning for warning in reconcile("orthogonal", distant).warnings if "hardly agree" in warning]
     assert not reconcile("consensus", spaces(3, 200, 10, 0.5)).warnings
 
 

@@ -88,3 +88,7 @@ def test_the_sentence_says_what_is_known(findings: Findings, run: tuple[Path, Em
     assert f"{quality.kept:.0%}" in said[3]
     warned = replace(findings, report=replace(findings.report, warnings=("careful",)))
     assert "read the warnings" in verdict(warned)
+    apart = tuple(replace(each, after=1.1, held_out=1.1) for each in findings.report.reconcile.residuals)
+    far = replace(findings.report, reconcile=replace(findings.report.reconcile, residuals=apart))
+    assert "hardly agree" in verdict(replace(findings, quality=Quality(), report=far))
+    assert "hardly agree" not in said[0]

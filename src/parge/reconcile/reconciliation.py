@@ -25,8 +25,8 @@ from parge.typing import FloatArray, Matrix
 
 _FEWEST_ANCHORS = 5
 
-# Unrelated spaces have sqrt(2). At 1.2 the mean cosine of an anchor with its counterpart is 1 - 1.2^2 / 2 = 0.28.
-_UNRELATED = 1.2
+# Unrelated spaces have sqrt(2). At 1 the mean cosine of an anchor with its counterpart is 1 - 1^2 / 2 = 0.5.
+_UNRELATED = 1.0
 
 
 def residuals(
@@ -80,7 +80,7 @@ def _mapped(apply: Map, rows: FloatArray) -> Matrix:
 
 
 def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:
-    """Return whether spaces are still unrelated after reconciling.
+    """Return whether spaces hardly agree after reconciling: an anchor is as far off as its own length, or farther.
 
     Parameters
     ----------
@@ -89,23 +89,24 @@ def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool
     determined : bool
         Whether there are enough anchors for the dimensions; otherwise the held-out residual is not used.
     """
-    return (held_out if determined and held_out is not None else found) > _UNRELATED
+    return _judged(found, held_out, determined=determined) > _UNRELATED
+
+
+def _judged(found: float, held_out: float | None, *, determined: bool) -> float:
+    return held_out if determined and held_out is not None else found
 
 
 def hardly_met(found: Sequence[Residual]) -> str | None:
     """Return a warning where spaces hardly agree after reconciling."""
-    apart = [
-        i
-        for i, r in enumerate(found)
-        if unrelated(r.after, r.held_out, determined=few_anchors(r.n_anchors, r.dim) is None)
-    ]
+    off = [_judged(r.after, r.held_out, determined=few_anchors(r.n_anchors, r.dim) is None) for r in found]
+    apart = [i for i, share in enumerate(off) if share > _UNRELATED]
     if not apart:
         return None
     names = ", ".join(map(str, apart[:8])) + (", ..." if len(apart) > 8 else "")
     return (
-        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly agree with the others after "
-        "reconciling: their anchors are about 141 % off (0 % is identical). The parts differ by more than a rotation. "
-        "Compare vectors within a part only, or use another technique, more anchors or fewer parts."
+        f"the spaces of {len(apart)} of {len(found)} subgraphs ({names}) hardly agree with the others: after "
+        f"reconciling, their anchors are {np.mean([off[i] for i in apart]):.0%} off (0% is identical, 141% unrelated). "
+        "Use more anchors, fewer parts, another technique, or a pass that brings parts together (--refine whiten)."
     )
 
 

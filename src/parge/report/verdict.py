@@ -1,6 +1,7 @@
 """What came of a run, in one sentence."""
 
 from parge.memory import format_bytes
+from parge.reconcile.reconciliation import hardly_met
 from parge.report.collect import Findings
 
 # A share of the edges that is worth a warning where no part holds them.
@@ -26,7 +27,7 @@ def _outcome(findings: Findings) -> str:
     quality = findings.quality
     if quality.score is None:
         if quality.whole is None:
-            return "embedded the graph into one space"
+            return _met(findings)
         return (
             f"embedded the graph; {quality.whole.neighbours:.0%} of nearest neighbours are those of the whole graph"
             f"{_of_whole(findings)}"
@@ -38,6 +39,13 @@ def _outcome(findings: Findings) -> str:
         f"reached {_share(quality.kept)} of the whole graph's score: micro-F1 {mine} against "
         f"{quality.whole.score.micro_f1.mean:.3f}{_of_whole(findings)}"
     )
+
+
+def _met(findings: Findings) -> str:
+    """Return whether the parts came into one space; a pass over the whole graph may have helped them afterwards."""
+    if hardly_met(findings.report.reconcile.residuals) is None:
+        return "embedded the graph into one space"
+    return "embedded the graph, but the spaces of the parts hardly agree"
 
 
 def _share(kept: float) -> str:
