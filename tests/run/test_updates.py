@@ -65,7 +65,7 @@ def test_a_stopped_update_goes_on_with_what_it_had_done(
     with pytest.MonkeyPatch.context() as patch:  # what is kept is not made again
         patch.setattr("parge.space.update.change", None)
         assert run(WORDS) == 0
-    assert "was stopped" in capsys.readouterr().err
+    assert "resumed an interrupted update" in capsys.readouterr().err
     assert content(world / "space-2") == whole
     assert not unfinished(Path("space-2")).exists()
 
