@@ -51,6 +51,54 @@ def test_names_and_weights_come_back(tmp_path: Path) -> None:
     assert open_space(tmp_path / "t").ids.tolist() == ["b", "c", "zoë", "new"]
 
 
+def test_the_vectors_of_a_space_are_read_as_an_embedding(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected, found = open_space(folder).embedding(), parge.Embedding.load(folder)
+    assert np.array_equal(found.vectors, expected.vectors)
+    assert np.array_equal(found.ids, expected.ids)
+    assert found.degrees is not None
+    assert np.array_equal(found.degrees, expected.degrees)
+    assert isinstance(found.vectors, np.memmap)
+    assert run(["neighbors", str(folder), "0", "-k", "3"]) == 0
+    assert run(["align", str(folder), str(folder), "-o", str(folder.parent / "turned.npz")]) == 0
+    capsys.readouterr()
+
+
+def test_names_of_a_space_are_read_with_its_vectors(tmp_path: Path) -> None:
+    graph = Graph.from_edges(["zoë", "b", "c"], ["b", "c", "zoë"])
+    save_space(parge.Space.of(np.eye(3, dtype=np.float32), graph), tmp_path / "s")
+    assert parge.Embedding.load(tmp_path / "s").ids.tolist() == ["b", "c", "zoë"]
+
+
+def test_vectors_of_a_space_that_was_damaged_are_not_read(folder: Path) -> None:
+    manifest, vectors = folder / "manifest.json", folder / "vectors.npy"
+    whole, text = vectors.read_bytes(), manifest.read_text()
+    vectors.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(InputError, match="altered"):
+        parge.Embedding.load(folder)
+    vectors.write_bytes(whole)
+    manifest.write_text(text.replace('"space"', '"space" ').replace('"format": 1', '"format": 2'))
+    with pytest.raises(InputError, match="damaged"):
+        parge.Embedding.load(folder)
+    manifest.write_text(text)
+    reseal(folder, lambda body: body.update(format=2))
+    with pytest.raises(InputError, match="another version"):
+        parge.Embedding.load(folder)
+    manifest.write_text(text)
+    vectors.unlink()
+    with pytest.raises(InputError, match=r"has no vectors\.npy"):
+        parge.Embedding.load(folder)
+
+
+def test_an_update_says_what_can_be_done_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_space(frozen(), tmp_path / "space")
+    (tmp_path / "more.txt").write_text("0 new_1\n1 new_1\n")
+    assert run(["update", str(tmp_path / "space"), str(tmp_path / "more.txt"), "-o", str(tmp_path / "space-2")]) == 0
+    said = capsys.readouterr().out
+    assert f"Next: parge neighbors {tmp_path / 'space-2'} VERTEX" in said
+    assert run(["neighbors", str(tmp_path / "space-2"), "new_1", "-k", "3"]) == 0
+    capsys.readouterr()
+
+
 def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Change the manifest and make its checksum right again, as who means harm would."""
     path = folder / "manifest.json"

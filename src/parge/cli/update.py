@@ -25,11 +25,13 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.outputs import check_outputs
+from parge.io.places import given_name
 from parge.memory import parse_bytes
 from parge.run.spaces import described, open_space, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.space.update import THRESHOLD, Updated, grown_ids, update
 from parge.storage import MEMORY, Files
+from parge.text import pasteable
 
 
 @click.command("update")
@@ -120,6 +122,9 @@ def command(
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})
     else:
         show.out.print(_summary(found))
+        near = pasteable("parge", "neighbors", given_name(out), "VERTEX")
+        show.out.print(f"Next: {near}", soft_wrap=True)
+        show.out.print(f"  or: {pasteable('parge', 'drift', given_name(place))}", soft_wrap=True)
 
 
 def read_changes(

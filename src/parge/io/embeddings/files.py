@@ -5,7 +5,8 @@
 ``.npz``              arrays ``vectors`` and ``ids``, and the report
 ``.parquet``          columns ``id`` and ``vector`` (a list of fixed size), and the report
 ``.vec .emb .txt``    word2vec text: a line ``n d``, then ``id x1 ... xd`` a line, float32
-a folder              Parquet files and a manifest, as ``parge embed --sharded`` writes them; only read here
+a folder              Parquet files and a manifest, as ``parge embed --sharded`` writes them, or a frozen space; only
+                      read here
 ===================== ==============================================================================
 """
 

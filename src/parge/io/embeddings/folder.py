@@ -14,6 +14,7 @@ from parge.errors import InputError, PargeError
 from parge.ids import joined
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.parquet import read_parquet
+from parge.io.embeddings.space import is_space_manifest, read_space
 from parge.io.outputs import replacing
 from parge.result import Report
 from parge.storage import MEMORY, Files, Storage, release_pages
@@ -42,18 +43,7 @@ def write_manifest(folder: Path, shards: Sequence[Mapping[str, Any]], dim: int, 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return what a folder of vectors says that it holds; raise `InputError` where it is none."""
-    path = folder / MANIFEST
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path} is larger than any manifest that parge writes")
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(
-            f"{folder} is a folder without {MANIFEST}: it holds no vectors, or they are not complete. Give a folder "
-            "that parge embed --sharded wrote."
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    path, found = folder / MANIFEST, _parsed(folder)
     if not isinstance(found, dict) or found.get("kind") != _KIND or found.get("version") != _VERSION:
         raise InputError(f"{path} is not a manifest of vectors that this version of parge reads")
     shards, counts = found.get("shards"), (found.get("rows"), found.get("dim"))
@@ -66,6 +56,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
+def _parsed(folder: Path) -> Any:
+    path = folder / MANIFEST
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path} is larger than any manifest that parge writes")
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} is a folder without {MANIFEST}: it holds no vectors, or they are not complete. Give a folder "
+            "that parge embed --sharded wrote, or a space."
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
 def is_folder(path: Path) -> bool:
     """Return whether a folder holds vectors of parge and nothing else, so that it may be replaced."""
     with contextlib.suppress(InputError, OSError):
@@ -75,7 +80,13 @@ def is_folder(path: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Vectors:
-    """Read the vectors of all files; many of them are mapped from a nameless file instead of held in memory."""
+    """Read the vectors of all files; many of them are mapped from a nameless file instead of held in memory.
+
+    A frozen space is such a folder, too: see `parge.io.embeddings.space`.
+    """
+    given = _parsed(folder)
+    if is_space_manifest(given):
+        return read_space(folder, given)
     found = read_manifest(folder)
     n, dim, done, ids = found["rows"], found["dim"], 0, []
     if dim < 1 or n * dim > 2**50:
