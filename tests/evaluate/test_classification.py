@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from parge.embedding import Embedding
-from parge.errors import InputError
+from parge.errors import InputError, UnknownIdError
 from parge.evaluate import classify, curve
 from parge.evaluate.classification import best, f1
-from parge.evaluate.labels import Labels
+from parge.evaluate.labels import Labels, read_labels
 from parge.linalg import logistic
 
 
@@ -38,6 +38,21 @@ def test_a_file_of_labels_may_have_a_header(tmp_path: Path) -> None:
     plain, headed = (classify(embedding, tmp_path / name, repeats=2) for name in ("plain.csv", "headed.csv"))
     assert (headed.labelled, headed.classes) == (plain.labelled, plain.classes) == (300, 4)
     assert curve(embedding, tmp_path / "headed.csv", [0.5], repeats=2).points[0].labelled == 300
+
+
+def test_labels_without_a_vector_come_with_what_to_do(tmp_path: Path) -> None:
+    """A header is suspected only where the first line is among the unknown ones, and nobody said what it is."""
+    embedding, labels = planted(n=20)
+    lines = [f"{vertex},class {some[0]}\n" for vertex, some in labels.items()]
+    (tmp_path / "headed.csv").write_text("".join(["user,team\n", *lines, "nobody,class 1\n"]))
+    (tmp_path / "plain.csv").write_text("".join([*lines, "nobody,class 1\n"]))
+    for name, asks in (("headed.csv", True), ("plain.csv", False)):
+        with pytest.raises(UnknownIdError, match=r"'nobody'.* remove them from the labels") as caught:
+            classify(embedding, tmp_path / name, repeats=2)
+        assert ("that of 'user', a header? Then give --header" in str(caught.value)) == asks
+    with pytest.raises(UnknownIdError) as caught:
+        classify(embedding, read_labels(tmp_path / "headed.csv", header=False), repeats=2)
+    assert "a header?" not in str(caught.value)
 
 
 @pytest.mark.parametrize("protocol", ["known-count", "threshold"])

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.embedding import Embedding
-from parge.errors import InputError
+from parge.errors import InputError, UnknownIdError
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification, Mean
-from parge.ids import STRING
+from parge.ids import STRING, positions
 from parge.linalg import logistic
 from parge.linalg.threads import one_blas_thread
 from parge.memory import REMEDY, refuse_over_budget
@@ -101,13 +101,14 @@ def classify(
 def _labelled_rows(embedding: Embedding, labels: Labels) -> FloatArray:
     try:
         return embedding.rows(labels.ids)
-    except InputError as error:
+    except UnknownIdError as error:
+        remedy = labels.remedy(labels.ids[positions(embedding.ids, labels.ids) < 0])
         if embedding.ids.dtype == STRING and any(set(" \t,") & set(name) for name in embedding.ids.tolist()):
-            raise InputError(
-                f"{error}. Some of its ids hold blanks or commas: give their labels in a .csv file (with quotes) or a "
-                ".tsv file"
-            ) from None
-        raise
+            remedy += (
+                " Some ids of the embedding hold blanks or commas: give their labels in a .csv file (with quotes) or a "
+                ".tsv file."
+            )
+        raise UnknownIdError(f"{error}. {remedy}") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,8 @@ class Labels:
         Which vertex has which label.
     notices : tuple of str
         What was not read of a file, as text.
+    first : str, optional
+        The vertex of the first line of a file, if it is a word that could name a column as well.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Labels:
     classes: IdArray
     indicator: Any = field(repr=False)
     notices: tuple[str, ...] = ()
+    first: str | None = None
 
     def __len__(self) -> int:
         return int(self.ids.size)
@@ -48,6 +51,13 @@ class Labels:
     def counts(self) -> IntArray:
         """Number of labels of each vertex."""
         return np.asarray(np.diff(self.indicator.indptr), np.int64)
+
+    def remedy(self, unknown: IdArray) -> str:
+        """Return what to do where `unknown` are labelled vertices that are not there, as text."""
+        shorten = "To go on without such vertices, remove them from the labels."
+        if self.first is None or self.first not in set(map(str, unknown.tolist())):
+            return shorten
+        return f"Is the first line, that of {self.first!r}, a header? Then give --header (header=True). {shorten}"
 
     @staticmethod
     def of(labels: Any, known: IdArray | None = None) -> "Labels":
@@ -119,4 +129,4 @@ def read_labels(
     else:
         with fetched(path) as place:
             found = read_pairs(place, choice)
-    return replace(Labels.from_pairs(found.vertices, found.labels), notices=found.notices)
+    return replace(Labels.from_pairs(found.vertices, found.labels), notices=found.notices, first=found.first)

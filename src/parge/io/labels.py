@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,15 @@ _ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class Pairs:
-    """Vertices and labels, as many of each, and what was not read."""
+    """Vertices and labels, as many of each, and what was not read.
+
+    `first` is the vertex of the first line of text, if it is a word that could name a column as well.
+    """
 
     vertices: IdArray
     labels: IdArray
     notices: tuple[str, ...] = ()
+    first: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,10 @@ def _table(path: Path, rows: _Rows, choice: LabelColumns) -> Pairs:
         raise _doubtful(path, rows, place)
     labels, unread = label_positions(path, names, width, place, choice)
     notices += unread
-    return _pairs(path, rows, place, labels, notices)
+    found = _pairs(path, rows, place, labels, notices)
+    first = rows.first()[place]
+    doubtful = names is None and choice.header is None and _WORD.fullmatch(first)
+    return replace(found, first=first) if doubtful else found
 
 
 def _has_header(rows: _Rows, choice: LabelColumns) -> bool:

@@ -60,7 +60,7 @@ def color_labels(labels: Labels, ids: IdArray, vertices: IntArray) -> LabelColor
     if unknown.size:
         raise InputError(
             f"the labels name {unknown.size:,} vertices that are not in the graph, {show_ids(unknown)}; "
-            f"ids of the graph are, for example, {show_ids(ids)}"
+            f"ids of the graph are, for example, {show_ids(ids)}. {labels.remedy(unknown)}"
         )
     carried = labels.indicator.sorted_indices()
     row = positions(labels.ids, ids[vertices])
