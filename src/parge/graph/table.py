@@ -90,7 +90,7 @@ class EdgeTable:
         kind = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if not _is_number(part.type):
             raise InputError(
-                f"the weights in the column {name!r} must be numbers; found {kind}. Name the weight column (weight=, "
+                f"the weights in the column {name!r} must be numbers; found {kind}. Choose another column (weight=, "
                 "--weight), or ignore weights (--unweighted; for a frame, pass only the two id columns)."
             )
         part = part.cast(pa.float64()) if pa.types.is_decimal(part.type) else part

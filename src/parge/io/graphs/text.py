@@ -306,8 +306,8 @@ def _fields_fault(fields: list[str], text: str, layout: Layout) -> str:
         return f"an id is empty, {shown}. Every edge needs two ids."
     if weights and not _is_weight(weights[0]):
         return (
-            f"the weight {weights[0][:80]!r} must be a finite number from 0 to 3.4e38, {shown}. Correct it, name the "
-            "weight column (--weight), or ignore weights (weighted=False, --unweighted)."
+            f"the weight {weights[0][:80]!r} must be a finite number from 0 to 3.4e38, {shown}. Correct it, choose "
+            "another weight column (--weight), or ignore weights (weighted=False, --unweighted)."
         )
     return ""
 
