@@ -87,7 +87,7 @@ def _watch_compilers(listener: Listener, over: threading.Event) -> None:
     while not over.wait(_COMPILER_SECONDS):
         seen = seen + 1 if any(at_work() for at_work in compilers) else 0
         if seen == 2:
-            listener(Step("compile", "code for this machine; only the first run has to wait for it"))
+            listener(Step("compile", "code for this machine; only the first run of each kind has to wait for it"))
             return
 
 
