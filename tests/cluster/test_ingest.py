@@ -174,3 +174,18 @@ def test_files_that_do_not_belong_together_are_refused_by_any_number_of_shards(
     for size in (1, 2, 3):
         with pytest.raises(InputError):
             whole(Source(files), size)
+
+
+def test_a_header_that_is_read_as_an_edge_is_told_of(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"{i}.csv").write_text(f"follower,followee,since\nann,bob,x\nbob,c{i},y\nc{i},ann,z\n")
+    files, graph = edge_files(folder), parge.read(folder)
+    for size in (1, 4):
+        counts, rows = whole(Source(files), size)
+        assert "follower" in rows
+        assert set(graph.notices) == set(counts.notices)
+        assert any("--header" in notice for notice in counts.notices)
+    told = whole(Source(files, wanted=Wanted(header=True)), 3)[0]
+    assert not any("is read as an edge" in notice for notice in told.notices)

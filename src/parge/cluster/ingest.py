@@ -1,7 +1,8 @@
 """Files into rows that shards hold: every shard reads some of them, and no shard sees all."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from parge.graph.build import check_weights, dropped_notices
 from parge.ids import STRING, show_ids, unique_ids
 from parge.io.files import check_file
 from parge.io.footers import read_footer
-from parge.io.graphs.parquet import gather_parquet
-from parge.io.graphs.text import gather_edge_list
+from parge.io.graphs.parquet import gather_parquet, parquet_notices
+from parge.io.graphs.text import edge_list_notices, gather_edge_list, header_notice
 from parge.io.graphs.vertex_data import read_vertices
 from parge.kernels.labels import hash_texts
 from parge.kernels.splitmix import KeyArray, item_keys
@@ -61,6 +62,7 @@ class Counts:
 
 def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Shard, Counts]:
     """Read the files and return the rows of this shard, and the counts of all."""
+    told, maybe_names = _of_columns(mesh, source)
     batches = _read(mesh, source)
     flags = np.array([weights is not None for *_, weights in batches], np.int8)
     is_weighted = {bool(flag) for (found,) in mesh.share(flags) for flag in found}
@@ -78,7 +80,38 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Sh
     if n > MOST_VERTICES:
         raise InputError(f"the graph has {n:,} vertices; shards hold graphs of up to {MOST_VERTICES:,}")
     owners = owners or Owners.even(n, mesh.size)
-    return _assembled(mesh, owners, number[one], number[other], weights, _delivered(mesh, owners, home_ids, first))
+    delivered = _delivered(mesh, owners, home_ids, first)
+    shard, counts = _assembled(mesh, owners, number[one], number[other], weights, delivered)
+    if _is_header(mesh, shard, counts, maybe_names):
+        told = (*told, header_notice(maybe_names))
+    return shard, replace(counts, notices=(*told, *counts.notices))
+
+
+def _of_columns(mesh: Mesh, source: Source) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what there is to say of the columns of the files, and ids of the first line that may be column names."""
+
+    def look(_found: list[Message]) -> Message:
+        texts = [Path(name) for name in source.files if not is_parquet(name)]
+        tables = [Path(name) for name in source.files if is_parquet(name)]
+        notices, names = edge_list_notices(texts, source.wanted)
+        filled = [path for path in tables if read_footer(path).n_rows][:1]
+        notices += tuple(notice for path in filled for notice in parquet_notices(path, source.wanted))
+        return (np.frombuffer(json.dumps([notices, names]).encode(), np.uint8),)
+
+    (text,) = mesh.lead(look)
+    notices, names = json.loads(text.tobytes())
+    return tuple(notices), tuple(names)
+
+
+def _is_header(mesh: Mesh, shard: Shard, counts: Counts, names: Sequence[str]) -> bool:
+    """Return whether both ids stand in one edge alone: likely the names of columns."""
+    if len(names) < 2 or counts.n_edges < 2:
+        return False
+    found = 0
+    if shard.ids.dtype == STRING:
+        degrees = np.diff(shard.indptr)
+        found = sum(int(degrees[place].sum() == 1) for name in names for place in [np.flatnonzero(shard.ids == name)])
+    return mesh.count(found) == len(names)
 
 
 Batch = tuple[PartArray, PartArray, IdArray, FloatArray | None]

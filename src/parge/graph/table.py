@@ -46,8 +46,8 @@ class EdgeTable:
         self.columns = columns if wanted.weighted else replace(columns, weight=None)
         self.names = [names[place] for place in self.columns.used]
         self.all_names, self.weighted = names, wanted.weighted
-        self._notices = guessed_notice(names, self.columns, wanted)
-        self._notices += ignored_notice(names, columns, len(names), weighted=wanted.weighted)
+        self.notices = guessed_notice(names, self.columns, wanted)
+        self.notices += ignored_notice(names, columns, len(names), weighted=wanted.weighted)
         self._edges = edges
         self._n_rows = 0
 
@@ -73,7 +73,7 @@ class EdgeTable:
 
     def graph(self) -> Graph:
         """Build the graph and release the rows."""
-        return self._edges.graph(self._notices)
+        return self._edges.graph(self.notices)
 
     def _refuse_nulls(self, name: str, part: Any) -> None:
         if part.null_count:

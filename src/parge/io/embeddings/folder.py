@@ -19,7 +19,7 @@ from parge.io.outputs import replacing
 from parge.result import Report
 from parge.storage import MEMORY, Files, Storage, release_pages
 
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"  # tools that read folders of Parquet skip names with an underscore
 _KIND, _VERSION = "parge vectors", 1
 
 # A manifest has a line for each file, and the report; a longer one is none of ours.

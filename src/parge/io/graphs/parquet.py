@@ -60,6 +60,13 @@ def _add(reader: EdgeTable, table: Table, storage: Storage) -> None:
             refuse_over_budget(reader.projected_bytes, f"{table.n_rows:,} edges with such ids")
 
 
+def parquet_notices(path: Path, wanted: Wanted = ALL_FOUND) -> tuple[str, ...]:
+    """Return what there is to say of the columns of a file, before its edges are read."""
+    check_file(path)
+    with foreign_errors(path, "Parquet"), open_table(path) as table:
+        return EdgeTable(table.names, edge_columns(table.schema, wanted), Gatherer(), wanted).notices
+
+
 def gather_parquet(path: Path, groups: Sequence[int], wanted: Wanted = ALL_FOUND) -> Gatherer:
     """Return the edges of some row groups of a Parquet file as they are given."""
     check_file(path)

@@ -64,6 +64,14 @@ def gather_edge_list(
     return _gathered(parts, MEMORY)[0] if parts else Gatherer()
 
 
+def edge_list_notices(paths: Sequence[Path], wanted: Wanted = ALL_FOUND) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what there is to say of the columns, before edges are read; and ids that may be the names of columns."""
+    first = next(_holding(paths, wanted), None)
+    if first is None:
+        return (), ()
+    return first[1].notices, () if first[1].integers else first[1].maybe_names
+
+
 def _gathered(parts: list[Part], storage: Storage) -> tuple[Gatherer, tuple[str, ...]]:
     """Gather edges with integer ids, or with strings where one id is no integer; return what there is to say, too."""
     layout = parts[0][1]
@@ -127,11 +135,15 @@ def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
     ends = [np.flatnonzero(graph.outside_ids == name) for name in names]
     if any(place.size != 1 or graph.degrees[place[0]] != 1 for place in ends):
         return graph
-    notice = (
+    return replace(graph, notices=(*graph.notices, header_notice(names)))
+
+
+def header_notice(names: Sequence[str]) -> str:
+    """Return what to say of ids that stand on the first line and in no other edge."""
+    return (
         f"the first line, {','.join(names)!r}, is read as an edge, although no other line has these ids. If it names "
         "the columns, give --header (header=True), or call them source and target."
     )
-    return replace(graph, notices=(*graph.notices, notice))
 
 
 def first_line_with(path: Path, name: str) -> int | None:
