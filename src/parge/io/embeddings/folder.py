@@ -14,7 +14,7 @@ from parge.errors import InputError, PargeError
 from parge.ids import joined
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.parquet import read_parquet
-from parge.io.embeddings.space import is_space_manifest, read_space
+from parge.io.embeddings.space import SPACE_MANIFEST, is_space_manifest, read_space
 from parge.io.outputs import replacing
 from parge.result import Report
 from parge.storage import MEMORY, Files, Storage, release_pages
@@ -56,8 +56,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _parsed(folder: Path) -> Any:
-    path = folder / MANIFEST
+def _parsed(folder: Path, name: str = MANIFEST) -> Any:
+    path = folder / name
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path} is larger than any manifest that parge writes")
@@ -84,9 +84,10 @@ def read_folder(folder: Path) -> Vectors:
 
     A frozen space is such a folder, too: see `parge.io.embeddings.space`.
     """
-    given = _parsed(folder)
-    if is_space_manifest(given):
-        return read_space(folder, given)
+    if not (folder / MANIFEST).exists() and (folder / SPACE_MANIFEST).is_file():
+        given = _parsed(folder, SPACE_MANIFEST)
+        if is_space_manifest(given):
+            return read_space(folder, given)
     found = read_manifest(folder)
     n, dim, done, ids = found["rows"], found["dim"], 0, []
     if dim < 1 or n * dim > 2**50:

@@ -13,6 +13,7 @@ from parge.io.embeddings.common import Vectors
 from parge.memory import refuse_over_budget
 from parge.typing import IdArray
 
+SPACE_MANIFEST = "manifest.json"
 _KIND, _FORMAT = "space", 1
 
 # Of an id of text: as a string of Python, and as one of numpy.
