@@ -140,8 +140,14 @@ def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.Captur
     states = answer(["status", "run"], capsys)["parts"]
     assert isinstance(states, list)
     assert [part["state"] for part in states] == ["done", "done"]
+    assert run(["status", "run"]) == 0
+    assert "Next: parge reconcile run" in capsys.readouterr().out
     assert run(["reconcile", "run", "-o", "two.npy"]) == 0
     assert (world / "one.npy").read_bytes() == (world / "two.npy").read_bytes()
+    capsys.readouterr()
+    assert run(["status", "run"]) == 0
+    assert "The run is complete." in (said := capsys.readouterr().out)
+    assert "Next" not in said
 
 
 def test_threads_are_a_setting_and_change_no_bit_unless_hogwild(world: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from parge.run import arrays, parts
 from parge.run.folder import RunFolder
 from parge.run.lock import holder
-from parge.run.schema import RESULT, SUBGRAPH
+from parge.run.schema import RESULT, SPACE, SUBGRAPH
 from parge.text import printable
 
 # From this share on, a worker's progress says how long it will take.
@@ -63,13 +63,17 @@ class PartStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """All subgraphs of a run, and whether a process is working on it."""
+    """All subgraphs of a run, and whether a process is working on it.
+
+    A `complete` run has its space, which is written last, after the vectors.
+    """
 
     parts: tuple[PartStatus, ...]
     technique: str
     at_work: bool
     seconds_left: float | None
     notices: tuple[str, ...] = ()
+    complete: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, with how many subgraphs are in which state."""
@@ -105,7 +109,8 @@ def status(path: Path) -> Status:
     running = sum(part.state == "running" for part in found)
     at_work = holder(path) is not None or running > 0
     left = _seconds_left(found, max(1, running))
-    return Status(found, printable(metadata.technique.title, 100), at_work, left, folder.notices())
+    complete = arrays.exists(path / SPACE) and all(part.state == "done" for part in found)
+    return Status(found, printable(metadata.technique.title, 100), at_work, left, folder.notices(), complete)
 
 
 def _seconds_left(found: tuple[PartStatus, ...], jobs: int) -> float | None:
