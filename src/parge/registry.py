@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from parge.errors import InputError
 from parge.numbers import shown
+from parge.spelling import suggestion
 
 T = TypeVar("T")
 
@@ -72,7 +73,8 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> InputError:
         known = [*(word for word in self.also if word != name), *self.names()]
-        return InputError(f"there is no {self.kind} {shown(name)}; known: {', '.join(known)}")
+        close = suggestion(name, known) if isinstance(name, str) else ""
+        return InputError(f"there is no {self.kind} {shown(name)}; known: {', '.join(known)}{close and '.'}{close}")
 
     def _plugins(self) -> Any:
         return _entry_points(self.group)

@@ -37,6 +37,9 @@ _ELSEWHERE = {
     "listener": ("callback", "callbacks", "on_progress"),
 }  # fmt: skip
 
+# Longer words are no slip of a name, and comparing them would take long.
+_LONGEST = 200
+
 _MEANT = {name: ours for ours, names in _ELSEWHERE.items() for name in names}
 
 
@@ -49,6 +52,8 @@ def meant(name: str, known: Iterable[str]) -> str | None:
     ('dim', 'anchor_strategy')
     """
     names, ours = list(known), our_word(name)
+    if len(name) > _LONGEST:
+        return None
     if ours in names:
         return ours
     close = get_close_matches(_plain(name), names, 1)

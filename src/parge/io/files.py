@@ -1,17 +1,24 @@
 """Opening files that others wrote, and reading text in runs of whole lines; failures come out as one kind of error."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError, PargeError, plain_reason
 from parge.memory import UNPACKED_TEXT, budget, refuse_expansion
 from parge.storage import current_folder
+from parge.text import on_one_line
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """Compressions by suffix, as pyarrow names them."""
+
+# How alike two names of files must be, 0 to 1, for one to be a slip of the other; and how many are compared.
+_ALIKE, _MOST_NAMES = 0.75, 10_000
 
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
@@ -34,11 +41,27 @@ def check_file(path: Path) -> None:
         if not path.exists():
             folder = current_folder()
             seen = "the current folder no longer exists" if folder is None else f"looked in {folder}"
-            raise InputError(f"{path} does not exist ({seen})")
+            raise InputError(f"{path} does not exist ({seen}){_meant(path)}")
         if not path.is_file():
             raise InputError(f"{path} is not a regular file, and parge reads it twice. Save it to a file first.")
         with path.open("rb"):
             pass
+
+
+def _meant(path: Path) -> str:
+    """Return a question that names a file of the folder with nearly the name of a missing one; empty without any."""
+    names: dict[str, str] = {}
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in islice(entries, _MOST_NAMES):
+            if entry.is_file():
+                names.setdefault(_stem(entry.name), entry.name)
+    close = get_close_matches(_stem(path.name), [stem for stem in names if stem], 1, _ALIKE)
+    return f". Did you mean {on_one_line(path.with_name(names[close[0]]))}?" if close else ""
+
+
+def _stem(name: str) -> str:
+    """Return a file's name without its suffixes, which many files of a folder share."""
+    return name.partition(".")[0].lower()
 
 
 def _compression(path: Path) -> str | None:

@@ -215,6 +215,8 @@ def _imported(path: str) -> Any:
     except Exception as error:  # whatever a module raises while it is imported
         missing = isinstance(error, ModuleNotFoundError)
         cause = str(error) if missing else f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name:
+            cause += ". Run parge in the folder of the module, or put that folder into PYTHONPATH."
         raise InputError(
             f"the technique {path!r} needs the module {module_name!r}, which cannot be imported from {here} or "
             f"Python's own path: {cause}"
@@ -226,10 +228,23 @@ def _imported(path: str) -> Any:
                 "Name a technique where it is defined, as module:name or module:Class.name."
             )
         if not hasattr(found, name):
-            public = ", ".join(key for key in dir(found) if not key.startswith("_"))
-            raise InputError(f"{module_name!r} has no {attribute!r}; it has {public or 'nothing public'}")
+            public = _own_names(found, module_name)
+            has = ", ".join(public) or "no public function or class of its own"
+            raise InputError(f"{module_name!r} has no {attribute!r}; it has {has}.{suggestion(name, public)}")
         found = getattr(found, name)
     return found
+
+
+def _own_names(owner: Any, module: str) -> list[str]:
+    """Return the public names that may be techniques: functions and classes made in the package, objects that fit."""
+    return [name for name in dir(owner) if not name.startswith("_") and _may_embed(getattr(owner, name, None), module)]
+
+
+def _may_embed(value: Any, module: str) -> bool:
+    fits = _is_technique(value) or hasattr(value, "fit") or hasattr(value, "fit_transform")
+    if fits and not inspect.isclass(value):
+        return True
+    return callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == module.partition(".")[0]
 
 
 def _foreign(found: Any, given: Mapping[str, Any], path: str, *, free: bool = True) -> Technique:

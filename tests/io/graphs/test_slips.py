@@ -210,3 +210,15 @@ def test_a_misspelt_keyword_of_reading_names_the_one_that_is_meant(tmp_path: Pat
             parge.read(tmp_path / "g.csv", **{slip: "x"})
     with pytest.raises(InputError, match="as_graph"):
         parge.read([(1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("pepole.csv", "people.csv"), ("people.cvs", "people.csv"), ("people", "people.csv"), ("others.csv", None)],
+)
+def test_a_missing_file_is_answered_with_one_of_nearly_its_name(tmp_path: Path, typed: str, meant: str | None) -> None:
+    (tmp_path / "people.csv").write_text("a,b\nb,c\n")
+    (tmp_path / "peoples").mkdir()
+    with pytest.raises(InputError, match="does not exist") as caught:
+        read(tmp_path / typed)
+    assert str(caught.value).partition("Did you mean ")[2] == (f"{tmp_path / meant}?" if meant else "")
