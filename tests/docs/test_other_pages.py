@@ -116,7 +116,7 @@ def test_a_space_that_stays(here: Path) -> None:
             assert run([*words, "--quiet"]) == 0, words
     assert sorted(parge.Embedding.load("new.npz").ids.tolist()) == [900, 901]
     Path("space").rename("space-of-the-commands")
-    assert len(executed("how-to/space.md")["grown"]) == 8
+    assert len(executed("how-to/space.md")["grown"]) == 501
 
 
 @pytest.mark.slow

@@ -99,6 +99,37 @@ def test_an_update_says_what_can_be_done_next(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("verb", ["update", "place", "drift"])
+def test_a_first_line_that_names_columns_does_not_come_into_a_space_of_integers(
+    verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edges, out = folder.parent / "more.csv", folder.parent / ("out" if verb == "update" else "out.npz")
+    edges.write_text("von,nach\n0,new_1\n1,new_1\n1,new_2\n")
+    words = [verb, str(folder), str(edges), *([] if verb == "drift" else ["-o", str(out)])]
+    assert run(words) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "give --header" in said
+    assert "--no-header" in said
+    assert not out.exists()
+    assert run([*words, "--header"]) == 0
+    assert run([*words, "--no-header"]) == 0
+    capsys.readouterr()
+
+
+def test_in_a_space_of_names_such_a_line_gets_a_notice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = Graph.from_edges(["a", "b", "c", "d"], ["b", "c", "d", "a"])
+    save_space(parge.Space.of(np.eye(4, dtype=np.float32), graph), tmp_path / "s")
+    (tmp_path / "more.csv").write_text("von,nach\na,e\nb,e\n")
+    (tmp_path / "gone.csv").write_text("von,nach\na,b\n")
+    words = ["update", str(tmp_path / "s"), str(tmp_path / "more.csv"), "--removed", str(tmp_path / "gone.csv")]
+    assert run([*words, "-o", str(tmp_path / "t")]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "give --header" in said
+    assert "1 edges of --removed not found: 'nach' - 'von'" in said
+    assert run([*words, "-o", str(tmp_path / "u"), "--header"]) == 0
+    assert "not found" not in capsys.readouterr().err
+
+
 def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Change the manifest and make its checksum right again, as who means harm would."""
     path = folder / "manifest.json"

@@ -10,7 +10,7 @@ from tests.space.world import N_OLD, N, frozen, pairs
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space
-from parge.space.update import update
+from parge.space.update import unknown_edges, update
 from parge.storage import Files
 
 
@@ -127,3 +127,16 @@ def test_a_vertex_that_loses_all_its_edges_stays() -> None:
 def test_edges_of_strangers_are_refused(edges: object) -> None:
     with pytest.raises(InputError, match="none of the vertices"):
         update(frozen(), edges)
+
+
+def test_edges_that_a_space_lacks_are_named() -> None:
+    space = frozen()
+    there = edges_of(space)
+    absent = [(0, v) for v in range(1, N_OLD) if (0, v, 1.0) not in there][:4]
+    given = [*map(tuple, pairs(new=False)[:50].tolist()), *absent]
+    named = ", ".join(f"{u} - {v}" for u, v in absent[:3])
+    assert unknown_edges(space, Graph.from_edges(given)) == f"{named} and 1 more"
+    assert unknown_edges(space, Graph.from_edges(given[:50])) == ""
+    strange = Graph.from_edges([("5", "elsewhere"), ("here", "there")])
+    assert unknown_edges(space, strange) == "'5' - 'elsewhere', 'here' - 'there'"
+    assert update(space, None, Graph.from_edges(given)).missing == len(absent)

@@ -8,7 +8,7 @@ import click
 from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import LocalName, PathName, all_of, header_option, json_option, reading_options, say_idle
-from parge.cli.update import read_changes
+from parge.cli.update import read_changes, refuse_header
 from parge.memory import parse_bytes
 from parge.run.spaces import open_space, space_folder
 from parge.space.drift import drift
@@ -38,8 +38,10 @@ def command(space: Path, removed: Path | None, coordinator_memory: str | None, a
         step("reading the space")
         frozen = open_space(folder)
         more, less = read_changes(options, removed, limit, None)
+        refuse_header(frozen, more)
         step("looking at vertices")
         found = drift(frozen, more, less)
+    show.notices(() if more is None else more.notices)
     if as_json:
         show.print_json(found.to_json())
     else:

@@ -19,6 +19,7 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
+from parge.cli.update import refuse_header
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import given_name
@@ -73,6 +74,7 @@ def command(
         step("reading the edges")
         limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
         edges = read_graph(options, memory=limit, scratch=out.parent)
+        refuse_header(frozen, edges)
         check_ids(out, edges.outside_ids, overwrite=overwrite)
         step("placing")
         placed = place(frozen, edges, storage=MEMORY if limit is None else Files(out.parent))

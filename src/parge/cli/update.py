@@ -29,7 +29,8 @@ from parge.io.places import given_name
 from parge.memory import parse_bytes
 from parge.run.spaces import described, open_space, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
-from parge.space.update import THRESHOLD, Updated, grown_ids, update
+from parge.space.frozen import Space
+from parge.space.update import THRESHOLD, Updated, grown_ids, unknown_edges, update
 from parge.storage import MEMORY, Files
 from parge.text import pasteable
 
@@ -106,6 +107,7 @@ def command(
         frozen = open_space(folder)
         step("reading the edges")
         more, less = read_changes(options, removed, limit, place.parent)
+        refuse_header(frozen, more)
         if is_file:
             check_ids(out, frozen.ids if more is None else grown_ids(frozen, more)[0], overwrite=overwrite)
         storage = MEMORY if limit is None else Files(place.parent)
@@ -117,7 +119,9 @@ def command(
             if is_file:
                 found.space.embedding().save(out)
     resumed = ["resumed an interrupted update"] if steps.resumed else []
-    show.notices([*resumed, *(() if more is None else more.notices), *_notices(found), described(place, size)])
+    show.notices(
+        [*resumed, *(() if more is None else more.notices), *_notices(found, frozen, less), described(place, size)]
+    )
     if as_json:
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})
     else:
@@ -138,9 +142,25 @@ def read_changes(
     return (None if options["graph"] is None else read_graph(options, memory=limit, scratch=scratch)), less
 
 
-def _notices(found: Updated) -> list[str]:
-    missing = f"{found.missing:,} edges of --removed not found"
-    return [*([missing] if found.missing else []), *show.unreachable(found.unreachable)]
+def refuse_header(space: Space, edges: Graph | None) -> None:
+    """Refuse a first line of words that looks like column names, where the ids of the space are integers.
+
+    Read as an edge it would leave two vertices at the origin of the space, for good.
+    """
+    from parge.io.graphs.text import doubtful_header
+
+    if edges is not None and space.ids.dtype.kind == "i" and doubtful_header(edges) is not None:
+        raise InputError(
+            f"{doubtful_header(edges)} The ids of the space are integers. If the line is an edge, give --no-header."
+        )
+
+
+def _notices(found: Updated, space: Space, removed: Graph | None) -> list[str]:
+    if found.missing and removed is not None:
+        missing = [f"{found.missing:,} edges of --removed not found: {unknown_edges(space, removed)}"]
+    else:
+        missing = []
+    return [*missing, *show.unreachable(found.unreachable)]
 
 
 def _summary(found: Updated) -> str:

@@ -145,6 +145,23 @@ def _block(
     )
 
 
+def lacking(graph: Graph, source: IntArray, target: IntArray) -> IntArray:
+    """Return the places of those edges, given by row numbers, that a graph lacks; all with a row of -1 are."""
+    n = graph.n_vertices
+    order = np.argsort(source, kind="stable")
+    is_there = np.zeros(source.size, np.bool_)
+    for first, last in arc_blocks(graph.indptr, _ENTRIES):
+        some = order[slice(*np.searchsorted(source[order], [first, last]).tolist())]
+        offsets = graph.indptr[first : last + 1]
+        row = np.repeat(np.arange(last - first), np.diff(offsets))
+        keys = row * n + graph.indices[offsets[0] : offsets[-1]]
+        if keys.size:
+            wanted = (source[some] - first) * n + target[some]
+            is_there[some] = keys[np.minimum(np.searchsorted(keys, wanted), keys.size - 1)] == wanted
+        release_pages(graph.indices)
+    return np.flatnonzero(~is_there | (target < 0))
+
+
 def _found(keys: IntArray, wanted: IntArray) -> tuple[NDArray[np.bool_], int]:
     """Return which of the ascending keys are wanted, and how many of the wanted were found."""
     found = np.zeros(keys.size, np.bool_)

@@ -12,12 +12,13 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
+from parge.graph.pairs import edges_once
 from parge.ids import joined, positions, show_ids
 from parge.linalg.tall import unit
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.numbers import check_number
 from parge.space.aging import aged
-from parge.space.edges import NO_ARCS, Arcs, Changed, change
+from parge.space.edges import NO_ARCS, Arcs, Changed, change, lacking
 from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges, as_space
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
 from parge.space.moving import Moving, place_directions, split_rows, still_sums
@@ -172,6 +173,16 @@ def grown_ids(space: Space, edges: Graph) -> tuple[IdArray, IntArray]:
         )
     row[new] = len(space) + np.arange(new.size)
     return (joined([space.ids, edges.outside_ids[new]]) if new.size else space.ids), row
+
+
+def unknown_edges(space: Space, edges: Graph, limit: int = 3) -> str:
+    """Name the first edges that a space lacks, as ``a - b``."""
+    row = positions(space.ids, edges.outside_ids)
+    source, target, _ = edges_once(edges)
+    places = lacking(space.graph, row[source], row[target])
+    ids = edges.outside_ids
+    some = [f"{show_ids(ids[[source[place]]])} - {show_ids(ids[[target[place]]])}" for place in places[:limit]]
+    return ", ".join(some) + (f" and {places.size - limit:,} more" if places.size > limit else "")
 
 
 def _stale(space: Space, found: Changed) -> FloatArray:

@@ -35,6 +35,8 @@ class _NotIntegers(Exception):  # noqa: N818 - not an error: the ids are strings
         self.path, self.offset = path, offset
 
 
+_HEADER_REMEDY = "If it names the columns, give --header (header=True), or call them source and target."
+
 Part = tuple[Path, Layout]
 """A file of an edge list, and its layout."""
 
@@ -141,9 +143,14 @@ def _doubtful_header(graph: Graph, names: tuple[str, ...]) -> Graph:
 def header_notice(names: Sequence[str]) -> str:
     """Return what to say of ids that stand on the first line and in no other edge."""
     return (
-        f"the first line, {','.join(names)!r}, is read as an edge, although no other line has these ids. If it names "
-        "the columns, give --header (header=True), or call them source and target."
+        f"the first line, {','.join(names)!r}, is read as an edge, although no other line has these ids. "
+        f"{_HEADER_REMEDY}"
     )
+
+
+def doubtful_header(graph: Graph) -> str | None:
+    """Return the notice on a first line that may name the columns, where the file of a graph has such a line."""
+    return next((notice for notice in graph.notices if notice.endswith(_HEADER_REMEDY)), None)
 
 
 def first_line_with(path: Path, name: str) -> int | None:
