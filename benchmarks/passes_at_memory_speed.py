@@ -6,7 +6,8 @@ From the project's root::
 
 Everything is measured in one run, each in a process of its own, the methods in turn; the best of the repeats counts.
 Ratios to pycleora are of seconds on a core (which a busy machine does not lengthen much). Ratios of threads are of
-seconds by the clock, which need free cores: how many there were is what two threads of plain arithmetic gain. Bytes are
+seconds by the clock, which need free cores: how many there were is what two threads of plain arithmetic gain, and what
+the memory allows is what two threads of plain copies gain, beyond any cache. Bytes are
 those of the rows that a pass must read and write: every neighbour's row, its own, and what is written; a copy reads and
 writes each byte once.
 """
@@ -49,7 +50,7 @@ def measured(case: Case, python: str, repeats: int) -> dict[str, Any]:
     for name, cells in found.items():
         if cells:
             least = {key: min(cell[key] for cell in cells) for key in ("seconds", "cpu_seconds", "peak_bytes")}
-            most = {key: max(cell[key] for cell in cells) for key in cells[0] if key == "free_cores"}
+            most = {key: max(cell[key] for cell in cells) for key in cells[0] if key in ("free_cores", "copy_gain")}
             best[name] = {**cells[0], **least, **most}
     scores = {name: case.score(some, 0)["micro_f1"] for name, some in vectors.items()}
     return {"graph": case.facts, "best": best, "micro_f1": scores}
@@ -79,7 +80,7 @@ def row(name: str, cell: dict[str, Any]) -> list[str]:
         f"{other['cpu_seconds']:.2f}" if other else "–",
         f"{one['cpu_seconds']:.2f}",
         f"{one['cpu_seconds'] / other['cpu_seconds']:.2f}" if other else "–",
-        f"{one['seconds'] / two['seconds']:.2f} / {two['free_cores']:.2f}",
+        f"{one['seconds'] / two['seconds']:.2f} / {two['free_cores']:.2f} / {two['copy_gain']:.2f}",
         f"{one['sums_gb']:.1f} / {one['copy_gb']:.1f}",
         " / ".join(f"{scores[key]:.3f}" for key in ("pycleora", "pycleora, unit rows") if key in scores) or "–",
         f"{scores['1 thread']:.3f}",
@@ -93,7 +94,7 @@ HEADER = (
     "pycleora, s",
     "whitened, s",
     "ratio",
-    "2 threads, x / cores free",
+    "2 threads, x / cores free / copies",
     "GB/s, sums / copy",
     "micro-F1, pycleora / unit rows",
     "whitened",

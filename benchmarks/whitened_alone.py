@@ -77,6 +77,21 @@ def free_cores(threads: int) -> float:
     return max(found)
 
 
+def copy_gain(threads: int) -> float:
+    """Return how many times as much that many threads copy as one does, by the clock: what the memory allows."""
+    halves = [np.zeros((2, COPIED // 2), np.float32) for _ in range(threads)]
+    copy(*halves[0])
+    found = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(SPEED_REPEATS):
+            start = time.perf_counter()
+            copy(*halves[0])
+            alone = time.perf_counter()
+            list(pool.map(lambda pair: copy(*pair), halves))
+            found.append(threads * (alone - start) / (time.perf_counter() - alone))
+    return float(np.median(found))
+
+
 def main(task: str, answer: str) -> None:
     """Embed the graph of a task; answer with vectors, best times and peak memory, as `peers` does."""
     with np.load(task) as arrays:
@@ -93,6 +108,7 @@ def main(task: str, answer: str) -> None:
     facts = {**cost, "peak_bytes": peak(), "rounds": len(rounds) - 1}
     if settings["threads"] > 1:
         facts["free_cores"] = free_cores(settings["threads"])
+        facts["copy_gain"] = copy_gain(settings["threads"])
     if settings["speeds"]:
         facts |= speeds(whole.graph, settings["dim"])
     np.savez(answer, vectors=vectors, facts=json.dumps(facts))
