@@ -273,3 +273,62 @@ def test_shared_arrays_stand_once_on_the_disk_where_files_can_be_linked(
     shutil.copytree(tmp_path / "run" / "parts" / "001", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "run")
     embed_part(PartJob(tmp_path / "elsewhere"))
+
+
+FAILING = "def fails(csr, rng):\n    raise ValueError('a wrong setting')\n"
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_the_corrected_command_begins_anew_where_no_part_had_a_result(
+    resume: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "wrong_setting.py").write_text(FAILING)
+    (tmp_path / "g.txt").write_text("".join(f"{i} {(i + step) % 60}\n" for i in range(60) for step in (1, 2)))
+    words = ["embed", "g.txt", "-o", "v.npz", "--anchors", "8", "--engine", "serial"]
+    left = tmp_path / "v.npz.run"
+    assert run([*words, "--parts", "3", "--technique", "wrong_setting:fails"]) == 1
+    assert left.is_dir()
+    corrected = [*words, "--parts", "2", "--technique", "sgc", "--dim", "4", *resume]
+    assert run([*corrected, "--delimiter", "??"]) == 2  # a refused command removes nothing
+    assert RunFolder(left).exists
+    assert run(corrected) == 0
+    assert not left.exists()
+    capsys.readouterr()
+
+
+def test_a_run_that_holds_a_result_or_was_named_by_the_user_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.txt").write_text("".join(f"{i} {(i + step) % 60}\n" for i in range(60) for step in (1, 2)))
+    words = [
+        "embed",
+        "g.txt",
+        "-o",
+        "v.npz",
+        "--anchors",
+        "8",
+        "--engine",
+        "serial",
+        "--technique",
+        "sgc",
+        "--dim",
+        "4",
+    ]
+    assert run([*words, "--parts", "2", "--run-dir", "v.npz.run"]) == 0
+    before = sorted(path for path in (tmp_path / "v.npz.run").rglob("*"))
+    for more in (["--parts", "3"], ["--parts", "3", "--resume"]):
+        capsys.readouterr()
+        assert run([*words, *more]) == 2
+        assert "delete v.npz.run if you do not need it" in " ".join(capsys.readouterr().err.split())
+    for name in ("000", "001"):
+        shutil.rmtree(tmp_path / "v.npz.run" / "parts" / name / "result")
+    shutil.rmtree(tmp_path / "v.npz.run" / "space")
+    assert run([*words, "--parts", "3", "--run-dir", "v.npz.run"]) == 2  # named by the user
+    (tmp_path / "v.npz.run" / "mine.log").write_text("mine")
+    assert run([*words, "--parts", "3"]) == 2
+    assert set(tmp_path.glob("v.npz.run/plan/*")) <= set(before)
+    assert RunFolder(tmp_path / "v.npz.run").exists
+    capsys.readouterr()

@@ -29,6 +29,7 @@ from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside
 from parge.io.places import delivery, given_name
+from parge.run.anew import is_fruitless
 from parge.run.folder import RunFolder
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
@@ -90,7 +91,9 @@ def command(
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
         outputs.append(Output(check_page(page), is_page))
-    RunFolder(folder).check_open(resume=resume)
+    anew = run_dir is None and is_fruitless(folder)
+    if not anew:
+        RunFolder(folder).check_open(resume=resume)
     check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
     spaces = [] if run_dir is None else [run_dir / SPACE]
     if space is not None:
@@ -102,6 +105,8 @@ def command(
         listener(Step("read", graph_name(options)))
         graph = read_graph(options, plan, folder.parent)
         check_ids(out, graph.outside_ids, overwrite=overwrite)
+        if anew:
+            RunFolder(folder).discard()
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, spaces=spaces, listener=listener)
         if page is not None:
             listener(Step("report", given_name(page)))

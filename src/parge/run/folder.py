@@ -75,8 +75,8 @@ class RunFolder:
             who = holder(self.path)
             at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
             raise InputError(
-                f"{self.path} holds a run already. Resume it with --resume (in Python, resume=True), or use another "
-                f"--run-dir{at_work}"
+                f"{self.path} holds a run already. Resume it with --resume (in Python, resume=True), use another "
+                f"--run-dir, or delete {self.path} if you do not need it{at_work}"
             )
 
     def check_planned(self) -> None:
@@ -325,12 +325,14 @@ def check_same(recorded: dict[str, Any], wanted: dict[str, Any], path: Path) -> 
     keys = was.keys() & now.keys() if was.get("technique") != now.get("technique") else was.keys() | now.keys()
     other = [key for key in sorted({*keys, *recorded, *wanted}) if was.get(key) != now.get(key)]
     if other == ["graph"]:
-        raise InputError(f"The run in {path} was made from a different graph. Use another --run-dir.")
+        raise InputError(
+            f"The run in {path} was made from a different graph. Use another --run-dir, or delete that one."
+        )
     if other:
         differing = "; ".join(f"{key} was {was.get(key)!r}, now {now.get(key)!r}" for key in other)
         raise InputError(
             f"{path} holds a run with another plan: {printable(differing)}. "
-            "Give the plan that the run started with, or use another --run-dir."
+            f"Give the plan that the run started with, use another --run-dir, or delete {path} if you do not need it."
         )
 
 
