@@ -17,6 +17,7 @@ from parge.links import LinkHead
 from parge.numbers import check_whole
 from parge.result import Report
 from parge.storage import BLOCK_ROWS, all_finite, release_pages
+from parge.text import count
 from parge.typing import FloatArray, IdArray, IntArray, Matrix
 
 Task = Literal["labels", "links"]
@@ -98,7 +99,7 @@ class Embedding:
         return len(self.vectors)
 
     def __repr__(self) -> str:
-        return f"Embedding({len(self):,} vertices, dim={self.dim})"
+        return f"Embedding({count(len(self), 'vertex')}, dim={self.dim})"
 
     def _repr_html_(self) -> str:
         return embedding_html(self)
@@ -202,7 +203,7 @@ class Embedding:
         place = self._places.of(wanted)
         missing = wanted[place < 0]
         if missing.size:
-            known = f"it has {len(self):,} ids, such as {show_ids(self.ids)}" if len(self) else "it is empty"
+            known = f"it has {count(len(self), 'id')}, such as {show_ids(self.ids)}" if len(self) else "it is empty"
             raise UnknownIdError(f"the embedding has no vector for {show_ids(missing)}; {known}")
         return place
 

@@ -1,4 +1,4 @@
-"""Text from the files of a run: shown to people, never trusted with their terminal or their shell."""
+"""Text for people: counts in words, and text of files, which is never trusted with their terminal or their shell."""
 
 import os
 import shlex
@@ -17,6 +17,17 @@ def printable(value: Any, most: int = 2000) -> str:
     """
     text = str(value)
     return escaped(text if len(text) <= most else f"{text[:most]} ...")
+
+
+def count(number: int, one: str) -> str:
+    """Return a number with its noun, which is in the plural unless the number is 1.
+
+    >>> count(1, "repeated edge"), count(2000, "vertex"), count(0, "class")
+    ('1 repeated edge', '2,000 vertices', '0 classes')
+    """
+    if number == 1:
+        return f"1 {one}"
+    return f"{number:,} {one[:-2]}ices" if one.endswith("ex") else f"{number:,} {one}{'es' if one[-1] == 's' else 's'}"
 
 
 def escaped(text: str) -> str:

@@ -292,7 +292,7 @@ def test_edges_that_somebody_held_out_meet_by_id() -> None:
     found = given_out(graph, held)
     assert as_set(found.positives) == {(0, 4), (0, 2)}
     assert not as_set(found.negatives) & (pairs_of(graph) | as_set(found.positives))
-    with pytest.raises(InputError, match="1 vertices of the held-out edges"):
+    with pytest.raises(InputError, match="1 vertex of the held-out edges"):
         given_out(graph, Graph.from_edges(["a"], ["z"]))
     with pytest.raises(InputError, match="1 of 1 held-out edges are edges"):
         given_out(graph, Graph.from_edges(["b"], ["a"]))

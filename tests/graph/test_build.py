@@ -82,8 +82,8 @@ def test_a_star_larger_than_a_bucket_is_sorted(monkeypatch: pytest.MonkeyPatch) 
 def test_normalisations_are_told() -> None:
     graph = Graph.from_edges([0, 0, 1, 2, 3, 3], [1, 1, 0, 2, 4, 5], [1, 2, 5, 1, 0, 1])
     assert graph.notices == (
-        "1 edges of weight 0 dropped",
-        "1 self loops dropped",
+        "1 edge of weight 0 dropped",
+        "1 self loop dropped",
         "2 repeated edges merged (an edge given in both directions is one edge)",
     )
     assert weights_of(graph) == {(0, 1): 5, (3, 5): 1}
@@ -118,7 +118,7 @@ BAD_EDGES = [
     (([0, 1], [1, 2], [1, -2]), "edge 2 has weight -2"),
     (([0], [1], [np.inf]), "must be finite"),
     (([0], [1], ["x"]), "weights must be numbers"),
-    (([0], [1], [1, 2]), "2 weights for 1 edges"),
+    (([0], [1], [1, 2]), "2 weights for 1 edge"),
     (([0], [1], [1j]), "weights must be numbers; got complex128"),
     (([0, 1], [1, 2], [True, False]), "weights must be numbers; got bool"),
 ]

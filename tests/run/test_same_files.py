@@ -52,7 +52,7 @@ def test_the_same_file_although_only_one_saw_the_graph_being_cleaned(
     with Path("g.txt").open("a") as file:
         file.write("3 3\n")
     assert command(["embed", "g.txt", "-o", "direct.parquet", *PLAN, "--engine", "serial"]) == 0
-    assert "1 self loops dropped" in capsys.readouterr().err
+    assert "1 self loop dropped" in capsys.readouterr().err
     assert command(["decompose", "g.txt", "--run-dir", "run", *PLAN]) == 0
     for i in range(3):
         assert command(["embed-part", f"run/parts/{i:03d}"]) == 0

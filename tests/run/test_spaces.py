@@ -125,7 +125,7 @@ def test_in_a_space_of_names_such_a_line_gets_a_notice(tmp_path: Path, capsys: p
     assert run([*words, "-o", str(tmp_path / "t")]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "give --header" in said
-    assert "1 edges of --removed not found: 'nach' - 'von'" in said
+    assert "1 edge of --removed not found: 'nach' - 'von'" in said
     assert run([*words, "-o", str(tmp_path / "u"), "--header"]) == 0
     assert "not found" not in capsys.readouterr().err
 

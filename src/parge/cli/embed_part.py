@@ -13,7 +13,7 @@ from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes
-from parge.text import on_one_line, pasteable
+from parge.text import count, on_one_line, pasteable
 
 if TYPE_CHECKING:
     from parge.run.metadata import ResultMetadata
@@ -48,7 +48,7 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
     else:
         what = f"subgraph {metadata.index}{' already has a result' if known else ''}"
         show.out.print(
-            f"{what}: {metadata.vertices:,} vertices ({_held(metadata)}), {metadata.edges:,} edges; "
+            f"{what}: {count(metadata.vertices, 'vertex')} ({_held(metadata)}), {count(metadata.edges, 'edge')}; "
             f"{metadata.seconds:.1f} s, peak memory {format_bytes(metadata.peak_bytes)}"
         )
         show.out.print(f"Next: {_next_step(folder)}", soft_wrap=True)

@@ -12,6 +12,7 @@ from parge.io.embeddings.files import embedding_inputs
 from parge.io.exports.common import DTYPES, METRICS, Export
 from parge.io.exports.files import check_export, check_ids, export
 from parge.io.places import given_name
+from parge.text import count
 
 
 @click.command("export")
@@ -50,4 +51,4 @@ def command(embedding: Path, out: Path, dtype: str, metric: str, overwrite: bool
     check_ids(out, loaded.ids, overwrite=overwrite)
     table = Vectors(loaded.vectors, loaded.ids, loaded.report, loaded.head, loaded.degrees)
     export(table, out, Export(dtype, metric))
-    show.err.print(f"{len(loaded):,} vectors of {loaded.dim} numbers: {given_name(out)}")
+    show.err.print(f"{count(len(loaded), 'vector')} of {count(loaded.dim, 'number')}: {given_name(out)}")

@@ -16,6 +16,7 @@ from parge.io.graphs.write import graph_outputs, lines_output, write
 from parge.io.labels import write_labels
 from parge.io.outputs import check_outputs
 from parge.io.places import given_name
+from parge.text import count
 
 
 @click.command("generate")
@@ -66,7 +67,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
             write_labels(labels, graph.outside_ids, made.labels, marked=True)
-    show.done(f"{graph.n_vertices:,} vertices, {graph.n_edges:,} edges: {given_name(out)}")
+    show.done(f"{count(graph.n_vertices, 'vertex')}, {count(graph.n_edges, 'edge')}: {given_name(out)}")
     n_isolated = int((graph.degrees == 0).sum())
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"

@@ -20,7 +20,7 @@ from parge.io.places import fetched, given_name
 from parge.space.neighbors import TASKS
 from parge.space.search import Method, Neighbors, search
 from parge.storage import row_blocks
-from parge.text import on_one_line, pasteable
+from parge.text import count, on_one_line, pasteable
 from parge.typing import IdArray
 
 
@@ -126,7 +126,7 @@ def command(
         show.notices(("neighbors are approximate: found through an index, with exact scores",))
     if out is not None:
         _write(out, source.ids[source.row_numbers(asked)], found, name)
-        show.err.print(f"neighbors of {len(asked):,} vertices: {given_name(out)}")
+        show.err.print(f"neighbors of {count(len(asked), 'vertex')}: {given_name(out)}")
     elif as_json:
         show.print_json(_as_json(asked, found, name))
     else:

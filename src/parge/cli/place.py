@@ -27,7 +27,7 @@ from parge.memory import parse_bytes
 from parge.run.spaces import open_space, space_folder
 from parge.space.place import Placed, place
 from parge.storage import MEMORY, Files
-from parge.text import on_one_line, pasteable
+from parge.text import count, on_one_line, pasteable
 
 _HEAD = b"vertex\tconfidence\tedges\tagreement\n"
 
@@ -87,15 +87,15 @@ def command(
     else:
         numbers = placed.to_json()
         show.out.print(
-            f"{numbers['placed']:,} vertices placed from {numbers['edges']:,} edges in {placed.seconds:.2f} s; mean "
-            f"confidence {numbers['confidence']:.2f}; written to {on_one_line(out)}"
+            f"{count(numbers['placed'], 'vertex')} placed from {count(numbers['edges'], 'edge')} in "
+            f"{placed.seconds:.2f} s; mean confidence {numbers['confidence']:.2f}; written to {on_one_line(out)}"
         )
         near = pasteable("parge", "neighbors", "VECTORS", "VERTEX", "--placed", given_name(out))
         show.out.print(f"Next: {near}", soft_wrap=True)
 
 
 def _notices(placed: Placed) -> list[str]:
-    unused = f"{placed.unused:,} edges between known vertices not used; parge update uses them"
+    unused = f"{count(placed.unused, 'edge')} between known vertices not used; parge update uses them"
     return [*([unused] if placed.unused else []), *show.unreachable(placed.unreachable)]
 
 

@@ -21,7 +21,7 @@ from parge.cli.shards import sharded_source
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle, recomputed
-from parge.text import pasteable
+from parge.text import count, pasteable
 
 
 @click.command("plan")
@@ -92,7 +92,7 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
     off = f" (± {found.error:.1%})" if found.error else ""
     show.out.print(
         f"[bold]{found.vertices:,}[/bold] vertices, [bold]{found.edges:,}[/bold] edges{off} in "
-        f"[bold]{found.shards}[/bold] shards; {found.anchors:,} anchors",
+        f"[bold]{found.shards}[/bold] shards; {count(found.anchors, 'anchor')}",
         markup=True,
     )
     show.out.print(stage_table(found.stages, found.seconds))

@@ -16,7 +16,7 @@ from parge.console import WIDTH_OF_FILES, console
 from parge.events import Listener, OnStep, ignore, ignore_step
 from parge.memory import format_bytes
 from parge.progress import shown_on
-from parge.text import pasteable
+from parge.text import count, pasteable
 
 if TYPE_CHECKING:
     from parge.planning.summary import Summary
@@ -59,7 +59,7 @@ def unreachable(ids: "IdArray") -> list[str]:
 
     if not ids.size:
         return []
-    return [f"{ids.size:,} vertices at the origin, without a path to a known vertex: {show_ids(ids)}"]
+    return [f"{count(ids.size, 'vertex')} at the origin, without a path to a known vertex: {show_ids(ids)}"]
 
 
 def notices(messages: Iterable[str]) -> None:
@@ -165,7 +165,7 @@ def _meaning(report: "Report") -> str:
     if len(report.parts) == 1:
         return "One worker held the whole graph; no edge was lost."
     return (
-        f"No worker held more than {max(part.vertices for part in report.parts):,} vertices. "
+        f"No worker held more than {count(max(part.vertices for part in report.parts), 'vertex')}. "
         f"{report.lost_edges:.1%} of the edges were lost: they join two parts, and neither held them."
     )
 

@@ -43,7 +43,7 @@ def command(folder: Path, as_json: bool) -> None:
         if found.complete:
             show.out.print(f"The run is complete. To write its vectors again: {next_one}", soft_wrap=True)
         else:
-            show.out.print(f"All {len(found.parts)} parts are done. Next: {next_one}", soft_wrap=True)
+            show.out.print(f"All parts are done. Next: {next_one}", soft_wrap=True)
     elif not found.count("running"):
         waiting = next(part.index for part in found.parts if part.state != "done")
         show.out.print("Nothing is running. Next: the command that started the run, with --resume;")

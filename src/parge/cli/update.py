@@ -32,7 +32,7 @@ from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.space.frozen import Space
 from parge.space.update import THRESHOLD, Updated, grown_ids, unknown_edges, update
 from parge.storage import MEMORY, Files
-from parge.text import pasteable
+from parge.text import count, pasteable
 
 
 @click.command("update")
@@ -157,7 +157,7 @@ def refuse_header(space: Space, edges: Graph | None) -> None:
 
 def _notices(found: Updated, space: Space, removed: Graph | None) -> list[str]:
     if found.missing and removed is not None:
-        missing = [f"{found.missing:,} edges of --removed not found: {unknown_edges(space, removed)}"]
+        missing = [f"{count(found.missing, 'edge')} of --removed not found: {unknown_edges(space, removed)}"]
     else:
         missing = []
     return [*missing, *show.unreachable(found.unreachable)]
@@ -166,7 +166,7 @@ def _notices(found: Updated, space: Space, removed: Graph | None) -> list[str]:
 def _summary(found: Updated) -> str:
     numbers = found.to_json()
     return (
-        f"{numbers['placed']:,} vertices placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; "
-        f"{numbers['added']:,} edges added, {numbers['removed']:,} removed; "
+        f"{count(numbers['placed'], 'vertex')} placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; "
+        f"{count(numbers['added'], 'edge')} added, {numbers['removed']:,} removed; "
         f"version {numbers['version']}, in {found.seconds:.2f} s"
     )

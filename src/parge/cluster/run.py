@@ -43,6 +43,7 @@ from parge.run.worker import PartJob, embed_part
 from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds
 from parge.stage_reports import Part as PartReport
 from parge.techniques.resolve import describe
+from parge.text import count
 from parge.values import Settings
 
 _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
@@ -198,7 +199,7 @@ class ShardedRun:
         kept, stage = self._answers(name), _STAGES[name]
         if kept is not None:
             return kept
-        self.listener(Step(stage, f"in {size} shards"))
+        self.listener(Step(stage, f"in {count(size, 'shard')}"))
         with self._timed(stage):
             answers = [{**answer, **(extra or {})} for answer in self._team().run(name, size, _program(program))]
         self._note(stage, answers)
@@ -243,7 +244,7 @@ class ShardedRun:
         """Embed every part that has no result yet, as every run does."""
         n_parts, technique = len(cut), decision.plan.technique
         waiting = [i for i in range(n_parts) if parts.whole_result(self.folders.part(i)) is None]
-        self.listener(Step("embed", f"{n_parts} subgraphs with {technique.name}"))
+        self.listener(Step("embed", f"{count(n_parts, 'subgraph')} with {technique.name}"))
         budgets = decision.limits.budgets
         tasks = [
             Task(

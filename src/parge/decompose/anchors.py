@@ -32,6 +32,7 @@ from parge.kernels import cut
 from parge.memory import Footprint, format_bytes
 from parge.registry import Registry
 from parge.seeds import keyed_rng
+from parge.text import count
 from parge.typing import BoolArray, IntArray, PartArray
 
 NO_ANCHORS: IntArray = np.zeros(0, np.int64)
@@ -83,7 +84,7 @@ class Splitter:
         `loosely` splits in proportion to the limits without keeping them: for choosing anchors, when the
         limits may only be kept thanks to the anchors.
         """
-        self.on_step(f"partitioning {self.graph.n_vertices - anchors.size:,} vertices")
+        self.on_step(f"partitioning {count(self.graph.n_vertices - anchors.size, 'vertex')}")
         if self._method.around_anchors is not None:
             part = self._method.around_anchors(self.graph, self.limits, anchors, loosely=loosely)
             return self._home(part, anchors)
@@ -91,7 +92,7 @@ class Splitter:
 
     def first_split(self, n_anchors: int, *, quick: bool) -> PartArray:
         """Return parts of all vertices, with sizes that leave space for that number of anchors."""
-        self.on_step(f"partitioning {self.graph.n_vertices:,} vertices")
+        self.on_step(f"partitioning {count(self.graph.n_vertices, 'vertex')}")
         graph, n_rest = self.graph, self.graph.n_vertices - n_anchors
         free, slack = self.limits.capacities, 0.1
         if self.limits.budgets is None:
@@ -126,7 +127,7 @@ class Splitter:
 
     def improved(self, part: PartArray, anchors: IntArray, *, loosely: bool = False) -> PartArray:
         """Return better parts than these, without the anchors, within the limits; `loosely` is as in `split`."""
-        self.on_step(f"moving vertices between parts, without {anchors.size:,} anchors")
+        self.on_step(f"moving vertices between parts, without {count(anchors.size, 'anchor')}")
         graph, load = self.graph, self.limits.load(self.graph, anchors)
         alone = self._is_in_one_part(anchors)
         weights, free = load.weights, load.free
@@ -246,7 +247,7 @@ def _better(one: State | None, other: State) -> State:
 
 
 def _greedy(splitter: Splitter, part: PartArray, n_anchors: int) -> IntArray:
-    splitter.on_step(f"choosing {n_anchors:,} anchors")
+    splitter.on_step(f"choosing {count(n_anchors, 'anchor')}")
     graph, labels = splitter.graph, splitter.labels(part)
     degrees = cut.cut_degrees(graph.indptr, graph.indices, labels)
     return cut.greedy_cover(graph.indptr, graph.indices, labels, degrees, n_anchors)

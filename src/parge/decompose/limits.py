@@ -9,6 +9,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint, format_bytes
 from parge.numbers import MOST, check_whole, shown
+from parge.text import count
 from parge.typing import IntArray
 
 # Anchors beyond this share of the vertices cost every worker more than the edges that they still save.
@@ -199,30 +200,22 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int, usefu
         raise InfeasibleError(
             f"every subgraph holds all {n_anchors:,} anchors, but subgraph {int(np.argmin(capacities))} has a capacity "
             f"of {smallest:,}: {n_anchors - smallest:,} short. Give it at least {n_anchors:,}, or request at most "
-            f"{smallest:,} anchors."
+            f"{count(smallest, 'anchor')}."
         )
     if total < needed:
         short = needed - total
-        remedy = f"the smallest increase that is enough: {count(-(-short // n_parts))} more for each worker"
+        remedy = f"the smallest increase that is enough: {count(-(-short // n_parts), 'vertex')} more for each worker"
         if n_anchors < useful <= n_vertices:
             more = max(-(-(n_vertices + (n_parts - 1) * useful - total) // n_parts), useful + 1 - smallest)
-            remedy += f" with {n_anchors:,} anchors; {count(more)} more with {useful:,}, one for each dimension"
+            remedy += f" with {count(n_anchors, 'anchor')}; {count(more, 'vertex')} more with {useful:,}, one for each "
+            remedy += "dimension"
         spare = (total - n_vertices) // (n_parts - 1) if n_parts > 1 else -1
         if spare >= 0:
-            remedy += f", or at most {min(spare, smallest):,} anchors"
+            remedy += f", or at most {count(min(spare, smallest), 'anchor')}"
         raise InfeasibleError(
             f"the capacities add up to {total:,}, but {needed:,} are needed (|V| + (n-1)|A| = {n_vertices:,} + "
-            f"{n_parts - 1} x {n_anchors:,}): {count(short)} short; {remedy}."
+            f"{n_parts - 1} x {n_anchors:,}): {count(short, 'vertex')} short; {remedy}."
         )
-
-
-def count(n_vertices: int) -> str:
-    """Return a number of vertices in words.
-
-    >>> count(1), count(2000)
-    ('1 vertex', '2,000 vertices')
-    """
-    return "1 vertex" if n_vertices == 1 else f"{n_vertices:,} vertices"
 
 
 def _check_bytes(limits: Limits, graph: Counted) -> None:

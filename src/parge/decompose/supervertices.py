@@ -12,6 +12,7 @@ from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import LINKS, induce
 from parge.memory import Footprint
+from parge.text import count
 from parge.typing import IntArray
 
 # Anchors and halo together, as a share of the vertices: at most what the paper's setting spends on anchors.
@@ -78,7 +79,7 @@ class LandmarkDecomposer(Decomposer):
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""
         plain = self.parts.decompose(graph, self.limits_for_own(limits), on_step=on_step)
-        on_step(f"forming {self.n_supervertices:,} super-vertices")
+        on_step(f"forming {count(self.n_supervertices, 'super-vertex')}")
         landmark, n_landmarks = _landmarks(plain, self.n_supervertices, self.parts.partitioner, self.parts.seed)
         on_step("choosing halos")
         nearest = [self._nearest(plain, i) for i in range(plain.n_parts)]
@@ -148,10 +149,10 @@ def _landmarks(plain: Decomposition, n_supervertices: int, partitioner: str, see
 
 def supervertices(rows: Graph, n_own: int, wanted: int, partitioner: str, seed: int) -> IntArray:
     """Split a part, given as the rows among its own vertices, into groups of similar size, numbered from 0."""
-    count = max(1, min(n_own, wanted))
-    if count == 1 or not n_own:
+    number = max(1, min(n_own, wanted))
+    if number == 1 or not n_own:
         return np.zeros(n_own, np.int64)
-    limits = np.full(count, -(-3 * n_own // (2 * count)) + 1, np.int64)
+    limits = np.full(number, -(-3 * n_own // (2 * number)) + 1, np.int64)
     ones = np.ones(n_own, np.int64)
     problem = Problem(rows.indptr, rows.indices, ones, limits, work_of(rows.degrees), seed, quick=True)
     return np.unique(partition(problem, partitioner), return_inverse=True)[1].astype(np.int64)

@@ -10,6 +10,7 @@ from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification
 from parge.numbers import shown
+from parge.text import count
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -24,7 +25,7 @@ class Curve:
         lines = [f"{p.train_ratio:6.0%}   micro-F1 {p.micro_f1}   macro-F1 {p.macro_f1}" for p in self.points]
         first = self.points[0]
         features = ", features standardised" if first.standardised else ""
-        return "\n".join([*lines, f"({first.used}; {first.protocol}, {first.repeats} shuffles{features})"])
+        return "\n".join([*lines, f"({first.used}; {first.protocol}, {count(first.repeats, 'shuffle')}{features})"])
 
     @property
     def notices(self) -> tuple[str, ...]:

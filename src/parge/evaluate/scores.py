@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from parge.text import count
+
 # Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
 _FEW_LABELLED, _FEW_PER_CLASS = 10, 2
 
@@ -123,14 +125,14 @@ class Classification:
     """Mean F1 of each label; not part of the JSON."""
 
     def __str__(self) -> str:
-        how = f"{self.protocol}, {self.train_ratio:.0%} for training, {self.repeats} shuffles"
+        how = f"{self.protocol}, {self.train_ratio:.0%} for training, {count(self.repeats, 'shuffle')}"
         features = ", features standardised" if self.standardised else ""
         return f"micro-F1 {self.micro_f1}, macro-F1 {self.macro_f1} ({self.used}; {how}{features})"
 
     @property
     def used(self) -> str:
         """What was predicted, for people."""
-        return f"{self.classes:,} classes, {self.labelled:,} labelled vertices"
+        return f"{count(self.classes, 'class')}, {count(self.labelled, 'labelled vertex')}"
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from parge.errors import InputError
 from parge.graph.graph import MAX_INT32_VERTICES, Graph
 from parge.ids import STRING, as_ids, unique_ids
 from parge.storage import MEMORY, Storage, all_finite, row_blocks, usable_cores
+from parge.text import count
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Below this many edges scipy is as fast, and starting the compiled kernels costs more than the work.
@@ -87,19 +88,19 @@ def assemble(
 
 def dropped_notices(n_weightless: int, n_loops: int, n_merged: int) -> tuple[str, ...]:
     """Say how many edges were dropped or merged, and why."""
-    said = {
-        "edges of weight 0 dropped": n_weightless,
-        "self loops dropped": n_loops,
-        "repeated edges merged (an edge given in both directions is one edge)": n_merged,
-    }
-    return tuple(f"{count:,} {words}" for words, count in said.items() if count)
+    said = [
+        (n_weightless, "edge", "of weight 0 dropped"),
+        (n_loops, "self loop", "dropped"),
+        (n_merged, "repeated edge", "merged (an edge given in both directions is one edge)"),
+    ]
+    return tuple(f"{count(number, what)} {why}" for number, what, why in said if number)
 
 
 def check_weights(weights: Any, n_edges: int) -> FloatArray:
     """Return float32 weights; raise `InputError` where one is not finite or is negative."""
     array = np.asarray(weights)
     if array.shape != (n_edges,):
-        raise InputError(f"{array.size} weights for {n_edges} edges; give one weight per edge")
+        raise InputError(f"{count(array.size, 'weight')} for {count(n_edges, 'edge')}; give one weight per edge")
     if array.dtype.kind not in "iuf" and array.size:  # yes and no are no weights; an empty list has any type
         raise InputError(f"weights must be numbers; got {array.dtype} such as {array[0]!r}")
     with np.errstate(over="ignore", under="ignore"):
@@ -315,12 +316,12 @@ def _deal(edges: Edges, pool: Executor, n_threads: int, storage: Storage) -> Buc
     cuts = np.linspace(0, n_edges, n_threads + 1).astype(np.int64).tolist()
     shares = [edges[start:stop] for start, stop in pairwise(cuts)]
 
-    def count(share: Edges) -> IntArray:
+    def per_row(share: Edges) -> IntArray:
         sizes = np.zeros(n_buckets, np.int64)
         csr.bucket_sizes(share.source, share.target, shift, sizes)
         return sizes
 
-    sizes = np.stack(list(pool.map(count, shares)), axis=1)
+    sizes = np.stack(list(pool.map(per_row, shares)), axis=1)
     places = np.concatenate([[0], np.cumsum(sizes)])
     arcs = storage.zeros(int(places[-1]), np.int64)
     weights = storage.zeros(arcs.size if edges.weights.size else 0, np.float32)

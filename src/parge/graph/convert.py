@@ -13,6 +13,7 @@ from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
 from parge.numbers import check_whole, is_real, is_whole
+from parge.text import count
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 # The attribute that is looked for where nobody names one: graphs without it have no weights.
@@ -80,7 +81,7 @@ def unread_notice(names: Sequence[str]) -> tuple[str, ...]:
 
 def missing_notice(n_edges: int, name: str) -> tuple[str, ...]:
     """Say how many edges have no weight where others have."""
-    return (f"{n_edges:,} edges have no attribute {name!r} and get weight 1",) if n_edges else ()
+    return (f"{count(n_edges, 'edge')} without the attribute {name!r}: given weight 1",) if n_edges else ()
 
 
 def from_igraph(graph: Any, *, weight: str | None = "weight") -> Graph:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from parge.display import graph_html
 from parge.errors import InputError
 from parge.storage import row_blocks
+from parge.text import count
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.
@@ -109,8 +110,8 @@ class Graph:
 
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
-        features = "" if self.features is None else f", {self.features.shape[1]:,} features"
-        return f"Graph({self.n_vertices:,} vertices, {self.n_edges:,} edges{weighted}{features})"
+        features = "" if self.features is None else f", {count(self.features.shape[1], 'feature')}"
+        return f"Graph({count(self.n_vertices, 'vertex')}, {count(self.n_edges, 'edge')}{weighted}{features})"
 
     def _repr_html_(self) -> str:
         return graph_html(self)

@@ -10,6 +10,7 @@ from parge.graph.pairs import contains, edges_once, pair_keys
 from parge.ids import positions, show_ids
 from parge.numbers import check_number
 from parge.seeds import keyed_rng
+from parge.text import count
 from parge.typing import IntArray
 
 # Rounds of drawing by degree before all pairs are looked at, and the most vertices for which they are.
@@ -67,7 +68,7 @@ def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
     place = positions(train.outside_ids, held.outside_ids)
     missing = held.outside_ids[place < 0]
     if missing.size:
-        raise InputError(f"{missing.size:,} vertices of the held-out edges are not in the graph: {show_ids(missing)}")
+        raise InputError(f"{count(missing.size, 'vertex')} of the held-out edges not in the graph: {show_ids(missing)}")
     held_keys = np.unique(pair_keys(place[source], place[target], train.n_vertices))
     known = keys_of(all_edges(train), train.n_vertices)
     twice = int(contains(known, held_keys).sum())

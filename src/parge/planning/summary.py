@@ -18,6 +18,7 @@ from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
 from parge.stage_reports import EdgeCounts, Part
 from parge.techniques.base import Chooser, Technique
+from parge.text import count
 from parge.values import Value
 
 
@@ -90,7 +91,7 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
     n_loose, n_vertices = decomposition.unanchored
     if n_loose and decomposition.anchors.size:
         found.append(
-            f"{n_loose:,} connected {'component' if n_loose == 1 else 'components'} without an anchor "
+            f"{count(n_loose, 'connected component')} without an anchor "
             f"({n_vertices:,} {'vertex' if n_vertices == 1 else 'vertices'}). Distances from there to the rest mean "
             "nothing."
         )

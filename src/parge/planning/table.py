@@ -14,7 +14,7 @@ from parge.estimate.breaks import duration
 from parge.markup import Markup, rows_of, tag
 from parge.memory import format_bytes
 from parge.planning.summary import Summary
-from parge.text import printable
+from parge.text import count, printable
 
 _ENDLESS = 10_000
 
@@ -105,8 +105,8 @@ def lead(summary: Summary) -> str:
     """Return the first line: what is embedded, in how many subgraphs, with what."""
     n_parts = len(summary.parts)
     return (
-        f"{summary.vertices:,} vertices, {summary.edges:,} edges in {n_parts} "
-        f"{'subgraph' if n_parts == 1 else 'subgraphs'}, for {summary.technique} in {summary.dim} dimensions"
+        f"{count(summary.vertices, 'vertex')}, {count(summary.edges, 'edge')} in {count(n_parts, 'subgraph')}, for "
+        f"{summary.technique} in {count(summary.dim, 'dimension')}"
     )
 
 

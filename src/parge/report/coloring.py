@@ -7,6 +7,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.ids import positions, show_ids
+from parge.text import count
 from parge.typing import IdArray, IntArray
 
 # Eight colours that stay apart for every kind of colour vision, as dots and as squares.
@@ -59,7 +60,7 @@ def color_labels(labels: Labels, ids: IdArray, vertices: IntArray) -> LabelColor
     unknown = labels.ids[positions(ids, labels.ids) < 0]
     if unknown.size:
         raise InputError(
-            f"the labels name {unknown.size:,} vertices that are not in the graph, {show_ids(unknown)}; "
+            f"the labels name {count(unknown.size, 'vertex')} not in the graph, {show_ids(unknown)}; "
             f"ids of the graph are, for example, {show_ids(ids)}. {labels.remedy(unknown)}"
         )
     carried = labels.indicator.sorted_indices()

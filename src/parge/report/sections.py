@@ -13,6 +13,7 @@ from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
 from parge.report.quality import Comparison
+from parge.text import count
 from parge.values import known
 
 
@@ -66,8 +67,8 @@ def lead(findings: Findings) -> Markup:
     report = findings.report
     plan = report.plan
     said: list[str | None] = [
-        f"{findings.vertices:,} vertices" + ("" if report.edges is None else f", {report.edges:,} edges"),
-        joined([named(findings.technique["name"]), f" in {findings.dim} dimensions"]),
+        f"{count(findings.vertices, 'vertex')}" + ("" if report.edges is None else f", {count(report.edges, 'edge')}"),
+        joined([named(findings.technique["name"]), f" in {count(findings.dim, 'dimension')}"]),
     ]
     if len(findings.parts) > 1:
         said.append(f"anchors {plan.anchor_strategy}" if plan.anchor_strategy else None)

@@ -3,6 +3,7 @@
 from parge.memory import format_bytes
 from parge.reconcile.reconciliation import hardly_met
 from parge.report.collect import Findings
+from parge.text import count
 
 # A share of the edges that is worth a warning where no part holds them.
 _MUCH_LOST = 0.2
@@ -11,7 +12,7 @@ _MUCH_LOST = 0.2
 def verdict(findings: Findings) -> str:
     """Return the sentence at the top of the page: who held how much, and how good it is."""
     if not findings.report.is_measured:  # an embedding of another tool, or one read from a file
-        return f"{findings.vertices:,} vectors of {findings.dim} numbers{_scored(findings)}."
+        return f"{count(findings.vertices, 'vector')} of {count(findings.dim, 'number')}{_scored(findings)}."
     peak = format_bytes(max(findings.report.worker_peaks))
     if len(findings.parts) == 1:
         return f"One worker embedded the whole graph with {peak} of memory{_scored(findings)}."

@@ -38,7 +38,7 @@ from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import describe
-from parge.text import printable
+from parge.text import count, printable
 from parge.typing import FloatArray
 
 _NEARLY_DONE = 0.999
@@ -215,7 +215,7 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
         listener(Step("prepare"))
     with run.timed("embed"):
         waiting = write_subgraphs(run)
-        listener(Step("embed", f"{n_parts} subgraphs with {run.technique.name}"))
+        listener(Step("embed", f"{count(n_parts, 'subgraph')} with {run.technique.name}"))
         tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
         for i in set(range(n_parts)) - set(waiting):
             listener(Part(i, 1.0, n_parts))
@@ -269,7 +269,7 @@ def _how_reconciled(run: Run) -> str:
     if run.plan.reconciler.is_identity:
         agree = run.in_one_space
         return "not needed (all parts are in one space already)" if agree else "skipped, as requested"
-    return f"from {run.decomposition.anchors.size:,} anchors"
+    return f"from {count(run.decomposition.anchors.size, 'anchor')}"
 
 
 def merge_parts(run: Run, reconciliation: Reconciliation, out: FloatArray) -> FloatArray:

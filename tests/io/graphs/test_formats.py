@@ -203,7 +203,7 @@ class TestGraphml:
         vertices = "".join(f'<node id="{name}"/>' for name in "abc")
         links = '<edge source="a" target="b" directed="true"/><edge source="b" target="c"/>'
         (tmp_path / "g.graphml").write_text(GRAPHML.format(f"<graph>{vertices}{links}</graph>"))
-        assert read(tmp_path / "g.graphml").notices == ("1 directed edges read as undirected",)
+        assert read(tmp_path / "g.graphml").notices == ("1 directed edge read as undirected",)
 
     def test_default_weight(self, tmp_path: Path) -> None:
         key = '<key id="w" for="edge" attr.name="weight" attr.type="double"><default> 2 </default></key>'

@@ -42,7 +42,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a weight below 0": (pd.DataFrame({"source": [1], "target": [2], "weight": [-1.0]}), "'weight'.*-1.0.*row 1"),
     "a weight of NaN": (pd.DataFrame({"source": [1], "target": [2], "weight": [np.nan]}), "'weight'.*row 1"),
     "weights of 0 only": (pd.DataFrame({"source": [1], "target": [2], "weight": [0.0]}), "weight 0 dropped"),
-    "self loops only": (pd.DataFrame({"source": [1], "target": [1]}), "self loops dropped"),
+    "self loops only": (pd.DataFrame({"source": [1], "target": [1]}), "self loop dropped"),
     "a column": (pd.Series([1, 2]), "column for each end"),
     "an index": (pd.MultiIndex.from_tuples([("a", "b")]), "column for each end"),
     "ints and texts in one column": (pd.DataFrame({"source": [1, "a"], "target": ["b", "c"]}), "integers or strings"),

@@ -202,9 +202,9 @@ NOTICES = [
         "a,source,target,when\nx,0,1,2\n",
         "columns ignored: 'a', 'when'. " + NAME_IT,
     ),
-    ("0 1\n0 0\n", "1 self loops dropped"),
-    ("0 1\n1 0\n", "1 repeated edges merged (an edge given in both directions is one edge)"),
-    ("0 1 2\n1 2 0\n", "1 edges of weight 0 dropped"),
+    ("0 1\n0 0\n", "1 self loop dropped"),
+    ("0 1\n1 0\n", "1 repeated edge merged (an edge given in both directions is one edge)"),
+    ("0 1 2\n1 2 0\n", "1 edge of weight 0 dropped"),
 ]
 
 

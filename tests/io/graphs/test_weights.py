@@ -207,7 +207,7 @@ class TestOtherLibraries:
         assert Graph.from_networkx(graph, weight="strength").notices == ()
         graph.add_edge(2, 3)
         assert Graph.from_networkx(graph, weight="strength").notices == (
-            "1 edges have no attribute 'strength' and get weight 1",
+            "1 edge without the attribute 'strength': given weight 1",
         )
         assert Graph.from_networkx(networkx.empty_graph(3), weight="any").n_edges == 0
         graph.add_edge(3, 4, weight=True)

@@ -16,6 +16,7 @@ from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
 from parge.io.files import foreign_errors, open_bytes
 from parge.memory import refuse_over_budget
+from parge.text import count
 
 _AT_ONCE = 2**20
 
@@ -103,7 +104,7 @@ class _Elements:
         source, target = (_like(ids, end) for end in self._ends)
         notices: tuple[str, ...] = ()
         if self._n_directed:
-            notices = (f"{self._n_directed:,} directed edges read as undirected",)
+            notices = (f"{count(self._n_directed, 'directed edge')} read as undirected",)
         weights = np.array(self._weights) if weighted and self._has_weights else None
         if weighted:
             notices += self._weight_notices()

@@ -16,6 +16,7 @@ from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
 from parge.io.files import line_number, narrow, read_segments, refuse_short, single_blanks
 from parge.memory import refuse_over_budget
+from parge.text import count
 from parge.typing import IntArray
 
 # Measured at the peak for a number of a line: as read, joined, checked, and as entries of a matrix.
@@ -80,7 +81,7 @@ def _header(path: Path, text: bytes) -> tuple[Header, int]:
     if set(flags) - {"0", "1"} or len(flags) > 3:
         raise InputError(f"{path}: the format in a METIS header must be three digits of 0 and 1; found {shown!r}")
     n_weights = int(fields[3]) if len(fields) > 3 else 1
-    declared = f"{n_vertices:,} vertices and {n_edges:,} edges"
+    declared = f"{count(n_vertices, 'vertex')} and {count(n_edges, 'edge')}"
     refuse_short(path, max(n_vertices, 4 * n_edges) - 2, declared)  # a vertex has a line, an edge two numbers
     refuse_over_budget(VERTEX_BYTES * n_vertices + 2 * _NUMBER_BYTES * n_edges, f"{path} declares {declared}")
     return Header(n_vertices, n_edges, int(flags[0]) + n_weights * int(flags[1]), flags[2] == "1"), offset
@@ -161,7 +162,7 @@ def _graph(path: Path, header: Header, counts: IntArray, numbers: IntArray, *, w
         )
     if rows.size != 2 * header.n_edges:
         raise InputError(
-            f"{path}: its header declares {header.n_edges:,} edges, so {2 * header.n_edges:,} neighbours; found "
+            f"{path}: its header declares {count(header.n_edges, 'edge')}, so {2 * header.n_edges:,} neighbours; found "
             f"{rows.size:,}. The header must count every edge once, and the lines must list it at both ends."
         )
     indptr = np.concatenate([[0], np.cumsum(degrees)])
