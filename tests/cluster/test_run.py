@@ -260,6 +260,27 @@ def test_options_that_shards_do_not_know_are_refused(edges: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+def test_the_corrected_command_begins_anew_where_no_graph_was_read(
+    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_self: Any, _mesh: Any) -> Any:
+        raise PargeError("stopped")
+
+    out, left = tmp_path / "out", tmp_path / "out.run"
+    words = ["embed", str(edges), "-o", str(out), "--dim", "8", "--engine", "serial", "--sharded", "--parts"]
+    for stage, code in (("Divide", 2), ("Read", 0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(getattr(stages, stage), "__call__", fails)
+            assert run([*words, "3"]) == 1
+        assert left.is_dir()
+        capsys.readouterr()
+        assert run([*words, "2"]) == code  # a graph that was read is work that is kept
+        said = " ".join(capsys.readouterr().err.split())
+        assert ("if you do not need it" in said) == (code == 2)
+        shutil.rmtree(left, ignore_errors=True)
+    assert out.is_dir()
+
+
 def test_outputs_inside_of_inputs_are_refused(edges: Path, tmp_path: Path) -> None:
     words = ["--parts", "2", "--engine", "serial", "--sharded"]
     assert run(["embed", str(edges), "-o", str(edges / "out"), *words]) == 2

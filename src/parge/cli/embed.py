@@ -127,7 +127,7 @@ def _embed_sharded(
     options: dict[str, Any],
 ) -> None:
     """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
-    from parge.cluster.opening import check_run_folder, discard  # most runs hold the graph
+    from parge.cluster.opening import check_run_folder, discard, is_fruitless  # most runs hold the graph
     from parge.cluster.run import embed_sharded
     from parge.io.embeddings.folder import check_folder_output
 
@@ -143,10 +143,14 @@ def _embed_sharded(
     check_folder_output(out, overwrite=overwrite)
     if is_inside(out, graph) or is_inside(folder, graph) or is_inside(out, folder) or is_inside(graph, folder):
         raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
-    check_run_folder(folder, resume=resume)
+    anew = run_dir is None and is_fruitless(folder)
+    if not anew:
+        check_run_folder(folder, resume=resume)
     source = sharded_source(options)
     plan = make_plan(options, resume=resume)
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
+        if anew:
+            discard(folder)
         report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
     kept = None if run_dir is not None else discard(folder)
     show.notices([*([] if kept is None else [kept]), *report.notices])

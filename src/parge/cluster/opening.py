@@ -18,7 +18,7 @@ from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
 from parge.result import WHERE
 from parge.run import arrays
-from parge.run.lock import LOCK
+from parge.run.lock import LOCK, holder
 from parge.run.schema import PLAN, SHARDED
 from parge.techniques.base import Chooser
 from parge.techniques.resolve import describe
@@ -69,8 +69,24 @@ def check_run_folder(path: Path, *, resume: bool) -> None:
     arrays.load(path / PLAN, SHARDED, arrays=False)
     if not resume:
         raise InputError(
-            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), or use another --run-dir"
+            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), use another --run-dir, or "
+            f"delete {path} if you do not need it"
         )
+
+
+def is_fruitless(path: Path) -> bool:
+    """Return whether a folder holds a run in shards that failed before its graph was read, and nothing else.
+
+    The corrected command may then begin anew: `discard` removes what the run wrote. False where somebody is at work.
+    """
+    if path.is_symlink() or not arrays.exists(path / PLAN) or holder(path) is not None:
+        return False
+    try:
+        arrays.load(path / PLAN, SHARDED, arrays=False)
+    except arrays.DamagedError:
+        return False  # the command itself says what is wrong
+    known = {PLAN, LOCK, *_FOLDERS}
+    return all(entry.name in known for entry in path.iterdir()) and not any(map(Path.is_symlink, path.rglob("*")))
 
 
 def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
