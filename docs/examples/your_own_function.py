@@ -7,7 +7,7 @@ import parge
 
 
 def main_directions(csr, rng, dim=8):
-    """The main directions of the normalised matrix, each as long as it is strong."""
+    """The main directions of the normalised matrix; the stronger a direction, the longer its column."""
     root = 1 / np.sqrt(np.maximum(np.asarray(csr.sum(axis=1)), 1))
     matrix = csr.multiply(root).multiply(root.T).tocsr()
     vectors, strength, _ = svds(matrix, k=dim, v0=rng.random(csr.shape[0]))
