@@ -19,6 +19,7 @@ from parge.cluster.split import Aim
 from parge.cluster.stages import Cut, Divide, Finish, Folders, Read
 from parge.cluster.team import Team
 from parge.decompose.anchors import AnchorDecomposer
+from parge.decompose.decomposition import much_lost
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.engine.base import Engine, Task
 from parge.engine.registry import joins_cluster
@@ -50,9 +51,6 @@ _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
 
 # Of a shard's answer, what the report has.
 _TAKEN = ("peak_bytes", "seconds", "sent_bytes", "arcs", "rows_bytes")
-
-# Lost edges beyond this share are worth a warning, as `parge.planning.summary` has it.
-_MUCH_LOST = 0.25
 
 
 def embed_sharded(
@@ -129,7 +127,7 @@ class ShardedRun:
         read = self._stage(READ, size, lambda: Read(self.folders, self.source))
         counts = _counts(read, self.source)
         self._check_memory(read)
-        decision, divided = self._divided(counts, size)
+        decision = self._divided(counts, size)
         cut = self._stage(CUT, size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
         self._embed_parts(cut, decision, footprint)
@@ -143,7 +141,7 @@ class ShardedRun:
             self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
         )
         answers = self._stage(FINISH, size, lambda: finish)
-        report = self._report(counts, decision, divided, cut, reconciliation, answers, footprint)
+        report = self._report(counts, decision, cut, reconciliation, answers, footprint)
         self.listener(Step("write", str(out)))
         shards = [{key: answer[key] for key in ("file", "rows", "sha256")} for answer in answers]
         kept = replace(report.reproducible(), others=Settings())  # what shards took is measured, too
@@ -163,7 +161,7 @@ class ShardedRun:
                     "or larger ones."
                 )
 
-    def _divided(self, counts: Counts, size: int) -> tuple[Decision, list[dict[str, Any]]]:
+    def _divided(self, counts: Counts, size: int) -> Decision:
         """Choose parts and anchors as decided; where that is not possible, by the next alternative."""
         decision = decide(counts, self.plan.request)
         kept = self._answers(DIVIDE)
@@ -172,13 +170,13 @@ class ShardedRun:
         while True:
             name = decision.plan.reconcile
             try:
-                divided = self._stage(
+                self._stage(
                     DIVIDE,
                     size,
                     partial(Divide, self.folders, aim_of(decision), counts.n_vertices, name),
                     {"reconcile": name},
                 )
-                return decision, divided
+                return decision
             except InfeasibleError as error:
                 if not decision.others:
                     raise
@@ -273,7 +271,6 @@ class ShardedRun:
         self,
         counts: Counts,
         decision: Decision,
-        divided: list[dict[str, Any]],
         cut: list[dict[str, Any]],
         reconciliation: Reconciliation,
         answers: list[dict[str, Any]],
@@ -286,13 +283,7 @@ class ShardedRun:
         notices = [*counts.notices, *idle(plan.request)]
         if decision.instead_of is not None:
             notices.append(f"{plan.reconcile} instead: {decision.instead_of}")
-        warnings = list(reconciliation.warnings)
-        if lost > _MUCH_LOST:
-            warnings.append(
-                f"{lost:.0%} of the edges are lost: they join two parts, and neither holds them. Use more anchors, "
-                "fewer parts or larger capacities to keep more."
-            )
-        del divided
+        warnings = [*reconciliation.warnings, *filter(None, [much_lost(lost)])]
         return Report(
             vertices=counts.n_vertices,
             edges=counts.n_edges,

@@ -83,6 +83,25 @@ def halo_of(decomposition: "Decomposition", i: int) -> IntArray:
     return np.sort(nearest[: around.halos[i]])
 
 
+# Lost edges beyond this share are worth a warning.
+_MUCH_LOST = 0.25
+
+
+def much_lost(share: float) -> str | None:
+    """Return a warning where a large share of the edges is lost.
+
+    >>> much_lost(0.3)
+    '30% of the edges are lost: they join two parts, and neither holds them. Use more anchors, fewer parts or larger \
+capacities to keep more.'
+    """
+    if share <= _MUCH_LOST:
+        return None
+    return (
+        f"{share:.0%} of the edges are lost: they join two parts, and neither holds them. Use more anchors, fewer "
+        "parts or larger capacities to keep more."
+    )
+
+
 class CutEdges(NamedTuple):
     """What halos hold of the edges between two parts, edges of anchors left aside.
 

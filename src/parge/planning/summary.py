@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from parge import memory
-from parge.decompose.decomposition import Decomposition
+from parge.decompose.decomposition import Decomposition, much_lost
 from parge.engine.registry import runs_here
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
@@ -95,12 +95,8 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
             f"({n_vertices:,} {'vertex' if n_vertices == 1 else 'vertices'}). Distances from there to the rest mean "
             "nothing."
         )
-    if decomposition.lost_edges > 0.25:
-        found.append(
-            f"{decomposition.lost_edges:.0%} of the edges are lost: they join two parts, and neither holds them. "
-            "Use more anchors, fewer parts or larger capacities to keep more."
-        )
-    return found
+    lost = much_lost(decomposition.lost_edges)
+    return found if lost is None else [*found, lost]
 
 
 def recomputed(plan: ResolvedPlan) -> tuple[str, ...]:

@@ -1,12 +1,10 @@
 """What came of a run, in one sentence."""
 
+from parge.decompose.decomposition import much_lost
 from parge.memory import format_bytes
 from parge.reconcile.reconciliation import hardly_met
 from parge.report.collect import Findings
 from parge.text import count
-
-# A share of the edges that is worth a warning where no part holds them.
-_MUCH_LOST = 0.2
 
 
 def verdict(findings: Findings) -> str:
@@ -66,4 +64,4 @@ def _caution(findings: Findings) -> str:
     lost = findings.report.lost_edges or 0.0
     if findings.report.warnings:
         return "; read the warnings below"
-    return f"; {lost:.0%} of the edges are in no part, more anchors would help" if lost > _MUCH_LOST else ""
+    return f"; {lost:.0%} of the edges are in no part, more anchors would help" if much_lost(lost) else ""
