@@ -1,5 +1,6 @@
 """Shards over sockets: what travels arrives, nobody enters without the token, and nothing strange is kept."""
 
+import contextlib
 import json
 import socket
 import struct
@@ -16,12 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.examples import examples
 
+from parge.cluster import door as doors
 from parge.cluster import sockets
 from parge.cluster.door import Door, knock
 from parge.cluster.frames import FrameError, arriving, packed
 from parge.cluster.meeting import Entry, Meeting
 from parge.cluster.mesh import Mesh, Message
-from parge.cluster.sockets import LostError, SocketMesh, take_part
+from parge.cluster.sockets import GoneError, LostError, SocketMesh, take_part
 from parge.errors import InfeasibleError, PargeError
 
 KINDS = ("?", "<i1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8")
@@ -267,6 +269,91 @@ def test_many_silent_callers_keep_nobody_out(tmp_path: Path) -> None:
         for line in silent:
             line.close()
         door.close()
+
+
+def drip(lines: list[socket.socket], stop: threading.Event) -> None:
+    """Send a byte on every connection now and then, as long as it takes any."""
+    while not stop.wait(0.1):
+        for line in lines:
+            with contextlib.suppress(OSError):
+                line.send(b"x")
+
+
+def test_more_slow_callers_than_there_are_places_keep_nobody_out(tmp_path: Path) -> None:
+    door, stop = Door(0, Meeting(tmp_path, 3, "token")), threading.Event()
+    slow = [socket.create_connection((door.host, door.port), 5) for _ in range(doors._MOST_CALLERS + 16)]
+    thread = threading.Thread(target=drip, args=(slow, stop))
+    thread.start()
+    try:
+        begun = time.monotonic()
+        for rank in (1, 2):
+            knock(entry_of(door), rank, 0, SESSION, "token").close()
+            assert ranks_inside(door) == {rank}
+        assert time.monotonic() - begun < 0.8 * doors.PROOF_SECONDS
+        assert len(door._unproved) <= doors._MOST_CALLERS
+    finally:
+        stop.set()
+        thread.join(10)
+        for line in slow:
+            line.close()
+        door.close()
+
+
+def test_a_caller_has_one_time_for_the_whole_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte comes in time; all of them would take 9 s."""
+    monkeypatch.setattr(doors, "PROOF_SECONDS", 0.5)
+    door, stop = Door(0, Meeting(tmp_path, 2, "token")), threading.Event()
+    with socket.create_connection((door.host, door.port), 5) as line:
+        thread = threading.Thread(target=drip, args=([line], stop))
+        thread.start()
+        try:
+            assert len(_all_of(line)) == 32  # raises TimeoutError after 5 s
+        finally:
+            stop.set()
+            thread.join(10)
+            door.close()
+
+
+def test_a_called_shard_has_one_time_for_the_whole_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "PROOF_SECONDS", 0.5)
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+
+        def answer() -> None:
+            line, _ = stranger.accept()
+            with line:
+                drip([line], stop)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        begun = time.monotonic()
+        try:
+            with pytest.raises(TimeoutError):
+                knock(Entry("127.0.0.1", stranger.getsockname()[1], "life"), 1, 0, SESSION, "token")
+            assert time.monotonic() - begun < 2.5  # the challenge alone would take 3 s
+        finally:
+            stop.set()
+            thread.join(10)
+
+
+def test_patience_with_shards_that_compute_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def computes(_mesh: SocketMesh, _roster: Any) -> None:
+        raise TimeoutError("shard 1 does not call")
+
+    monkeypatch.setattr(sockets, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(SocketMesh, "_connect", computes)
+    meeting = Meeting(tmp_path, 2, "token")
+    meshes = [SocketMesh(rank, meeting) for rank in range(2)]
+    try:
+        with pytest.raises(GoneError, match="2 of 2"):
+            meshes[0].join()
+    finally:
+        for mesh in meshes:
+            mesh.close()
+
+
+def test_the_token_is_in_no_repr(tmp_path: Path) -> None:
+    assert "secret" not in repr(Meeting(tmp_path, 2, "secret"))
 
 
 def test_lost_is_no_error_of_parge() -> None:

@@ -16,7 +16,8 @@ from collections.abc import Collection
 
 from parge.cluster.meeting import Entry, Meeting
 
-# Time for the proof, and the most callers that are heard at a time. A door that was closed is noticed so soon.
+# Time for the whole proof, however its bytes come, and the most callers that are heard at a time: the oldest goes where
+# another calls. A door that was closed is noticed so soon.
 PROOF_SECONDS, _MOST_CALLERS = 10.0, 64
 _ATTENTION_SECONDS = 1.0
 
@@ -35,9 +36,11 @@ def _proof(token: str, side: bytes, *said: bytes) -> bytes:
     return hmac.digest(token.encode(), side + b"".join(said), "sha256")
 
 
-def _exactly(line: socket.socket, n_bytes: int) -> bytes:
+def _exactly(line: socket.socket, n_bytes: int, until: float) -> bytes:
+    """Return so many bytes; raise TimeoutError if they are not all there at a time of `time.monotonic`."""
     found = bytearray()
     while len(found) < n_bytes:
+        _give_until(line, until)
         piece = line.recv(n_bytes - len(found))
         if not piece:
             raise ConnectionResetError("the connection ended before the proof")
@@ -45,14 +48,23 @@ def _exactly(line: socket.socket, n_bytes: int) -> bytes:
     return bytes(found)
 
 
+def _give_until(line: socket.socket, until: float) -> None:
+    """Let the next call on a connection take the time that is left."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the proof takes too long")
+    line.settimeout(left)
+
+
 def knock(entry: Entry, rank: int, other: int, session: str, token: str) -> socket.socket:
     """Return a connection to another shard, each side having proved that it knows the token."""
+    until = time.monotonic() + PROOF_SECONDS
     line = socket.create_connection((entry.host, entry.port), PROOF_SECONDS)
     try:
-        theirs = _exactly(line, _NONCE)
+        theirs = _exactly(line, _NONCE, until)
         who, mine, name = _WHO.pack(rank, other), secrets.token_bytes(_NONCE), session.encode()
         line.sendall(who + name + mine + _proof(token, b"caller", who, name, theirs, mine))
-        if not hmac.compare_digest(_exactly(line, _PROOF), _proof(token, b"called", who, name, theirs, mine)):
+        if not hmac.compare_digest(_exactly(line, _PROOF, until), _proof(token, b"called", who, name, theirs, mine)):
             raise ConnectionRefusedError(f"{entry.host}:{entry.port} does not know the token of the run")
         return _settled(line)
     except BaseException:
@@ -77,6 +89,12 @@ def _settled(line: socket.socket) -> socket.socket:
     return line
 
 
+def _end(line: socket.socket) -> None:
+    """End a connection that another thread reads from: that thread notices, and closes it."""
+    with contextlib.suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
+
+
 class Door:
     """Listens for other shards, in threads of its own, so that a shard that computes is reached, too."""
 
@@ -87,7 +105,7 @@ class Door:
         self.host, self.port = self._listener.getsockname()[:2]
         self._changed = threading.Condition()
         self._inside: dict[tuple[str, int], socket.socket] = {}
-        self._callers = threading.BoundedSemaphore(_MOST_CALLERS)
+        self._unproved: dict[socket.socket, None] = {}  # the oldest first
         self._is_open = True
         self._thread(self._listen)
 
@@ -107,20 +125,34 @@ class Door:
             except OSError:  # a caller that has hung up already, or no more files
                 time.sleep(0.01)
                 continue
-            self._callers.acquire()
+            self._make_room(line)
             try:
                 self._thread(self._hear, line)
             except RuntimeError:  # no more threads
+                self._forget(line)
                 line.close()
-                self._callers.release()
+
+    def _make_room(self, line: socket.socket) -> None:
+        """Note a caller; where there are too many, end the oldest. So nobody keeps others out by being slow."""
+        with self._changed:
+            while len(self._unproved) >= _MOST_CALLERS:
+                oldest = next(iter(self._unproved))
+                del self._unproved[oldest]
+                _end(oldest)
+            self._unproved[line] = None
+
+    def _forget(self, line: socket.socket) -> None:
+        with self._changed:
+            self._unproved.pop(line, None)
 
     def _hear(self, line: socket.socket) -> None:
         """Let a caller in, or close the connection."""
         try:
-            line.settimeout(PROOF_SECONDS)
+            until = time.monotonic() + PROOF_SECONDS
+            _give_until(line, until)
             mine = secrets.token_bytes(_NONCE)
             line.sendall(mine)
-            said = _exactly(line, _WHO.size + _SESSION + _NONCE + _PROOF)
+            said = _exactly(line, _WHO.size + _SESSION + _NONCE + _PROOF, until)
             rank, whom = _WHO.unpack(said[: _WHO.size])
             who, name = said[: _WHO.size], said[_WHO.size : _WHO.size + _SESSION]
             theirs, proof = said[-_NONCE - _PROOF : -_PROOF], said[-_PROOF:]
@@ -128,12 +160,13 @@ class Door:
             if not known or whom != self.rank or not self.rank < rank < self._size:
                 line.close()
                 return
+            self._forget(line)
             line.sendall(_proof(self._token, b"called", who, name, mine, theirs))
             self._let_in(name.decode(), rank, _settled(line))
         except (OSError, ValueError):
             line.close()
         finally:
-            self._callers.release()
+            self._forget(line)
 
     def _let_in(self, session: str, rank: int, line: socket.socket) -> None:
         with self._changed:
@@ -160,3 +193,5 @@ class Door:
             for line in self._inside.values():
                 line.close()
             self._inside = {}
+            for line in self._unproved:
+                _end(line)

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parge.errors import InfeasibleError, InputError, PargeError
@@ -32,7 +32,7 @@ class Meeting:
 
     folder: Path
     size: int
-    token: str
+    token: str = field(repr=False)
     towards: str = LOOPBACK
 
     def host(self) -> str:

@@ -29,6 +29,9 @@ _POLL_SECONDS = 0.1
 # long is given up, and with it the step.
 _LOOK_SECONDS, PATIENCE_SECONDS = 2.0, 90.0
 
+# While others compute, or are started again, a shard waits longer; not for ever.
+MOST_SECONDS = 6 * 3600.0
+
 # Time for the shard that failed to say so before those that only heard of it.
 _YIELD_SECONDS = 0.5
 
@@ -101,7 +104,8 @@ class SocketMesh(Mesh):
 
     def join(self) -> None:
         """Meet the others: return when all have agreed to begin."""
-        until, reason = time.monotonic() + PATIENCE_SECONDS, "no answer"
+        begun, reason = time.monotonic(), "no answer"
+        until, most = begun + PATIENCE_SECONDS, begun + MOST_SECONDS
         while time.monotonic() < until:
             roster = self.meeting.roster()
             try:
@@ -110,10 +114,10 @@ class SocketMesh(Mesh):
                     self.swap([()] * self.size)
                     return
             except LostError:
-                until = time.monotonic() + PATIENCE_SECONDS
+                until = min(most, time.monotonic() + PATIENCE_SECONDS)
             except TimeoutError:  # of a shard that computes, perhaps for long
                 if roster is not None and (reason := _unreachable(roster)) == "":
-                    until = time.monotonic() + PATIENCE_SECONDS
+                    until, reason = min(most, time.monotonic() + PATIENCE_SECONDS), "no answer"
             except OSError as error:
                 reason = str(error)
             time.sleep(_POLL_SECONDS)
@@ -122,7 +126,7 @@ class SocketMesh(Mesh):
             remedy = f"All of them run at the same time: give the cluster {self.size} free cores, or plan fewer parts."
         else:
             remedy = f"They do not reach each other ({reason}). Open the ports between the machines."
-        raise GoneError(f"{there} of {self.size} shards started within {PATIENCE_SECONDS:.0f} s. {remedy}")
+        raise GoneError(f"{there} of {self.size} shards started within {time.monotonic() - begun:.0f} s. {remedy}")
 
     def _connect(self, roster: Roster) -> None:
         """Have a connection to every other shard: this one calls those before it, and those after it call."""
