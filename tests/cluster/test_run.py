@@ -303,8 +303,8 @@ def test_damaged_folders_of_vectors_are_refused(reference: parge.Embedding, tmp_
         (folder / MANIFEST).write_text(json.dumps({**body, "shards": shards}))
         with pytest.raises(InputError):
             parge.Embedding.load(folder)
-    parge.Embedding(np.eye(3, 4), [1, 2, 3]).save(folder / "x.parquet")
-    (folder / MANIFEST).write_text(json.dumps({**body, "shards": [{"file": "x.parquet", "rows": 2}]}))
+    parge.Embedding(np.eye(3, 4), [1, 2, 3]).save(folder / "part-00007.parquet")
+    (folder / MANIFEST).write_text(json.dumps({**body, "shards": [{"file": "part-00007.parquet", "rows": 2}]}))
     with pytest.raises(InputError, match="3"):
         parge.Embedding.load(folder)
 

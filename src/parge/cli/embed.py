@@ -105,7 +105,7 @@ def command(
         listener(Step("read", graph_name(options)))
         graph = read_graph(options, plan, folder.parent)
         check_ids(out, graph.outside_ids, overwrite=overwrite)
-        if anew:
+        if anew and is_fruitless(folder):  # still: reading may take long
             RunFolder(folder).discard()
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, spaces=spaces, listener=listener)
         if page is not None:
@@ -149,7 +149,7 @@ def _embed_sharded(
     source = sharded_source(options)
     plan = make_plan(options, resume=resume)
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        if anew:
+        if anew and is_fruitless(folder):
             discard(folder)
         report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
     kept = None if run_dir is not None else discard(folder)

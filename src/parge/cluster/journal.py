@@ -1,5 +1,6 @@
 """A journal of steps: what each leaves is kept in files, so that a run that was cut short does none of them twice."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,8 +61,10 @@ class FolderJournal(Journal):
             return None
 
     def discard(self) -> None:
-        """Remove what was kept."""
-        if self.folder.is_dir():
+        """Remove what was kept; what is no folder of a step stays, and no link is followed."""
+        if self.folder.is_dir() and not self.folder.is_symlink():
             for place in self.folder.iterdir():
-                arrays.discard(place)
-            self.folder.rmdir()
+                if place.is_dir() and not place.is_symlink():
+                    arrays.discard(place)
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()

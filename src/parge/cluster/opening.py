@@ -12,21 +12,32 @@ import numpy as np
 from parge.cluster.journal import FolderJournal
 from parge.cluster.ship import MOST_PARTS
 from parge.cluster.source import Source
-from parge.errors import InputError
+from parge.errors import InputError, PargeError
 from parge.planning.plan import PRESETS, Plan, ResolvedPlan
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
 from parge.result import WHERE
 from parge.run import arrays
-from parge.run.lock import LOCK, holder
-from parge.run.schema import PLAN, SHARDED
+from parge.run.lock import LOCK, hold, holder
+from parge.run.metadata import PART_NOTES
+from parge.run.schema import (
+    MERGED,
+    MESH,
+    PARTS,
+    PLAN,
+    RESULT,
+    SHARDED,
+    SHARDED_FOLDERS,
+    SHARED,
+    STEPS,
+    SUBGRAPH,
+    check_sharded_run,
+)
 from parge.techniques.base import Chooser
 from parge.techniques.resolve import describe
 
 READ, DIVIDE, CUT, FINISH = "read", "divide", "cut", "finish"
 """The stages that shards take together; `done-NAME` in the run folder has what they answered."""
-
-_FOLDERS = ("shards", "rows", "pass", "parts", "steps")
 
 
 def checked_plan(plan: Plan) -> ResolvedPlan:
@@ -67,6 +78,7 @@ def check_run_folder(path: Path, *, resume: bool) -> None:
             raise InputError(f"{path} is not empty and holds no run of parge. Choose a new or an empty folder.")
         return
     arrays.load(path / PLAN, SHARDED, arrays=False)
+    check_sharded_run(path)
     if not resume:
         raise InputError(
             f"{path} holds a run already. Resume it with --resume (in Python, resume=True), use another --run-dir, or "
@@ -83,10 +95,11 @@ def is_fruitless(path: Path) -> bool:
         return False
     try:
         arrays.load(path / PLAN, SHARDED, arrays=False)
-    except arrays.DamagedError:
+        check_sharded_run(path)
+    except PargeError:
         return False  # the command itself says what is wrong
-    known = {PLAN, LOCK, *_FOLDERS}
-    return all(entry.name in known for entry in path.iterdir()) and not any(map(Path.is_symlink, path.rglob("*")))
+    known = {PLAN, LOCK, PARTS, *SHARDED_FOLDERS}
+    return all(entry.name in known for entry in path.iterdir())
 
 
 def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
@@ -106,24 +119,45 @@ def _plain(value: Any) -> Any:
 
 
 def discard(folder: Path) -> str | None:
-    """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept."""
-    folders = [*(folder / f"done-{name}" for name in (READ, DIVIDE, CUT, FINISH)), folder / "merged"]
-    folders += [folder / "shared"]
-    for name in _FOLDERS:
-        if (folder / name).is_dir():
-            for inner in (folder / name).iterdir():
-                folders += [inner / "subgraph", inner / "result", inner] if name == "parts" else [inner]
-    with contextlib.suppress(OSError):
-        for steps in folder.glob("steps/*"):
-            FolderJournal(steps).discard()
-        for place in folders:
-            with contextlib.suppress(OSError):
-                (place / LOCK).unlink(missing_ok=True)
-            arrays.discard(place)
-        for name in _FOLDERS:
-            with contextlib.suppress(OSError):
-                (folder / name).rmdir()
-        arrays.discard(folder / PLAN)
-        (folder / LOCK).unlink(missing_ok=True)
+    """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept.
+
+    Only what `check_sharded_run` knows is removed, no link is followed, and nobody else is at work meanwhile.
+    """
+    with contextlib.suppress(PargeError, OSError):
+        check_sharded_run(folder)
+        with hold(folder, patience=0):
+            _remove(folder)
         folder.rmdir()
     return f"{folder} is kept: it holds files that this run did not write" if folder.exists() else None
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folders of arrays of a run that was checked; its plan last, so that it can be removed again."""
+    for steps in _inside(folder / STEPS):
+        FolderJournal(steps).discard()
+    for meeting in _inside(folder / MESH):
+        for file in meeting.iterdir():
+            file.unlink(missing_ok=True)
+    for part in _inside(folder / PARTS):
+        for name in (SUBGRAPH, RESULT):
+            arrays.discard(part / name)
+        for name in (LOCK, *PART_NOTES):
+            (part / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.rmdir()
+    for name in SHARDED_FOLDERS:
+        for inner in _inside(folder / name):
+            arrays.discard(inner)
+    for name in (PARTS, *SHARDED_FOLDERS):
+        with contextlib.suppress(OSError):
+            (folder / name).rmdir()
+    for place in [*(folder / f"done-{name}" for name in (READ, DIVIDE, CUT, FINISH)), folder / MERGED, folder / SHARED]:
+        arrays.discard(place)
+    arrays.discard(folder / PLAN)
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the real folders in a folder; none if it is a link, or is not there."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and not entry.is_symlink()]

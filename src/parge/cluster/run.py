@@ -137,6 +137,8 @@ class ShardedRun:
             reconciliation = reconcile(decision.plan.reconciler, anchors)
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
+        if staged.is_symlink():
+            raise InputError(f"{staged} is a link. Remove it: vectors are gathered in a folder of that name.")
         finish = Finish(
             self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
         )

@@ -50,7 +50,7 @@ from parge.refine.whiten import Whiten
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays, ids_of
-from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED
+from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED, STEPS
 from parge.techniques.base import Technique, check_shared
 from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray, IntArray
@@ -79,7 +79,7 @@ class Folders:
 
     def steps(self, key: str, rank: int) -> Path:
         """Return the folder in which a shard keeps the steps of a split."""
-        return self.path / "steps" / f"{key}-{rank:03d}"
+        return self.path / STEPS / f"{key}-{rank:03d}"
 
     def kept(self, index: int, place: int) -> Path:
         """Return one of the two folders in which the vectors of a part are kept during a pass."""

@@ -14,6 +14,7 @@ from parge.cluster.mesh import run_local
 from parge.cluster.sockets import Program, take_part
 from parge.engine.base import Engine, Progress, Task
 from parge.events import OnStep, ignore_step
+from parge.run.schema import MESH
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Team:
 
     @contextmanager
     def _meeting(self, name: str, size: int) -> Iterator[Meeting]:
-        place = self.folder / "mesh" / folder_name(name)
+        place = self.folder / MESH / folder_name(name)
         try:
             yield Meeting(place, size, self.token, self.towards)
         finally:

@@ -19,7 +19,7 @@ def is_fruitless(path: Path) -> bool:
     at work, where the folder holds other files, and where it is no run that this version reads.
     """
     folder = RunFolder(path)
-    if not folder.exists or holder(path) is not None:
+    if path.is_symlink() or not folder.exists or holder(path) is not None:
         return False
     try:
         folder.check()

@@ -185,6 +185,22 @@ _STEMS = {name.partition(".")[0] for name in _NAMES}
 _OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)", re.IGNORECASE)
 
 
+# What a run in shards has beside its parts. What is being written or removed has a number at its end.
+STEPS, MESH = "steps", "mesh"
+SHARDED_FOLDERS = ("shards", "rows", "pass", STEPS, MESH)
+_LEFT = r"(\.(tmp|old)-[0-9]+)?"
+_OF_ALL_SHARDS = re.compile(rf"({PLAN}|{SHARED}|{MERGED}|done-[a-z]+){_LEFT}")
+_OF_SHARDS = {
+    "shards": re.compile(rf"[0-9]{{3,}}{_LEFT}"),
+    "rows": re.compile(rf"[0-9]{{3,}}{_LEFT}"),
+    "pass": re.compile(rf"[0-9]{{3,}}-[0-9]{_LEFT}"),
+    STEPS: re.compile(r"[a-z0-9-]+-[0-9]{3,}"),
+    MESH: re.compile(r"[a-z0-9-]+"),
+}
+_MESH_FILE = re.compile(r"[0-9]{5,}\.(json|answer|[0-9a-f]+)|[0-9a-f]+\.failed|finished")
+_STEP_NAME = re.compile(rf"[a-z0-9-]+{_LEFT}")
+
+
 def check_run(folder: Path) -> None:
     """Refuse a run folder that holds a link, or anything that parge does not write there; nothing is changed.
 
@@ -198,6 +214,39 @@ def check_run(folder: Path) -> None:
                 check_part(part)
         elif not _is_stray(entry):
             _check(entry, (PLAN, GRAPH, SHARED, SPACE), RUN_NOTES)
+
+
+def check_sharded_run(folder: Path) -> None:
+    """Refuse the folder of a run in shards that holds a link, or anything that parge does not write there.
+
+    As `check_run`: nothing is changed, and plain files at its top are allowed if their names are not similar to ours.
+    """
+    for entry in _entries(folder):
+        if entry.name == PARTS:
+            for part in _entries(entry):
+                _refuse_unless(_PART.fullmatch(part.name) is not None, part)
+                check_part(part)
+        elif entry.name in SHARDED_FOLDERS:
+            for inner in _entries(entry):
+                _refuse_unless(_OF_SHARDS[entry.name].fullmatch(inner.name) is not None, inner)
+                _check_shard(entry.name, inner)
+        elif _OF_ALL_SHARDS.fullmatch(entry.name):
+            _check_arrays(entry)
+        elif not _is_stray(entry):
+            _check(entry, (), ())
+
+
+def _check_shard(kind: str, folder: Path) -> None:
+    if kind == STEPS:
+        for step in _entries(folder):
+            _refuse_unless(_STEP_NAME.fullmatch(step.name) is not None, step)
+            _check_arrays(step)
+    elif kind == MESH:
+        for file in _entries(folder):
+            _refuse_unless(_MESH_FILE.fullmatch(file.name) is not None, file)
+            _check_file(file)
+    else:
+        _check_arrays(folder)
 
 
 def strays(folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ _KIND, _VERSION = "parge vectors", 1
 
 # A manifest has a line for each file, and the report; a longer one is none of ours.
 _MOST_BYTES = 1 << 26
+
+_SHARD = re.compile(r"part-[0-9]{5,}\.parquet")
 
 # Vectors of more bytes go to a nameless file, of which only the pages in use are in memory.
 _IN_MEMORY = 256_000_000
@@ -51,7 +54,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} does not say what the folder holds")
     for shard in shards:
         name = shard.get("file") if isinstance(shard, dict) else None
-        if not isinstance(name, str) or Path(name).name != name or type(shard.get("rows")) is not int:
+        if not isinstance(name, str) or not _SHARD.fullmatch(name) or type(shard.get("rows")) is not int:
             raise InputError(f"{path} names a file that parge does not write")
     return found
 
