@@ -16,6 +16,7 @@ from parge.graph.subgraph import LINKS, Context, Subgraph
 from parge.kernels import csr
 from parge.landmarks.base import LandmarkTechnique
 from parge.reconcile.merge import stretches
+from parge.run.arrays import DamagedError
 from parge.stage_reports import EdgeCounts
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix, PartArray
 
@@ -61,6 +62,8 @@ def hold(mesh: Mesh, part: PartRows) -> Held:
     rows = rows_of(mesh, part.names, part.indptr, part.neighbours, (part.codes >> 1).astype(np.int32))
     own = (2 * part.index + part.is_anchor).astype(np.int16)
     anchors = np.sort(np.concatenate([found[0] for found in mesh.share(part.names[part.is_anchor])]))
+    if (anchors[1:] == anchors[:-1]).any():
+        raise DamagedError("an anchor is at home in two parts. Start the run again in another folder.")
     return Held(part, rows, anchors, rows.with_ghosts(mesh, own))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.cluster.mesh import Mesh
+from parge.run.arrays import DamagedError
 from parge.typing import BoolArray, IntArray, PartArray
 
 MOST_VERTICES = 2**31 - 1
@@ -40,6 +41,10 @@ class Owners:
     def __call__(self, numbers: NDArray[Any]) -> PartArray:
         """Return the shard of each vertex."""
         return self.shards[np.searchsorted(self.starts, numbers, side="right") - 1]
+
+    def count(self, rank: int) -> int:
+        """Return how many vertices a shard holds."""
+        return int(np.diff(self.starts, append=self.n_vertices)[self.shards == rank].sum())
 
     def held(self, rank: int) -> PartArray:
         """Return the numbers of a shard's vertices, ascending."""
@@ -182,7 +187,7 @@ def rows_of(
             held_by[there[~own]] = holder[some][~own]
     slots = [np.flatnonzero(held_by == t).astype(np.int32) for t in range(mesh.size)]
     asked = mesh.swap([(ghosts[slot],) for slot in slots])
-    sends = [np.searchsorted(names, wanted).astype(np.int32) for (wanted,) in asked]
+    sends = [places_of(names, wanted).astype(np.int32) for (wanted,) in asked]
     return Rows(names, indptr, indices, times, ghosts, sends, slots)
 
 
@@ -196,6 +201,17 @@ def _places(names: PartArray, numbers: PartArray) -> tuple[IntArray, BoolArray]:
     if not names.size:
         return place, np.zeros(numbers.size, np.bool_)
     return place, np.asarray(names[np.minimum(place, names.size - 1)] == numbers)
+
+
+def places_of(names: PartArray, wanted: PartArray) -> IntArray:
+    """Return where wanted numbers are among ascending names; where one is not, files of other runs were mixed."""
+    place, is_there = _places(names, wanted)
+    if not is_there.all():
+        raise DamagedError(
+            "a shard names a vertex that the other shard does not have: their files are not of one run. Start the run "
+            "again in another folder."
+        )
+    return place
 
 
 def _foreign(names: PartArray, neighbours: PartArray) -> PartArray:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import parge
+from parge.cluster.answers import checked_answers
 from parge.cluster.ingest import Counts
 from parge.cluster.meeting import LOOPBACK
 from parge.cluster.opening import CUT, DIVIDE, FINISH, READ, check_run_folder, checked_plan, settings_of
@@ -111,6 +112,8 @@ class ShardedRun:
         if arrays.exists(folder / PLAN):
             listener(Step("resume", str(folder)))
             _, kept = arrays.load(folder / PLAN, SHARDED, arrays=False)
+            if not isinstance(kept.get("settings"), dict):
+                raise arrays.DamagedError(f"{folder / PLAN} lacks the settings of the run. Use another --run-dir.")
             check_same(kept["settings"], settings, folder)
         else:
             arrays.save(folder / PLAN, SHARDED, {}, {"settings": settings})
@@ -133,7 +136,9 @@ class ShardedRun:
         self._embed_parts(cut, decision, footprint)
         with self._timed("reconcile"), one_blas_thread():
             self.listener(Step("reconcile", decision.plan.reconcile))
-            anchors = [self._anchor_vectors(i, cut[i]["anchors"]) for i in range(size)]
+            anchors = [self._anchor_vectors(i, cut[i]["own"], cut[0]["anchors"]) for i in range(size)]
+            if len({found.shape[1] for found in anchors}) > 1:
+                raise arrays.DamagedError("parts have vectors of different dimensions. Start the run again.")
             reconciliation = reconcile(decision.plan.reconciler, anchors)
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
@@ -216,7 +221,7 @@ class ShardedRun:
         place = self.folder / f"done-{name}"
         if not arrays.exists(place):
             return None
-        found: list[dict[str, Any]] = arrays.load(place, DONE)[1]["answers"]
+        found = checked_answers(name, arrays.load(place, DONE)[1], self.plan.n_parts)
         self._note(_STAGES[name], found)
         return found
 
@@ -265,9 +270,12 @@ class ShardedRun:
             for task, _ in self.engine.run(tasks, lambda task, share: self.listener(Part(task.key, share, n_parts))):
                 self.listener(Part(task.key, 1.0, n_parts))
 
-    def _anchor_vectors(self, index: int, n_anchors: int) -> Any:
-        vectors = parts.load_result(self.folders.part(index)).vectors
-        return vectors[len(vectors) - n_anchors :]
+    def _anchor_vectors(self, index: int, n_own: int, n_anchors: int) -> Any:
+        folder = self.folders.part(index)
+        vectors = parts.load_result(folder).vectors
+        if len(vectors) != n_own + n_anchors:
+            raise arrays.DamagedError(f"{folder} has {len(vectors):,} vectors; expected {n_own + n_anchors:,}")
+        return vectors[n_own:]
 
     def _report(
         self,

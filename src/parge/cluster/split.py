@@ -6,11 +6,12 @@ from functools import partial
 import numpy as np
 
 from parge.cluster.anchors import choose_anchors, lost_edges
+from parge.cluster.checks import check_level, check_turn, checked_parts
 from parge.cluster.coarsen import Level, contract, groups, hashes
 from parge.cluster.improvement import improve_shared
 from parge.cluster.journal import Journal, NoJournal
 from parge.cluster.mesh import Mesh, Message, ask
-from parge.cluster.rows import Owners, Rows, offsets_of, rows_of
+from parge.cluster.rows import Owners, Rows, offsets_of, places_of, rows_of
 from parge.decompose.limits import Limits, Load, loosened
 from parge.decompose.partitioners import IMBALANCE, Problem, fill, partitioner_named, work_of
 from parge.errors import InfeasibleError
@@ -84,7 +85,8 @@ def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, journal: Jour
         Keeps every level, the parts of every level, and every turn of choosing anchors.
     """
     no_anchors = np.zeros(rows.n_own, np.bool_)
-    part = journal.step(mesh, "first", lambda: {"part": _first_split(mesh, owners, rows, aim, journal)})["part"]
+    first = journal.step(mesh, "first", lambda: {"part": _first_split(mesh, owners, rows, aim, journal)})
+    part = checked_parts(first, rows.n_own, aim.limits.n_parts)
     if aim.n_anchors == 0 or aim.limits.n_parts == 1:
         return Split(_within(mesh, rows, aim, part, no_anchors), no_anchors)
     turns = 1 if aim.n_anchors < _FEW * owners.n_vertices else _TURNS
@@ -106,6 +108,7 @@ def _alternated(
     for turn in range(turns):
         before = np.inf if best is None else best[0]
         found = journal.step(mesh, f"turn-{n_anchors}-{turn}", partial(_turn, mesh, rows, aim, part, n_anchors, best))
+        check_turn(mesh, found, rows.n_own, aim.limits.n_parts)
         part, (n_lost, fewest) = found["part"], found["n_lost"].tolist()
         best = fewest, Split(found["best_part"], found["best_anchors"])
         if (1 - _WORTH) * before < n_lost <= before or n_lost == 0:
@@ -189,17 +192,19 @@ def multilevel(
     while n_now > _GROUPS_A_PART * targets.size:
         merged = partial(_merged, mesh, owners, levels[-1], most, len(labels), n_now)
         found = journal.step(mesh, f"level-{len(labels) + 1}", merged)
-        if not found:
+        if mesh.count(int(bool(found))) == 0:
             break
+        levels.append(_level_of(mesh, owners, found, levels[-1]))
         labels.append(found["label"])
-        levels.append(_level_of(mesh, owners, found))
         n_now = mesh.count(levels[-1].rows.n_own)
     first = partial(_split_coarsest, mesh, levels[-1], targets, aim)
-    part = journal.step(mesh, "coarsest", lambda: {"part": first()})["part"]
+    found = journal.step(mesh, "coarsest", lambda: {"part": first()})
+    part = checked_parts(found, levels[-1].rows.n_own, targets.size)
     while labels:
         upper, label = levels.pop(), labels.pop()
         lower = partial(_improved_below, mesh, owners, upper.rows, levels[-1], targets, part, label)
-        part = journal.step(mesh, f"parts-{len(labels)}", lower)["part"]
+        found = journal.step(mesh, f"parts-{len(labels)}", lower)
+        part = checked_parts(found, levels[-1].rows.n_own, targets.size)
     return part
 
 
@@ -220,7 +225,10 @@ def _merged(mesh: Mesh, owners: Owners, level: Level, most: int, depth: int, n_n
     }
 
 
-def _level_of(mesh: Mesh, owners: Owners, found: Arrays) -> Level:
+def _level_of(mesh: Mesh, owners: Owners, found: Arrays, below: Level) -> Level:
+    times = below.rows.times
+    counted = [below.weights.sum(), times.sum(dtype=np.int64) if times.size else below.rows.indices.size]
+    check_level(mesh, owners, found, below.rows.n_own, mesh.total(np.array(counted, np.int64)))
     rows = rows_of(mesh, found["names"], found["indptr"], found["indices"], owners, found["times"])
     return Level(rows, found["loads"])
 
@@ -236,7 +244,7 @@ def _improved_below(
 def _handed_down(mesh: Mesh, owners: Owners, upper: Rows, part: PartArray, label: PartArray) -> PartArray:
     """Return the parts of vertices whose groups have these parts; a group is known to the shard that owns its name."""
     wanted, place = np.unique(label, return_inverse=True)
-    found = ask(mesh, owners(wanted), wanted, lambda names: part[np.searchsorted(upper.names, names)])
+    found = ask(mesh, owners(wanted), wanted, lambda names: part[places_of(upper.names, names)])
     return found[place].astype(np.int32)
 
 

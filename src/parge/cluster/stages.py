@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parge.cluster.checks import refusing
 from parge.cluster.cutting import (
     Held,
     Landmarks,
@@ -27,6 +28,7 @@ from parge.cluster.cutting import (
 )
 from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.journal import FolderJournal
+from parge.cluster.kept import KeptState, load_rows, load_shard
 from parge.cluster.mesh import Mesh
 from parge.cluster.refine import State, begin, whiten_shared
 from parge.cluster.rows import Owners, rows_of
@@ -49,7 +51,7 @@ from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
-from parge.run.codec import Arrays, id_arrays, ids_of
+from parge.run.codec import Arrays, id_arrays
 from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED, STEPS
 from parge.techniques.base import Technique, check_shared
 from parge.techniques.factorisation import Factorisation
@@ -153,12 +155,9 @@ class Divide:
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the parts that this shard receives."""
         started = _started()
-        content, _ = arrays.load(self.folders.shard(mesh.rank), SHARD)
-        shard = Shard(
-            np.array(content["names"]), _ids(content), np.array(content["indptr"]), content["indices"],
-            content.get("weights"),
-        )  # fmt: skip
         owners = Owners.even(self.n_vertices, mesh.size)
+        shard = load_shard(self.folders.shard(mesh.rank), owners, mesh.rank)
+        _check_alike(mesh, shard)
         rows = rows_of(mesh, shard.names, shard.indptr, shard.neighbours, owners)
         journal = FolderJournal(self.folders.steps(self.key, mesh.rank))
         split = split_shared(mesh, owners, rows, self.aim, journal)
@@ -183,26 +182,16 @@ class Divide:
         arrays.save(self.folders.rows(part.index), ROWS, content, {"index": part.index})
 
 
-def _ids(content: Arrays) -> Any:
-    found = ids_of(content)
-    if found is None:
-        raise DamagedError("a shard lacks the ids of its vertices. Start the run again in another folder.")
-    return found
+def _check_alike(mesh: Mesh, shard: Shard) -> None:
+    """Refuse shards of which some have weights, or strings as ids, and others have not."""
+    mine = np.array([shard.weights is not None, shard.ids.dtype.kind == "i"])
+    if not all(np.array_equal(found[0], mine) for found in mesh.share(mine)):
+        raise DamagedError("the shards are not of one graph. Start the run again in another folder.")
 
 
-def load_rows(folders: Folders, index: int) -> PartRows:
-    """Return the rows of a part, mapped from its files."""
-    content, _ = arrays.load(folders.rows(index), ROWS)
-    return PartRows(
-        index,
-        np.array(content["names"]),
-        np.array(content["is_anchor"]),
-        _ids(content),
-        np.array(content["indptr"]),
-        content["indices"],
-        content["codes"],
-        content.get("weights"),
-    )
+def held_by(mesh: Mesh, folders: Folders, n_vertices: int) -> Held:
+    """Return the part of a shard, from its files."""
+    return hold(mesh, load_rows(folders.rows(mesh.rank), mesh.rank, n_vertices, mesh.size))
 
 
 @dataclass(frozen=True)
@@ -229,7 +218,7 @@ class Cut:
         started = _started()
         for steps in self.folders.path.glob(f"steps/*-{mesh.rank:03d}"):  # the rows of the parts are there
             FolderJournal(steps).discard()
-        held = hold(mesh, load_rows(self.folders, mesh.rank))
+        held = held_by(mesh, self.folders, self.counts.n_vertices)
         if self.decomposer is None:
             subgraph, halo, asked, marks = cut_plain(mesh, held), held.rows.ghosts[:0], list[Any](), 0
             stored: dict[str, Any] = {}
@@ -322,11 +311,11 @@ class Finish:
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Write the vectors of this shard's part; return how many, and what the pass did."""
         started = _started()
-        held = hold(mesh, load_rows(self.folders, mesh.rank))
+        held = held_by(mesh, self.folders, self.counts.n_vertices)
         vectors = self._merged(mesh, held)
         about: dict[str, Any] = {}
         if isinstance(self.refiner, Whiten) and self.counts.n_edges:
-            state = self._resumed(mesh) or begin(mesh, vectors)
+            state = self._resumed(mesh, vectors.shape) or begin(mesh, vectors)
             del vectors
             state = whiten_shared(
                 mesh, held, state, self.refiner, self.counts.n_vertices, lambda now: self._keep(mesh.rank, now)
@@ -347,6 +336,8 @@ class Finish:
         """Return the vectors of own vertices, mapped, and of anchors at home here, the mean of all copies."""
         local, apply = parts.load_result(self.folders.part(mesh.rank)).vectors, self.maps[mesh.rank]
         own = held.own
+        if len(local) != own.size + held.anchors.size:
+            raise DamagedError(f"part {mesh.rank} has {len(local):,} vectors, and not one for each of its vertices")
         out = np.empty((held.rows.n_own, local.shape[1]), np.float32)
         out[own] = apply(np.array(local[: own.size]))
         home = _homes(mesh, held)
@@ -373,28 +364,29 @@ class Finish:
         content: Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
         arrays.save(self.folders.kept(index, state.done // KEPT_ROUNDS % 2), PASS, content, about)
 
-    def _resumed(self, mesh: Mesh) -> State | None:
-        """Return the last state that all shards have kept, if there is one."""
-        there = {state.done: state for place in range(2) if (state := self._load(mesh.rank, place)) is not None}
+    def _resumed(self, mesh: Mesh, shape: tuple[int, ...]) -> State | None:
+        """Return the last state that all shards have kept, if there is one, and that all take for the end or not."""
+        found = [state for place in range(2) if (state := self._load(mesh.rank, place, shape)) is not None]
+        there = {2 * state.done + state.is_over: state for state in found}
         mine = np.array([*there, *[0] * (2 - len(there))], np.int64)
         common = set.intersection(*(set(found[0].tolist()) for found in mesh.share(mine))) - {0}
         return there[max(common)] if common else None
 
-    def _load(self, index: int, place: int) -> State | None:
+    def _load(self, index: int, place: int, shape: tuple[int, ...]) -> State | None:
         folder = self.folders.kept(index, place)
         if not arrays.exists(folder):
             return None
         try:
             content, about = arrays.load(folder, PASS)
+            with refusing(folder):
+                kept = KeptState.from_json(about)
+                kept.check({name: array.shape for name, array in content.items()}, shape)
         except DamagedError:
             return None
-        if about.get("run") != self.run:
+        if kept.run != self.run:
             return None
-        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), int(about["rank"]), is_narrow=True)
-        rows = np.array(content["vectors"])
-        return State(
-            int(about["done"]), rows, turn, tuple(about["changes"]), float(about["length"]), bool(about["is_over"])
-        )
+        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), kept.rank, is_narrow=True)
+        return State(kept.done, np.array(content["vectors"]), turn, kept.changes, float(kept.length), kept.is_over)
 
 
 def shard_name(index: int) -> str:

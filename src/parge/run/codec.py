@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from parge.graph.graph import Graph
 from parge.storage import release_pages, row_blocks
-from parge.typing import IdArray
+from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -42,7 +42,7 @@ def graph_of(content: Arrays, ids: IdArray | None = None) -> Graph:
     """
     graph = Graph(content["indptr"], content["indices"], content.get("weights"), ids, _features(content))
     for block in row_blocks(graph.indices.size, _NEIGHBOURS):
-        _check_neighbours(graph, block)
+        check_neighbours(graph.indptr, graph.indices, graph.weights, block)
     release_pages(graph.indptr, graph.indices, graph.weights)
     return graph
 
@@ -58,21 +58,24 @@ def _features(content: Arrays) -> Any:
     return features
 
 
-def _check_neighbours(graph: Graph, block: slice) -> None:
-    """Refuse rows that are unsorted or hold a duplicate or their own vertex, and weights that are not positive."""
+def check_neighbours(
+    indptr: IntArray, indices: NeighbourArray, weights: FloatArray | None, block: slice, names: Any = None
+) -> None:
+    """Refuse rows that are unsorted or hold a duplicate or their own vertex, and weights that are not positive.
+
+    Offsets and neighbours are valid already. `names` are the numbers of the rows, if not 0, 1, 2 and so on.
+    """
     start = max(0, block.start - 1)  # the last of the block before, so that no two neighbours go uncompared
-    neighbour = graph.indices[start : block.stop]
-    first, last = np.searchsorted(graph.indptr, [start, block.stop - 1], side="right") - 1
-    ends = np.clip(graph.indptr[first : last + 2], start, block.stop)
+    neighbour = indices[start : block.stop]
+    first, last = np.searchsorted(indptr, [start, block.stop - 1], side="right") - 1
+    ends = np.clip(indptr[first : last + 2], start, block.stop)
     row = np.repeat(np.arange(first, last + 1), np.diff(ends))
-    if (neighbour == row).any():
+    if (neighbour == (row if names is None else names[row])).any():
         raise ValueError("a vertex is its own neighbour")
     if (np.diff(neighbour)[np.diff(row) == 0] <= 0).any():
         raise ValueError("a row is not sorted, or holds a neighbour twice")
-    if graph.weights is not None:
-        weights = graph.weights[block]
-        if not (np.isfinite(weights).all() and (weights > 0).all()):
-            raise ValueError("a weight is not positive and finite")
+    if weights is not None and not (np.isfinite(weights[block]).all() and (weights[block] > 0).all()):
+        raise ValueError("a weight is not positive and finite")
 
 
 def id_arrays(ids: IdArray | None) -> Arrays:

@@ -1,0 +1,397 @@
+"""A run in shards from a stranger: arrays with right checksums and wrong content are refused, and reach no kernel."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import parge
+from parge.cluster import stages
+from parge.cluster.answers import checked_answers
+from parge.cluster.cutting import hold
+from parge.cluster.mesh import Mesh, run_local
+from parge.cluster.run import embed_sharded
+from parge.cluster.ship import PartRows
+from parge.cluster.source import Source, edge_files
+from parge.cluster.split import Aim
+from parge.cluster.stages import Divide, Folders, Read, held_by
+from parge.decompose.limits import Limits
+from parge.errors import PargeError
+from parge.graph.generate import planted
+from parge.run import arrays
+from parge.run.arrays import DamagedError
+from parge.run.schema import DONE, PASS, PLAN, RESULT, ROWS, SHARD, SHARDED, STEP
+
+N, PARTS = 240, 2
+FAR = 2**40
+
+
+def write_edges(path: Path) -> Path:
+    graph, rng = planted(N, 1000, communities=4, seed=3).graph, np.random.default_rng(0)
+    table = graph.to_frame()
+    ends = [table.column(i).to_pylist() for i in range(2)]
+    weights = rng.integers(1, 9, len(table))
+    path.write_text("".join(f"{u} {v} {w}\n" for u, v, w in zip(*ends, weights, strict=True)))
+    return path
+
+
+def divide(folder: Path) -> Divide:
+    return Divide(Folders(folder), Aim(Limits(np.array([200, 200])), 20), N, "key")
+
+
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the rows of shards and parts, and with every step of the split."""
+    folder = tmp_path_factory.mktemp("divided")
+    source = Source(edge_files(write_edges(folder / "edges.txt")), N)
+    run_local(PARTS, Read(Folders(folder), source))
+    run_local(PARTS, divide(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(divided: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(divided, tmp_path / "run"))
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+def tamper(place: Path, kind: str, change: Change) -> None:
+    """Change arrays of a folder, with checksums that are right."""
+    content, about = arrays.load(place, kind)
+    content = {name: np.array(array) for name, array in content.items()}
+    change(content)
+    arrays.save(place, kind, content, about)
+
+
+def at(name: str, place: int, value: float) -> Change:
+    return lambda content: content[name].__setitem__(place, value)
+
+
+def cut_short(name: str) -> Change:
+    return lambda content: content.__setitem__(name, content[name][:-1])
+
+
+def without(name: str) -> Change:
+    return lambda content: content.pop(name)
+
+
+def swapped(content: dict[str, Any]) -> None:
+    content["indices"][:2] = content["indices"][1::-1]
+
+
+def own_neighbour(content: dict[str, Any]) -> None:
+    content["indices"][0] = content["names"][0]
+
+
+ROWS_OF_A_GRAPH = {
+    "offsets far away": at("indptr", 1, FAR),
+    "offsets below 0": at("indptr", 1, -FAR),
+    "offsets from elsewhere": at("indptr", 0, 1),
+    "offsets that end elsewhere": at("indptr", -1, FAR),
+    "too few offsets": cut_short("indptr"),
+    "too few neighbours": cut_short("indices"),
+    "a neighbour far away": at("indices", 0, 2**31 - 1),
+    "a neighbour below 0": at("indices", 0, -1),
+    "neighbours out of order": swapped,
+    "its own neighbour": own_neighbour,
+    "names that do not increase": at("names", 1, 0),
+    "a name below 0": at("names", 0, -(2**31)),
+    "a name far away": at("names", -1, 2**31 - 1),
+    "too few names": cut_short("names"),
+}
+WEIGHTS_AND_IDS = {
+    "too few weights": cut_short("weights"),
+    "a weight of NaN": at("weights", 0, np.nan),
+    "a weight below 0": at("weights", 0, -1.0),
+    "too few ids": cut_short("ids"),
+    "no ids": without("ids"),
+    "ids and no text": lambda content: content.update(id_ends=content.pop("ids")),
+    "offsets of ids that go back": lambda content: content.update(
+        id_ends=content.pop("ids")[::-1].copy(), id_bytes=np.zeros(3, np.uint8)
+    ),
+}
+SHARDS = {**ROWS_OF_A_GRAPH, **WEIGHTS_AND_IDS, "no weights": without("weights")}
+
+
+@pytest.mark.parametrize("change", SHARDS.values(), ids=SHARDS.keys())
+@pytest.mark.parametrize("rank", range(PARTS))
+def test_tampered_shards_are_refused(folder: Path, rank: int, change: Change) -> None:
+    tamper(folder / "shards" / f"{rank:03d}", SHARD, change)
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+def test_the_shard_of_another_is_refused(folder: Path) -> None:
+    shutil.rmtree(folder / "shards" / "001")
+    shutil.copytree(folder / "shards" / "000", folder / "shards" / "001")
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+PART_ROWS = {
+    **ROWS_OF_A_GRAPH,
+    **WEIGHTS_AND_IDS,
+    "too few codes": cut_short("codes"),
+    "a part far away": at("codes", 0, 2 * PARTS),
+    "a part below 0": at("codes", 0, -2),
+    "too few marks of anchors": cut_short("is_anchor"),
+}
+
+
+@pytest.mark.parametrize("change", PART_ROWS.values(), ids=PART_ROWS.keys())
+@pytest.mark.parametrize("rank", range(PARTS))
+def test_tampered_rows_of_parts_are_refused(folder: Path, rank: int, change: Change) -> None:
+    tamper(folder / "rows" / f"{rank:03d}", ROWS, change)
+    with pytest.raises(DamagedError):
+        run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
+
+
+def test_neighbours_in_the_wrong_part_are_refused(folder: Path) -> None:
+    tamper(folder / "rows" / "000", ROWS, lambda content: content.update(codes=content["codes"] ^ 2))
+    with pytest.raises(DamagedError):
+        run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
+
+
+def test_an_anchor_at_home_in_two_parts_is_refused() -> None:
+    names, nothing = np.arange(2, dtype=np.int32), np.zeros(0, np.int32)
+
+    def program(mesh: Mesh) -> Any:
+        marks, codes = np.array([True, False]), np.zeros(0, np.int16)
+        return hold(mesh, PartRows(mesh.rank, names, marks, np.arange(2), np.zeros(3, np.int64), nothing, codes, None))
+
+    with pytest.raises(DamagedError, match="anchor"):
+        run_local(PARTS, program)
+
+
+LEVEL = {
+    **ROWS_OF_A_GRAPH,
+    "times of 0": at("times", 0, 0),
+    "times below 0": at("times", 0, -(2**31)),
+    "times that are too many": at("times", 0, 2**31 - 1),
+    "too few times": cut_short("times"),
+    "a load below 0": at("loads", 0, -1),
+    "a load far away": at("loads", 0, 2**62),
+    "another load": at("loads", 0, 10**6),
+    "too few loads": cut_short("loads"),
+    "a label far away": at("label", 0, 2**31 - 1),
+    "a label below 0": at("label", 0, -1),
+    "too few labels": cut_short("label"),
+    "no names": without("names"),
+    "no labels": without("label"),
+    "nothing": lambda content: content.clear(),
+}
+
+
+@pytest.mark.parametrize("change", LEVEL.values(), ids=LEVEL.keys())
+def test_tampered_levels_are_refused(folder: Path, change: Change) -> None:
+    for name in ("first", "coarsest", "parts-0"):
+        shutil.rmtree(folder / "steps" / "key-000" / name)
+    tamper(folder / "steps" / "key-001" / "level-1", STEP, change)
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+def test_a_label_that_no_group_has_is_refused(folder: Path) -> None:
+    for name in ("first", "parts-0"):
+        shutil.rmtree(folder / "steps" / "key-000" / name)
+    place = folder / "steps" / "key-001" / "level-1"
+    names = arrays.load(place, STEP)[0]["names"]
+    strange = np.setdiff1d(np.arange(N // 2, N), names)[0]
+    tamper(place, STEP, at("label", 0, strange))
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+STEPS = {
+    "a part far away": at("part", 0, PARTS),
+    "a part very far away": at("part", 0, 2**31 - 1),
+    "a part below 0": at("part", 0, -1),
+    "too few parts": cut_short("part"),
+    "no part": without("part"),
+}
+
+
+@pytest.mark.parametrize("change", STEPS.values(), ids=STEPS.keys())
+@pytest.mark.parametrize("step", ["coarsest", "parts-0", "first"])
+def test_tampered_steps_are_refused(folder: Path, step: str, change: Change) -> None:
+    for name in ("first", "parts-0"):  # what was kept later is not there, so that the step is read
+        if step != name and (step, name) != ("first", "parts-0"):
+            shutil.rmtree(folder / "steps" / "key-000" / name)
+    tamper(folder / "steps" / "key-001" / step, STEP, change)
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+TURN = {
+    **STEPS,
+    "a best part far away": at("best_part", 0, PARTS),
+    "a best part below 0": at("best_part", 0, -1),
+    "too few best parts": cut_short("best_part"),
+    "too few anchors": cut_short("best_anchors"),
+    "edges lost below 0": at("n_lost", 0, -1),
+    "other edges lost": at("n_lost", 0, 10**6),
+    "too few numbers": cut_short("n_lost"),
+}
+
+
+@pytest.mark.parametrize("change", TURN.values(), ids=TURN.keys())
+def test_tampered_turns_are_refused(folder: Path, change: Change) -> None:
+    turn = next(place.name for place in (folder / "steps" / "key-001").glob("turn-*-0"))
+    tamper(folder / "steps" / "key-001" / turn, STEP, change)
+    with pytest.raises(DamagedError):
+        run_local(PARTS, divide(folder))
+
+
+def test_untouched_steps_are_taken(folder: Path, divided: Path) -> None:
+    """What the tests above change is refused for the change alone."""
+    for name in ("first", "coarsest", "parts-0"):
+        shutil.rmtree(folder / "steps" / "key-000" / name)
+    shutil.rmtree(folder / "rows")
+    run_local(PARTS, divide(folder))
+    for rank in range(PARTS):
+        for name, array in arrays.load(divided / "rows" / f"{rank:03d}", ROWS)[0].items():
+            assert np.array_equal(array, np.load(folder / "rows" / f"{rank:03d}" / f"{name}.npy"))
+
+
+def embedded(place: Path, **more: Any) -> parge.Embedding:
+    request = parge.Plan(technique=parge.DeepWalk(dim=4, walks=1), parts=PARTS, engine="serial")
+    source = Source(edge_files(place / "edges.txt"))
+    embed_sharded(source, request, place / "out", run_dir=place / "run", **more)
+    return parge.Embedding.load(place / "out")
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that stopped in the middle of the pass, with the vectors of its second round."""
+    place = tmp_path_factory.mktemp("stopped")
+    write_edges(place / "edges.txt")
+
+    def stops(*_given: Any, **_more: Any) -> Any:
+        raise PargeError("the disk is full")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "write_parquet", stops)
+        with pytest.raises(PargeError, match="disk"):
+            embedded(place)
+    return place
+
+
+@pytest.fixture
+def place(stopped: Path, tmp_path: Path) -> Path:
+    """The same run under another name; its settings name the edges there."""
+    found = Path(shutil.copytree(stopped, tmp_path / "stopped"))
+    kept = arrays.load(found / "run" / PLAN, SHARDED, arrays=False)[1]
+    edges = found / "edges.txt"
+    kept["settings"]["graph"]["files"] = [[str(edges), edges.stat().st_size, edges.stat().st_mtime_ns]]
+    arrays.save(found / "run" / PLAN, SHARDED, {}, kept)
+    return found
+
+
+def put_answers(place: Path, stage: str, change: Callable[[dict[str, Any]], Any]) -> None:
+    folder = place / "run" / f"done-{stage}"
+    about = arrays.load(folder, DONE)[1]
+    change(about)
+    arrays.save(folder, DONE, {}, about)
+
+
+def test_a_run_under_another_name_is_resumed(place: Path) -> None:
+    assert len(embedded(place, resume=True)) == N
+
+
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        *(("read", name) for name in ("vertices", "edges", "notices", "weighted", "own", "arcs", "peak_bytes")),
+        *(("divide", name) for name in ("reconcile", "anchors")),
+        *(("cut", name) for name in ("vertices", "own", "halo", "lumps", "edges", "anchors", "counts", "kept")),
+    ],
+)
+@pytest.mark.parametrize("value", [None, "x", -1, [1, 2], {"a": 1}, 2**70], ids=str)
+def test_strange_answers_are_refused(stopped: Path, stage: str, name: str, value: Any) -> None:
+    about = json.loads(json.dumps(arrays.load(stopped / "run" / f"done-{stage}", DONE)[1]))
+    assert checked_answers(stage, about, PARTS) == about["answers"]
+    if (name, value) in (("reconcile", "x"), ("kept", -1)):
+        return  # a word, and a share that is wrong and harmless
+    about["answers"][1][name] = value
+    with pytest.raises(DamagedError):
+        checked_answers(stage, about, PARTS)
+    del about["answers"][1][name]
+    with pytest.raises(DamagedError):
+        checked_answers(stage, about, PARTS)
+
+
+@pytest.mark.parametrize("answers", [None, [], {}, "xx", [1, 2], [{}, {}], [[], []]], ids=str)
+@pytest.mark.parametrize("stage", ["read", "divide", "cut"])
+def test_answers_that_are_none_are_refused(place: Path, stage: str, answers: Any) -> None:
+    put_answers(place, stage, lambda about: about.update(answers=answers))
+    with pytest.raises(DamagedError, match=f"done-{stage}"):
+        embedded(place, resume=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"file": "../x.parquet"},
+        {"file": "part-00000.parquet"},
+        {"sha256": "x"},
+        {"rows": -1},
+        {"pass": 3},
+        {"dim": "4"},
+    ],
+    ids=str,
+)
+def test_files_of_others_are_refused(change: dict[str, Any]) -> None:
+    took = {"peak_bytes": 1, "seconds": 0.5, "sent_bytes": 0}
+    right = {"rows": 3, "dim": 4, "sha256": "0" * 64, "pass": {}, **took}
+    answers = [{**right, "file": stages.shard_name(rank)} for rank in range(PARTS)]
+    assert checked_answers("finish", {"answers": answers}, PARTS) == answers
+    answers[1] |= change
+    with pytest.raises(DamagedError):
+        checked_answers("finish", {"answers": answers}, PARTS)
+
+
+def test_a_plan_without_settings_is_refused(place: Path) -> None:
+    arrays.save(place / "run" / PLAN, SHARDED, {}, {})
+    with pytest.raises(DamagedError, match="settings"):
+        embedded(place, resume=True)
+
+
+STATES: dict[str, Change] = {
+    "too few vectors": cut_short("vectors"),
+    "too few means": cut_short("mean"),
+    "too few rows of the matrix": cut_short("matrix"),
+    "no columns": lambda content: content.update(vectors=content["vectors"][:, :0]),
+}
+
+
+@pytest.mark.parametrize("change", STATES.values(), ids=STATES.keys())
+def test_states_of_a_pass_that_do_not_fit_are_not_taken(place: Path, stopped: Path, change: Change) -> None:
+    found = sorted((place / "run" / "pass").iterdir())
+    assert found
+    for folder in found:
+        tamper(folder, PASS, change)
+    assert len(embedded(place, resume=True)) == N
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"done": "x"}, {"done": -1}, {"rank": 99}, {"changes": 3}, {"length": None}, {"is_over": 2}, {"run": 5}],
+    ids=str,
+)
+def test_numbers_of_a_pass_that_do_not_fit_are_not_taken(place: Path, change: dict[str, Any]) -> None:
+    for folder in (place / "run" / "pass").iterdir():
+        content, about = arrays.load(folder, PASS)
+        arrays.save(folder, PASS, {name: np.array(array) for name, array in content.items()}, {**about, **change})
+    assert len(embedded(place, resume=True)) == N
+
+
+def test_too_few_vectors_of_a_part_are_refused(place: Path) -> None:
+    tamper(place / "run" / "parts" / "001" / "result", RESULT, cut_short("vectors"))
+    with pytest.raises(DamagedError, match="001"):
+        embedded(place, resume=True)
