@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.examples import examples
 
 import parge
 from parge.cluster import stages
 from parge.cluster.answers import checked_answers
-from parge.cluster.cutting import hold
+from parge.cluster.checks import leads_both_ways
+from parge.cluster.cutting import hold, landmarks
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.run import embed_sharded
 from parge.cluster.ship import PartRows
@@ -156,6 +160,55 @@ def test_neighbours_in_the_wrong_part_are_refused(folder: Path) -> None:
     tamper(folder / "rows" / "000", ROWS, lambda content: content.update(codes=content["codes"] ^ 2))
     with pytest.raises(DamagedError):
         run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
+
+
+def one_way(content: dict[str, Any]) -> None:
+    """Leave out all arcs of one vertex."""
+    n_gone = int(content["indptr"][1])
+    assert n_gone
+    content["indptr"] = np.maximum(content["indptr"] - n_gone, 0)
+    for name in ("indices", "weights", "codes"):
+        content[name] = content[name][n_gone:]
+
+
+def test_edges_that_lead_one_way_reach_no_partitioner(folder: Path) -> None:
+    def program(mesh: Mesh) -> Any:
+        held = held_by(mesh, Folders(folder), N)
+        return landmarks(mesh, held, N, 40, "kaminpar", 0).n
+
+    assert min(run_local(PARTS, program)) > 0
+    tamper(folder / "rows" / "000", ROWS, one_way)
+    with pytest.raises(DamagedError, match="one way"):
+        run_local(PARTS, program)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(30)
+def test_arcs_without_their_other_direction_are_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    there = np.triu(rng.random((n, n)) < 0.5, 1)
+    there |= there.T
+
+    def rows() -> tuple[Any, Any]:
+        return np.concatenate([[0], np.cumsum(there.sum(axis=1))]), np.nonzero(there)[1].astype(np.int32)
+
+    assert leads_both_ways(*rows())
+    u, v = rng.choice(n, 2, replace=False)
+    there[u, v] ^= True
+    assert not leads_both_ways(*rows())
+
+
+def test_times_that_differ_by_direction_end_no_process(folder: Path) -> None:
+    """The partitioner of the last level demands that both directions of an edge weigh the same."""
+
+    def uneven(content: dict[str, Any]) -> None:
+        content["times"][content["times"] > 1] -= 1
+
+    for name in ("first", "coarsest", "parts-0"):
+        shutil.rmtree(folder / "steps" / "key-000" / name)
+    tamper(folder / "steps" / "key-001" / "level-1", STEP, uneven)
+    run_local(PARTS, divide(folder))
 
 
 def test_an_anchor_at_home_in_two_parts_is_refused() -> None:

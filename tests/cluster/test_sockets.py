@@ -24,7 +24,8 @@ from parge.cluster.frames import FrameError, arriving, packed
 from parge.cluster.meeting import Entry, Meeting
 from parge.cluster.mesh import Mesh, Message
 from parge.cluster.sockets import GoneError, LostError, SocketMesh, take_part
-from parge.errors import InfeasibleError, PargeError
+from parge.errors import InfeasibleError, InputError, PargeError
+from parge.run.arrays import DamagedError
 
 KINDS = ("?", "<i1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8")
 ARRAYS = st.sampled_from(KINDS).flatmap(
@@ -128,6 +129,13 @@ def test_a_failure_ends_all_shards_with_its_words(tmp_path: Path) -> None:
         for one in started:
             with pytest.raises(InfeasibleError, match="3 do not fit in 2"):
                 one.result(60)
+
+
+def test_a_failure_keeps_its_kind(tmp_path: Path) -> None:
+    meeting = Meeting(tmp_path, 2, "token")
+    for kind in (InfeasibleError, InputError, DamagedError, PargeError):
+        meeting.fail(kind.__name__, kind("why"))
+        assert type(meeting.failure(kind.__name__)) is kind
 
 
 def test_a_shard_that_is_started_again_is_met_again(tmp_path: Path) -> None:

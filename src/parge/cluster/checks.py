@@ -3,6 +3,7 @@
 A checksum shows damage, not origin. So every offset, number and part is looked at once, some neighbours at a time.
 """
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 from parge.cluster.mesh import Mesh
 from parge.cluster.rows import Owners
 from parge.errors import InputError
+from parge.kernels.splitmix import item_keys
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, check_neighbours
-from parge.storage import release_pages, row_blocks
-from parge.typing import PartArray
+from parge.storage import arc_blocks, release_pages, row_blocks
+from parge.typing import IntArray, NeighbourArray, PartArray
 
 # Neighbours looked at together, with some 30 bytes each.
 _NEIGHBOURS = 1 << 16
@@ -73,6 +75,21 @@ def check_names(names: PartArray, n_vertices: int) -> None:
 def check_range(numbers: NDArray[np.integer], n: int, fault: str) -> None:
     """Raise ValueError unless all numbers are among 0 to n - 1."""
     demand(not numbers.size or (int(numbers.min()) >= 0 and int(numbers.max()) < n), fault)
+
+
+def leads_both_ways(indptr: IntArray, indices: NeighbourArray) -> bool:
+    """Return whether every arc is there in both directions, of rows without duplicates.
+
+    Keys of the arcs up and of the arcs down have the same sum. They are drawn anew each time, so nobody can choose arcs
+    that only seem to match.
+    """
+    salt, n, total = np.uint64(secrets.randbits(64)), indptr.size - 1, 0
+    for first, stop in arc_blocks(indptr, _NEIGHBOURS):
+        row = np.repeat(np.arange(first, stop), np.diff(indptr[first : stop + 1]))
+        near = indices[indptr[first] : indptr[stop]].astype(np.int64)
+        keys = item_keys(salt, 0, np.minimum(row, near) * n + np.maximum(row, near))
+        total += int(keys[row < near].sum()) - int(keys[row > near].sum())
+    return total % 2**64 == 0
 
 
 def checked_parts(found: Arrays, n_rows: int, n_parts: int, *, name: str = "part") -> PartArray:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.cluster.checks import leads_both_ways
 from parge.cluster.mesh import Mesh, Message
 from parge.cluster.rows import Rows, rows_of
 from parge.cluster.ship import PartRows
@@ -93,7 +94,10 @@ def _among(held: Held, own: IntArray) -> Graph:
     source = np.repeat(place[: rows.n_own], rows.degrees)
     inside = (source >= 0) & (place[rows.indices] >= 0)
     counts = np.bincount(source[inside], minlength=own.size)
-    return Graph(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), place[rows.indices][inside])
+    graph = Graph(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), place[rows.indices][inside])
+    if not leads_both_ways(graph.indptr, graph.indices):  # a partitioner would end the process
+        raise DamagedError("an edge leads one way only. Start the run again in another folder.")
+    return graph
 
 
 def merged_weights(mesh: Mesh, held: Held, marks: Landmarks) -> Matrix | None:

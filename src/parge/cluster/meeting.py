@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parge.errors import InfeasibleError, InputError, PargeError
+from parge.run.arrays import DamagedError
 
 LOOPBACK = "127.0.0.1"
 
@@ -117,7 +118,7 @@ class Roster:
         return hashlib.sha256("".join(entry.life for entry in self.entries).encode()).hexdigest()[:16]
 
 
-_KINDS: dict[str, type[PargeError]] = {"infeasible": InfeasibleError, "input": InputError}
+_KINDS: dict[str, type[PargeError]] = {"infeasible": InfeasibleError, "input": InputError, "damaged": DamagedError}
 
 
 def folder_name(stage: str) -> str:

@@ -280,8 +280,10 @@ def _partitioned(found: list[Message], targets: IntArray, aim: Aim) -> Message:
     u, v = np.searchsorted(names, source), np.searchsorted(names, target)
     # Of rows that were cut short, an arc may be left of which the other direction is gone: both are there again.
     key = np.concatenate([u * names.size + v, v * names.size + u])
-    key, first = np.unique(key, return_index=True)
-    times = np.concatenate([times, times])[first]
+    order = np.argsort(key, kind="stable")
+    key, first = np.unique(key[order], return_index=True)
+    # Both directions count the same; a partitioner would end the process where files of a stranger say otherwise.
+    times = np.maximum.reduceat(np.concatenate([times, times])[order], first) if first.size else times
     indptr = offsets_of(key // max(1, names.size), names.size)
     indices = (key % max(1, names.size)).astype(np.int32)
     usable = np.flatnonzero(targets > 0)
