@@ -409,6 +409,14 @@ def test_files_of_others_are_refused(change: dict[str, Any]) -> None:
         checked_answers("finish", {"answers": answers}, PARTS)
 
 
+def test_a_run_that_is_complete_writes_its_vectors_again(place: Path) -> None:
+    first = embedded(place, resume=True)
+    shutil.rmtree(place / "out")
+    again = embedded(place, resume=True)
+    assert again.ids.tolist() == first.ids.tolist()
+    assert np.array_equal(again.vectors, first.vectors)
+
+
 def test_a_plan_without_settings_is_refused(place: Path) -> None:
     arrays.save(place / "run" / PLAN, SHARDED, {}, {})
     with pytest.raises(DamagedError, match="settings"):

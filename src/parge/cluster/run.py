@@ -147,6 +147,8 @@ class ShardedRun:
         finish = Finish(
             self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
         )
+        if not all((staged / answer["file"]).is_file() for answer in self._answers(FINISH) or ()):
+            arrays.discard(self.folder / f"done-{FINISH}")  # its vectors were written, or are gone
         answers = self._stage(FINISH, size, lambda: finish)
         report = self._report(counts, decision, cut, reconciliation, answers, footprint)
         self.listener(Step("write", str(out)))
