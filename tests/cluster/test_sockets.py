@@ -199,8 +199,9 @@ def test_nobody_enters_without_the_token(tmp_path: Path) -> None:
                 knock(entry_of(door), rank, other, SESSION, "right")
         for said in (b"", b"GET / HTTP/1.1\r\n\r\n" * 9, bytes(200)):
             with socket.create_connection((door.host, door.port), 5) as line:
-                line.sendall(said)
-                line.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):  # the door may have closed the connection already
+                    line.sendall(said)
+                    line.shutdown(socket.SHUT_WR)
                 assert len(_all_of(line)) <= 32  # the challenge, and no answer
         assert door.entered(SESSION, [1, 2], 0.05) == {}
         knock(entry_of(door), 2, 0, SESSION, "right").close()

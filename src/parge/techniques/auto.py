@@ -61,8 +61,9 @@ class Auto(Technique, Chooser):
     Examples
     --------
     >>> from parge.graph.generate import ring_of_cliques
-    >>> Auto(dim=8).choose(ring_of_cliques(40, 5)).technique
-    Blend(dim=8, regularisation=0.125, rounds=20, seed=0)
+    >>> chosen = Auto(dim=8).choose(ring_of_cliques(4, 5))
+    >>> chosen.technique.name, chosen.choice.because
+    ('blend', 'the graph is too small to compare techniques')
     """
 
     name: ClassVar[str] = "auto"
