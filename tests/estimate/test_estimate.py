@@ -252,11 +252,22 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "breaks first" in capsys.readouterr().out
 
 
+def test_what_holds_is_shown_once_and_the_rest_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["estimate", "vertices=1e6", "edges=1e7", "memory=8GB"]
+    assert run([*words, "--json"]) == 0
+    n_breaks = len(json.loads(capsys.readouterr().out)["breaks"])
+    assert run(words) == 0
+    short = capsys.readouterr().out
+    assert run([*words, "--verbose"]) == 0
+    assert (short.count("holds here"), capsys.readouterr().out.count("holds here")) == (1, n_breaks)
+    assert f"{n_breaks - 1} more" in short
+
+
 def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "reference" / "estimate.md").read_text()
     [words] = re.findall(r"^    parge (estimate vertices=2e9 .*)$", page, re.MULTILINE)
     for command in (words.split(), ["estimate", "vertices=2e9", "edges=1e12", "memory=64GB", "--sharded"]):
-        assert run(command) == 0
+        assert run([*command, "--verbose"]) == 0
         printed = capsys.readouterr()
         for line in (printed.out + printed.err).splitlines():
             assert line.rstrip() in page, "paste the output of the command into docs/reference/estimate.md"

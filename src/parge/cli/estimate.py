@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
+from parge.cli.levels import says
 from parge.cli.options import all_of, json_option, make_technique, technique_options
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
-from parge.estimate.breaks import duration
+from parge.estimate.breaks import Break, duration
 from parge.estimate.stages import Stage
 from parge.memory import format_bytes
 from parge.numbers import MOST_DIM, read_whole, shown
@@ -127,15 +128,23 @@ def _show(answer: Estimate) -> None:
         markup=True,
     )
     show.out.print(_table(answer))
+    _show_breaks(answer.breaks)
+    show.out.print("constants were measured on one core of a small machine; see docs/reference/estimate.md")
+
+
+def _show_breaks(breaks: Sequence[Break]) -> None:
+    """Say what does not fit here and what would break next; everything else only with ``--verbose``."""
+    n_shown = len(breaks) if says("debug") else 1 + sum(item.share > 1 for item in breaks)
     show.out.print("as the graph grows at this mean degree, what breaks first, and what takes its place:")
-    for item in answer.breaks:
+    for item in breaks[:n_shown]:
         broken = "broken here" if item.share > 1 else "holds here"
         show.out.print(
             f"  from {item.edges:.2g} edges on ({broken}: needs {item.needs}, has {item.limit}): "
             f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}",
             markup=True,
         )
-    show.out.print("constants were measured on one core of a small machine; see docs/reference/estimate.md")
+    if n_shown < len(breaks):
+        show.out.print(f"  {len(breaks) - n_shown} more that hold longer: add --verbose")
 
 
 def stage_table(stages: Sequence[Stage], seconds: float) -> Table:
