@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from benchmarks.estimate_constants import keep, of_shards
 from benchmarks.flight_exchange import FlightExchange
 
-from parge.cluster.meeting import Meeting
 from parge.cluster.mesh import Mesh
+from parge.cluster.rendezvous import Rendezvous
 from parge.cluster.sockets import take_part
 from parge.graph.generate import planted
 
@@ -43,7 +43,7 @@ def exchanged(mesh: Mesh | FlightExchange, n_numbers: int) -> dict[str, float]:
 
 def by_parge(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
     """Take part in exchanges as the shards of a run do."""
-    answers.put(take_part(rank, Meeting(Path(place), size, "bench"), lambda mesh: exchanged(mesh, n_numbers))["ms"])
+    answers.put(take_part(rank, Rendezvous(Path(place), size, "bench"), lambda mesh: exchanged(mesh, n_numbers))["ms"])
 
 
 def by_flight(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:

@@ -10,7 +10,7 @@ from tests.examples import examples
 
 from parge.cluster.cutting import cut_out, cut_plain, edge_counts, fetch, hold, landmarks, merged_weights
 from parge.cluster.mesh import Mesh, run_local
-from parge.cluster.ship import PartRows
+from parge.cluster.redistribute import PartRows
 from parge.decompose.decomposition import Contexts, Decomposition
 from parge.graph.graph import Graph
 from parge.graph.subgraph import LINKS, Subgraph, coarse_matrix, induce, induce_with_context

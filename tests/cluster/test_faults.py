@@ -51,7 +51,7 @@ class Killed:
         from parge.cluster.journal import FolderJournal
 
         name = type(self.stage).__name__
-        kept, round_before, ship_before = FolderJournal.step, refine._round, stages.ship
+        kept, round_before, ship_before = FolderJournal.step, refine._round, stages.redistribute
 
         def step(journal: FolderJournal, mesh: Mesh, step: str, compute: Any) -> Any:
             def noted() -> Any:
@@ -68,12 +68,12 @@ class Killed:
             self.note(mesh.rank, "ship")
             return ship_before(mesh, *more)
 
-        FolderJournal.step, refine._round, stages.ship = step, rounded, shipped  # type: ignore[method-assign, assignment]
+        FolderJournal.step, refine._round, stages.redistribute = step, rounded, shipped  # type: ignore[method-assign, assignment]
         try:
             self.note(mesh.rank, name)
             return self.stage(mesh)  # type: ignore[no-any-return]
         finally:
-            FolderJournal.step, refine._round, stages.ship = kept, round_before, ship_before  # type: ignore[method-assign]
+            FolderJournal.step, refine._round, stages.redistribute = kept, round_before, ship_before  # type: ignore[method-assign]
 
     def note(self, rank: int, step: str) -> None:
         """Write a step down, and die if this is the time for it."""

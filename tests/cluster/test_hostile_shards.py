@@ -14,14 +14,14 @@ from tests.examples import examples
 
 import parge
 from parge.cluster import stages
-from parge.cluster.answers import checked_answers
 from parge.cluster.checks import leads_both_ways
 from parge.cluster.cutting import hold, landmarks
 from parge.cluster.mesh import Mesh, run_local
+from parge.cluster.redistribute import PartRows
 from parge.cluster.run import embed_sharded
-from parge.cluster.ship import PartRows
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
+from parge.cluster.stage_results import checked_answers
 from parge.cluster.stages import Divide, Folders, Read, held_by
 from parge.decompose.limits import Limits
 from parge.errors import PargeError

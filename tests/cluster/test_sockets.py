@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.examples import examples
 
-from parge.cluster import door as doors
+from parge.cluster import listener as listeners
 from parge.cluster import sockets
-from parge.cluster.door import Door, knock
-from parge.cluster.frames import FrameError, arriving, packed
-from parge.cluster.meeting import Entry, Meeting
+from parge.cluster.listener import ShardListener, connect
 from parge.cluster.mesh import Mesh, Message
+from parge.cluster.rendezvous import Endpoint, Rendezvous
 from parge.cluster.sockets import GoneError, LostError, SocketMesh, take_part
+from parge.cluster.wire_format import MessageError, decoding, encoded
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.run.arrays import DamagedError
 
@@ -35,7 +35,7 @@ ARRAYS = st.sampled_from(KINDS).flatmap(
 
 def read(data: bytes, step: int = 0) -> tuple[Message, int]:
     """Return the message of some bytes, and how many bytes it took."""
-    coming, start = arriving(step), 0
+    coming, start = decoding(step), 0
     place = next(coming)
     while True:
         size = len(place)
@@ -51,7 +51,7 @@ def read(data: bytes, step: int = 0) -> tuple[Message, int]:
 @given(message=st.lists(ARRAYS, max_size=4), step=st.integers(0, 10**6))
 @examples(60)
 def test_arrays_of_numbers_survive_a_frame(message: list[Any], step: int) -> None:
-    data = b"".join(bytes(piece) for piece in packed(step, tuple(message)))
+    data = b"".join(bytes(piece) for piece in encoded(step, tuple(message)))
     found, n_read = read(data + b"next", step)
     assert n_read == len(data)
     assert len(found) == len(message)
@@ -87,14 +87,14 @@ def frame(about: Any, n_bytes: int = 0, mark: bytes = b"prg1") -> bytes:
     ids=range(14),
 )
 def test_strange_frames_are_refused_before_any_of_them_is_kept(data: bytes) -> None:
-    with pytest.raises(FrameError):
+    with pytest.raises(MessageError):
         read(data)
 
 
 def run_all(folder: Path, size: int, program: Any, token: str = "token") -> list[Any]:
-    meeting = Meeting(folder, size, token)
+    rendezvous = Rendezvous(folder, size, token)
     with ThreadPoolExecutor(size) as pool:
-        started = [pool.submit(take_part, rank, meeting, program) for rank in range(size)]
+        started = [pool.submit(take_part, rank, rendezvous, program) for rank in range(size)]
         return [one.result(60) for one in started]
 
 
@@ -123,38 +123,38 @@ def test_a_failure_ends_all_shards_with_its_words(tmp_path: Path) -> None:
         mesh.share(np.zeros(10**6))
         return {}
 
-    meeting = Meeting(tmp_path, 3, "token")
+    rendezvous = Rendezvous(tmp_path, 3, "token")
     with ThreadPoolExecutor(3) as pool:
-        started = [pool.submit(take_part, rank, meeting, program) for rank in range(3)]
+        started = [pool.submit(take_part, rank, rendezvous, program) for rank in range(3)]
         for one in started:
             with pytest.raises(InfeasibleError, match="3 do not fit in 2"):
                 one.result(60)
 
 
 def test_a_failure_keeps_its_kind(tmp_path: Path) -> None:
-    meeting = Meeting(tmp_path, 2, "token")
+    rendezvous = Rendezvous(tmp_path, 2, "token")
     for kind in (InfeasibleError, InputError, DamagedError, PargeError):
-        meeting.fail(kind.__name__, kind("why"))
-        assert type(meeting.failure(kind.__name__)) is kind
+        rendezvous.fail(kind.__name__, kind("why"))
+        assert type(rendezvous.failure(kind.__name__)) is kind
 
 
 def test_a_shard_that_is_started_again_is_met_again(tmp_path: Path) -> None:
     """A shard that ends in the middle of an exchange, as a killed process does, costs the others this program."""
-    meeting, begun = Meeting(tmp_path, 3, "token"), []
+    rendezvous, begun = Rendezvous(tmp_path, 3, "token"), []
 
     def program(mesh: Mesh) -> dict[str, Any]:
         begun.append(mesh.rank)
         return {"total": mesh.count(1) + int(mesh.share(np.arange(10**5))[2][0][-1])}
 
     def dies() -> None:
-        mesh = SocketMesh(1, meeting)
+        mesh = SocketMesh(1, rendezvous)
         mesh.join()
         mesh.close()
 
     with ThreadPoolExecutor(3) as pool:
-        others = [pool.submit(take_part, rank, meeting, program) for rank in (0, 2)]
+        others = [pool.submit(take_part, rank, rendezvous, program) for rank in (0, 2)]
         dies()
-        assert take_part(1, meeting, program) == {"total": 10**5 + 2}
+        assert take_part(1, rendezvous, program) == {"total": 10**5 + 2}
         assert [one.result(60) for one in others] == [{"total": 10**5 + 2}] * 2
     assert sorted(begun) in ([0, 0, 1, 2, 2], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 2])
 
@@ -162,52 +162,52 @@ def test_a_shard_that_is_started_again_is_met_again(tmp_path: Path) -> None:
 def test_a_shard_that_does_not_come_back_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sockets, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(PargeError, match="1 of 2"):
-        take_part(0, Meeting(tmp_path, 2, "token"), lambda _mesh: {})
-    meeting = Meeting(tmp_path / "gone", 2, "token")
+        take_part(0, Rendezvous(tmp_path, 2, "token"), lambda _mesh: {})
+    rendezvous = Rendezvous(tmp_path / "gone", 2, "token")
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(take_part, 0, meeting, lambda mesh: {"all": mesh.count(1)})
-        mesh = SocketMesh(1, meeting)
+        other = pool.submit(take_part, 0, rendezvous, lambda mesh: {"all": mesh.count(1)})
+        mesh = SocketMesh(1, rendezvous)
         mesh.join()
         mesh.close()
         with pytest.raises(PargeError, match="shard 1"):
             other.result(60)
 
 
-def entry_of(door: Door) -> Entry:
-    return Entry(door.host, door.port, "life")
+def endpoint_of(listener: ShardListener) -> Endpoint:
+    return Endpoint(listener.host, listener.port, "start_id")
 
 
 SESSION = "0123456789abcdef"
 
 
-def ranks_inside(door: Door) -> set[int]:
+def ranks_accepted(listener: ShardListener) -> set[int]:
     """Return who is let in; their connections are closed."""
-    found = door.entered(SESSION, [1, 2], 5)
+    found = listener.accepted(SESSION, [1, 2], 5)
     for line in found.values():
         line.close()
     return set(found)
 
 
 def test_nobody_enters_without_the_token(tmp_path: Path) -> None:
-    door = Door(0, Meeting(tmp_path, 3, "right"))
+    listener = ShardListener(0, Rendezvous(tmp_path, 3, "right"))
     try:
-        assert door.host == "127.0.0.1"
+        assert listener.host == "127.0.0.1"
         with pytest.raises(OSError, match=r".*"):
-            knock(entry_of(door), 1, 0, SESSION, "wrong")
+            connect(endpoint_of(listener), 1, 0, SESSION, "wrong")
         for rank, other in ((1, 2), (0, 0), (3, 0)):  # for another shard, from itself, from nobody
             with pytest.raises(OSError, match=r".*"):
-                knock(entry_of(door), rank, other, SESSION, "right")
+                connect(endpoint_of(listener), rank, other, SESSION, "right")
         for said in (b"", b"GET / HTTP/1.1\r\n\r\n" * 9, bytes(200)):
-            with socket.create_connection((door.host, door.port), 5) as line:
-                with contextlib.suppress(OSError):  # the door may have closed the connection already
+            with socket.create_connection((listener.host, listener.port), 5) as line:
+                with contextlib.suppress(OSError):  # the listener may have closed the connection already
                     line.sendall(said)
                     line.shutdown(socket.SHUT_WR)
                 assert len(_all_of(line)) <= 32  # the challenge, and no answer
-        assert door.entered(SESSION, [1, 2], 0.05) == {}
-        knock(entry_of(door), 2, 0, SESSION, "right").close()
-        assert ranks_inside(door) == {2}
+        assert listener.accepted(SESSION, [1, 2], 0.05) == {}
+        connect(endpoint_of(listener), 2, 0, SESSION, "right").close()
+        assert ranks_accepted(listener) == {2}
     finally:
-        door.close()
+        listener.close()
 
 
 def _all_of(line: socket.socket) -> bytes:
@@ -222,12 +222,12 @@ def _all_of(line: socket.socket) -> bytes:
 
 def test_what_was_heard_once_opens_no_door(tmp_path: Path) -> None:
     """An eavesdropper repeats a caller's words: the challenge is another one, so they prove nothing."""
-    door, heard = Door(0, Meeting(tmp_path, 2, "token")), bytearray()
+    listener, heard = ShardListener(0, Rendezvous(tmp_path, 2, "token")), bytearray()
     between = socket.create_server(("127.0.0.1", 0))
 
     def overhear() -> None:
         line, _ = between.accept()
-        with line, socket.create_connection((door.host, door.port), 5) as onward:
+        with line, socket.create_connection((listener.host, listener.port), 5) as onward:
             line.sendall(onward.recv(32))
             said = line.recv(4096)
             heard.extend(said)
@@ -237,17 +237,17 @@ def test_what_was_heard_once_opens_no_door(tmp_path: Path) -> None:
     try:
         thread = threading.Thread(target=overhear)
         thread.start()
-        knock(Entry("127.0.0.1", between.getsockname()[1], "life"), 1, 0, SESSION, "token").close()
+        connect(Endpoint("127.0.0.1", between.getsockname()[1], "start_id"), 1, 0, SESSION, "token").close()
         thread.join(10)
-        assert ranks_inside(door) == {1}
+        assert ranks_accepted(listener) == {1}
         assert b"token" not in heard
-        with socket.create_connection((door.host, door.port), 5) as line:
+        with socket.create_connection((listener.host, listener.port), 5) as line:
             line.recv(32)
             line.sendall(bytes(heard))
             assert _all_of(line) == b""
     finally:
         between.close()
-        door.close()
+        listener.close()
 
 
 def test_a_stranger_behind_the_address_of_a_shard_is_noticed() -> None:
@@ -262,22 +262,22 @@ def test_a_stranger_behind_the_address_of_a_shard_is_noticed() -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(ConnectionRefusedError, match="token"):
-            knock(Entry("127.0.0.1", stranger.getsockname()[1], "life"), 1, 0, SESSION, "token")
+            connect(Endpoint("127.0.0.1", stranger.getsockname()[1], "start_id"), 1, 0, SESSION, "token")
         thread.join(10)
 
 
 def test_many_silent_callers_keep_nobody_out(tmp_path: Path) -> None:
-    door = Door(0, Meeting(tmp_path, 2, "token"))
-    silent = [socket.create_connection((door.host, door.port), 5) for _ in range(20)]
+    listener = ShardListener(0, Rendezvous(tmp_path, 2, "token"))
+    silent = [socket.create_connection((listener.host, listener.port), 5) for _ in range(20)]
     try:
         begun = time.monotonic()
-        knock(entry_of(door), 1, 0, SESSION, "token").close()
+        connect(endpoint_of(listener), 1, 0, SESSION, "token").close()
         assert time.monotonic() - begun < 8
-        assert ranks_inside(door) == {1}
+        assert ranks_accepted(listener) == {1}
     finally:
         for line in silent:
             line.close()
-        door.close()
+        listener.close()
 
 
 def drip(lines: list[socket.socket], stop: threading.Event) -> None:
@@ -289,30 +289,30 @@ def drip(lines: list[socket.socket], stop: threading.Event) -> None:
 
 
 def test_more_slow_callers_than_there_are_places_keep_nobody_out(tmp_path: Path) -> None:
-    door, stop = Door(0, Meeting(tmp_path, 3, "token")), threading.Event()
-    slow = [socket.create_connection((door.host, door.port), 5) for _ in range(doors._MOST_CALLERS + 16)]
+    listener, stop = ShardListener(0, Rendezvous(tmp_path, 3, "token")), threading.Event()
+    slow = [socket.create_connection((listener.host, listener.port), 5) for _ in range(listeners._MOST_CALLERS + 16)]
     thread = threading.Thread(target=drip, args=(slow, stop))
     thread.start()
     try:
         begun = time.monotonic()
         for rank in (1, 2):
-            knock(entry_of(door), rank, 0, SESSION, "token").close()
-            assert ranks_inside(door) == {rank}
-        assert time.monotonic() - begun < 0.8 * doors.PROOF_SECONDS
-        assert len(door._unproved) <= doors._MOST_CALLERS
+            connect(endpoint_of(listener), rank, 0, SESSION, "token").close()
+            assert ranks_accepted(listener) == {rank}
+        assert time.monotonic() - begun < 0.8 * listeners.PROOF_SECONDS
+        assert len(listener._pending) <= listeners._MOST_CALLERS
     finally:
         stop.set()
         thread.join(10)
         for line in slow:
             line.close()
-        door.close()
+        listener.close()
 
 
 def test_a_caller_has_one_time_for_the_whole_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every byte comes in time; all of them would take 9 s."""
-    monkeypatch.setattr(doors, "PROOF_SECONDS", 0.5)
-    door, stop = Door(0, Meeting(tmp_path, 2, "token")), threading.Event()
-    with socket.create_connection((door.host, door.port), 5) as line:
+    monkeypatch.setattr(listeners, "PROOF_SECONDS", 0.5)
+    listener, stop = ShardListener(0, Rendezvous(tmp_path, 2, "token")), threading.Event()
+    with socket.create_connection((listener.host, listener.port), 5) as line:
         thread = threading.Thread(target=drip, args=([line], stop))
         thread.start()
         try:
@@ -320,11 +320,11 @@ def test_a_caller_has_one_time_for_the_whole_proof(tmp_path: Path, monkeypatch: 
         finally:
             stop.set()
             thread.join(10)
-            door.close()
+            listener.close()
 
 
 def test_a_called_shard_has_one_time_for_the_whole_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "PROOF_SECONDS", 0.5)
+    monkeypatch.setattr(listeners, "PROOF_SECONDS", 0.5)
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as stranger:
 
@@ -338,7 +338,7 @@ def test_a_called_shard_has_one_time_for_the_whole_proof(monkeypatch: pytest.Mon
         begun = time.monotonic()
         try:
             with pytest.raises(TimeoutError):
-                knock(Entry("127.0.0.1", stranger.getsockname()[1], "life"), 1, 0, SESSION, "token")
+                connect(Endpoint("127.0.0.1", stranger.getsockname()[1], "start_id"), 1, 0, SESSION, "token")
             assert time.monotonic() - begun < 2.5  # the challenge alone would take 3 s
         finally:
             stop.set()
@@ -351,8 +351,8 @@ def test_patience_with_shards_that_compute_has_an_end(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(sockets, "MOST_SECONDS", 0.3)
     monkeypatch.setattr(SocketMesh, "_connect", computes)
-    meeting = Meeting(tmp_path, 2, "token")
-    meshes = [SocketMesh(rank, meeting) for rank in range(2)]
+    rendezvous = Rendezvous(tmp_path, 2, "token")
+    meshes = [SocketMesh(rank, rendezvous) for rank in range(2)]
     try:
         with pytest.raises(GoneError, match="2 of 2"):
             meshes[0].join()
@@ -362,7 +362,7 @@ def test_patience_with_shards_that_compute_has_an_end(tmp_path: Path, monkeypatc
 
 
 def test_the_token_is_in_no_repr(tmp_path: Path) -> None:
-    assert "secret" not in repr(Meeting(tmp_path, 2, "secret"))
+    assert "secret" not in repr(Rendezvous(tmp_path, 2, "secret"))
 
 
 def test_lost_is_no_error_of_parge() -> None:

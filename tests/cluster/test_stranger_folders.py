@@ -9,8 +9,8 @@ import pytest
 
 import parge
 from parge.cluster.journal import FolderJournal
-from parge.cluster.opening import check_run_folder, discard, is_fruitless
 from parge.cluster.run import ShardedRun, embed_sharded
+from parge.cluster.run_folder import check_run_folder, discard, is_fruitless
 from parge.cluster.source import Source
 from parge.errors import InputError
 from parge.io.embeddings.folder import MANIFEST, is_folder

@@ -159,16 +159,16 @@ class Carried:
     reads: ClassVar[str] = "in"
     writes: ClassVar[str] = "out"
 
-    def at(self, folder: Path) -> "Carried":
+    def moved_to(self, folder: Path) -> "Carried":
         return replace(self, folder=folder)
 
     @contextmanager
-    def away(self) -> Iterator[Any]:
+    def locked_for_remote(self) -> Iterator[Any]:
         if self.taken:
             raise InUseError(f"another parge is at work in {self.folder}")
         yield lambda _share: None
 
-    def accept(self, files: Any) -> None:
+    def store(self, files: Any) -> None:
         assert set(files) == {"answer"}
 
 
@@ -386,16 +386,16 @@ def test_an_address_where_nobody_answers_is_refused(address: str, words: str, mo
 def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None) -> list[str | None]:
     """Return where tasks of these sizes go, the largest first."""
     schedule = object.__new__(Schedule)
-    schedule.most, schedule.avoided, schedule.away, schedule.watch = None, {}, {}, lambda _task, _share: None
+    schedule.most, schedule.avoided, schedule.running, schedule.watch = None, {}, {}, lambda _task, _share: None
     for id_, size in (busy or {}).items():
         node = next(node for node in nodes if node.id == id_)
-        schedule.away[object()] = _Sent(Task(99, grab, 0, size), node, None, None)  # type: ignore[arg-type]
+        schedule.running[object()] = _Sent(Task(99, grab, 0, size), node, None, None)  # type: ignore[arg-type]
     schedule.nodes = type("Nodes", (), {"usable": lambda self: nodes})()
     went: dict[int, str] = {}
 
     def begin(task: Task, node: Node) -> None:
         went[task.key] = node.id
-        schedule.away[object()] = _Sent(task, node, None, None)  # type: ignore[arg-type]
+        schedule.running[object()] = _Sent(task, node, None, None)  # type: ignore[arg-type]
 
     schedule._begin = begin  # type: ignore[method-assign]
     schedule._send([Task(key, grab, 0, size) for key, size in enumerate(sizes)])

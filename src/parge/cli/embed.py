@@ -127,8 +127,8 @@ def _embed_sharded(
     options: dict[str, Any],
 ) -> None:
     """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
-    from parge.cluster.opening import check_run_folder, discard, is_fruitless  # most runs hold the graph
     from parge.cluster.run import embed_sharded
+    from parge.cluster.run_folder import check_run_folder, discard, is_fruitless  # most runs hold the graph
     from parge.io.embeddings.folder import check_folder_output
 
     given = next((name for name, value in refused.items() if value is not None), None)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from parge.cluster.checks import leads_both_ways
 from parge.cluster.mesh import Mesh, Message
+from parge.cluster.redistribute import PartRows
 from parge.cluster.rows import Rows, rows_of
-from parge.cluster.ship import PartRows
 from parge.decompose.decomposition import nearest_first
 from parge.decompose.supervertices import LandmarkDecomposer, supervertices
 from parge.graph.graph import Counted, Graph

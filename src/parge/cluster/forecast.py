@@ -5,7 +5,7 @@ from typing import Any
 
 from parge.cluster.counting import counted
 from parge.cluster.ingest import Counts
-from parge.cluster.opening import checked_plan
+from parge.cluster.plan_checks import checked_plan
 from parge.cluster.run import aim_of
 from parge.cluster.source import Source
 from parge.errors import InfeasibleError, InputError

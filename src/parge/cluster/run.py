@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import parge
-from parge.cluster.answers import checked_answers
 from parge.cluster.ingest import Counts
-from parge.cluster.meeting import LOOPBACK
-from parge.cluster.opening import CUT, DIVIDE, FINISH, READ, check_run_folder, checked_plan, settings_of
+from parge.cluster.launch import ShardLauncher
+from parge.cluster.plan_checks import checked_plan, settings_of
+from parge.cluster.rendezvous import LOOPBACK
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, check_run_folder
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source
 from parge.cluster.split import Aim
+from parge.cluster.stage_results import checked_answers
 from parge.cluster.stages import Cut, Divide, Finish, Folders, Read
-from parge.cluster.team import Team
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import much_lost
 from parge.decompose.supervertices import LandmarkDecomposer
@@ -208,7 +209,7 @@ class ShardedRun:
             return kept
         self.listener(Step(stage, f"in {count(size, 'shard')}"))
         with self._timed(stage):
-            answers = [{**answer, **(extra or {})} for answer in self._team().run(name, size, _program(program))]
+            answers = [{**answer, **(extra or {})} for answer in self._launcher().run(name, size, _program(program))]
         self._note(stage, answers)
         arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": answers})
         return answers
@@ -227,9 +228,9 @@ class ShardedRun:
         self._note(_STAGES[name], found)
         return found
 
-    def _team(self) -> Team:
-        towards = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
-        return Team(self.engine, self.folder, self._limits(), towards, self._on_retry)
+    def _launcher(self) -> ShardLauncher:
+        coordinator_host = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
+        return ShardLauncher(self.engine, self.folder, self._limits(), coordinator_host, self._on_retry)
 
     def _limits(self) -> list[int] | None:
         """Return the bytes of each worker, if they are limited."""

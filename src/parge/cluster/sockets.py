@@ -2,7 +2,7 @@
 
 There is one connection between two shards, and one thread in each that sends and receives on all of its connections
 at once, so that nobody waits for a shard that waits. A connection says by its end that its shard is gone. A shard that
-is started again writes a new entry; the others notice, and the program begins anew on all of them, with what the last
+is started again registers again; the others notice, and the program begins anew on all of them, with what the last
 step left in files.
 """
 
@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from parge.cluster.door import PROOF_SECONDS, Door, knock
-from parge.cluster.frames import arriving, packed
-from parge.cluster.meeting import Entry, Meeting, Roster
+from parge.cluster.listener import PROOF_SECONDS, ShardListener, connect
 from parge.cluster.mesh import Mesh, Message
+from parge.cluster.rendezvous import Endpoint, Rendezvous, Roster
+from parge.cluster.wire_format import decoding, encoded
 from parge.errors import PargeError
 
 _POLL_SECONDS = 0.1
-# While messages are awaited, the folder of the meeting is looked at so often. A shard that does not come back for so
+# While messages are awaited, the folder of the rendezvous is looked at so often. A shard that does not come back for so
 # long is given up, and with it the step.
 _LOOK_SECONDS, PATIENCE_SECONDS = 2.0, 90.0
 
@@ -52,8 +52,8 @@ class _Line:
 
     def __init__(self, line: socket.socket, step: int, message: Message) -> None:
         self.line = line
-        self._out = packed(step, message)
-        self._coming: Generator[memoryview, None, Message] = arriving(step)
+        self._out = encoded(step, message)
+        self._coming: Generator[memoryview, None, Message] = decoding(step)
         self._place = next(self._coming)
         self.message: Message | None = None
 
@@ -95,19 +95,19 @@ class _Line:
 class SocketMesh(Mesh):
     """A shard that talks to the others over sockets."""
 
-    def __init__(self, rank: int, meeting: Meeting) -> None:
-        self.rank, self.size, self.meeting = rank, meeting.size, meeting
-        self._door = Door(rank, meeting)
+    def __init__(self, rank: int, rendezvous: Rendezvous) -> None:
+        self.rank, self.size, self.rendezvous = rank, rendezvous.size, rendezvous
+        self._listener = ShardListener(rank, rendezvous)
         self._lines: dict[int, socket.socket] = {}
         self._roster, self._step = Roster(()), 0
-        meeting.enter(rank, Entry(self._door.host, self._door.port, secrets.token_hex(8)))
+        rendezvous.register(rank, Endpoint(self._listener.host, self._listener.port, secrets.token_hex(8)))
 
     def join(self) -> None:
         """Meet the others: return when all have agreed to begin."""
         begun, reason = time.monotonic(), "no answer"
         until, most = begun + PATIENCE_SECONDS, begun + MOST_SECONDS
         while time.monotonic() < until:
-            roster = self.meeting.roster()
+            roster = self.rendezvous.roster()
             try:
                 if roster is not None:
                     self._connect(roster)
@@ -121,7 +121,7 @@ class SocketMesh(Mesh):
             except OSError as error:
                 reason = str(error)
             time.sleep(_POLL_SECONDS)
-        there = self.meeting.n_there()
+        there = self.rendezvous.n_registered()
         if there < self.size:
             remedy = f"All of them run at the same time: give the cluster {self.size} free cores, or plan fewer parts."
         else:
@@ -133,10 +133,10 @@ class SocketMesh(Mesh):
         self._hang_up()
         self._roster, self._step = roster, 0
         for rank in range(self.rank):
-            self._lines[rank] = knock(roster.entries[rank], self.rank, rank, roster.session, self.meeting.token)
+            self._lines[rank] = connect(roster.endpoints[rank], self.rank, rank, roster.session, self.rendezvous.token)
         waiting, until = set(range(self.rank + 1, self.size)), time.monotonic() + PROOF_SECONDS
         while waiting:
-            found = self._door.entered(roster.session, waiting, _POLL_SECONDS)
+            found = self._listener.accepted(roster.session, waiting, _POLL_SECONDS)
             self._lines.update(found)
             waiting -= found.keys()
             if waiting:
@@ -164,7 +164,7 @@ class SocketMesh(Mesh):
         return [_alone(out[rank]) if rank == self.rank else found[rank] or () for rank in range(self.size)]
 
     def _wait(self, lines: Sequence[_Line]) -> None:
-        """Wait until one of the connections can go on; now and then look for news in the folder of the meeting."""
+        """Wait until one of the connections can go on; now and then look for news in the folder of the rendezvous."""
         ready = select.poll()
         for line in lines:
             ready.register(line.line, line.waits_for)
@@ -183,11 +183,11 @@ class SocketMesh(Mesh):
 
     def _look_around(self) -> None:
         """Raise where a shard has failed, or was started again."""
-        failure = self.meeting.failure(self._roster.session)
+        failure = self.rendezvous.failure(self._roster.session)
         if failure is not None:
             time.sleep(_YIELD_SECONDS)
             raise failure
-        roster = self.meeting.roster()
+        roster = self.rendezvous.roster()
         if roster is not None and roster != self._roster:
             raise LostError
 
@@ -202,14 +202,14 @@ class SocketMesh(Mesh):
     def await_finished(self) -> None:
         """Return when shard 0 has noted that all are done; raise where it is started again before that."""
         if self.rank == 0:
-            self.meeting.finished.touch()
-        while not self.meeting.finished.exists():
+            self.rendezvous.finished.touch()
+        while not self.rendezvous.finished.exists():
             self._look_around()
             time.sleep(_POLL_SECONDS / 10)
 
     def fail(self, error: BaseException) -> None:
         """Tell all others that this shard has failed, so that none waits for it."""
-        self.meeting.fail(self._roster.session, error)
+        self.rendezvous.fail(self._roster.session, error)
         self._hang_up()
 
     def _hang_up(self) -> None:
@@ -220,14 +220,14 @@ class SocketMesh(Mesh):
     def close(self) -> None:
         """Listen no more."""
         self._hang_up()
-        self._door.close()
+        self._listener.close()
 
 
 def _unreachable(roster: Roster) -> str:
     """Return why one of the shards is not reached, or nothing where all of them are there."""
-    for entry in roster.entries:
+    for endpoint in roster.endpoints:
         try:
-            socket.create_connection((entry.host, entry.port), PROOF_SECONDS).close()
+            socket.create_connection((endpoint.host, endpoint.port), PROOF_SECONDS).close()
         except OSError as error:
             return str(error)
     return ""
@@ -245,23 +245,23 @@ Program = Callable[[Mesh], dict[str, Any]]
 
 
 @contextmanager
-def _open(rank: int, meeting: Meeting) -> Iterator[SocketMesh]:
-    mesh = SocketMesh(rank, meeting)
+def _open(rank: int, rendezvous: Rendezvous) -> Iterator[SocketMesh]:
+    mesh = SocketMesh(rank, rendezvous)
     try:
         yield mesh
     finally:
         mesh.close()
 
 
-def take_part(rank: int, meeting: Meeting, program: Program) -> dict[str, Any]:
+def take_part(rank: int, rendezvous: Rendezvous, program: Program) -> dict[str, Any]:
     """Run a program as one of several shards; begin anew when another shard was started again.
 
     What all shards have finished is not done again: a shard that is started again after that finds its answer.
     """
-    answer = meeting.answer(rank)
-    if meeting.finished.exists():
+    answer = rendezvous.answer(rank)
+    if rendezvous.finished.exists():
         return dict(json.loads(answer.read_bytes()))
-    with _open(rank, meeting) as mesh:
+    with _open(rank, rendezvous) as mesh:
         while True:
             try:
                 mesh.join()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parge.cluster.checkpoints import SavedPass, load_rows, load_shard
 from parge.cluster.checks import refusing
 from parge.cluster.cutting import (
     Held,
@@ -28,11 +29,10 @@ from parge.cluster.cutting import (
 )
 from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.journal import FolderJournal
-from parge.cluster.kept import KeptState, load_rows, load_shard
 from parge.cluster.mesh import Mesh
+from parge.cluster.redistribute import PartRows, redistribute
 from parge.cluster.refine import State, begin, whiten_shared
 from parge.cluster.rows import Owners, rows_of
-from parge.cluster.ship import PartRows, ship
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
 from parge.cluster.subspace import subspace_shared
@@ -162,7 +162,7 @@ class Divide:
         journal = FolderJournal(self.folders.steps(self.key, mesh.rank))
         split = split_shared(mesh, owners, rows, self.aim, journal)
         sizes = []
-        for part in ship(mesh, shard, rows, split, self.aim.limits.n_parts):
+        for part in redistribute(mesh, shard, rows, split, self.aim.limits.n_parts):
             self._save(part)
             sizes.append([part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)])
         found = {"parts": sizes, "anchors": mesh.count(int(split.anchors.sum())), "rows_bytes": rows.n_bytes}
@@ -379,7 +379,7 @@ class Finish:
         try:
             content, about = arrays.load(folder, PASS)
             with refusing(folder):
-                kept = KeptState.from_json(about)
+                kept = SavedPass.from_json(about)
                 kept.check({name: array.shape for name, array in content.items()}, shape)
         except DamagedError:
             return None

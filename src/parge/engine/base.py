@@ -31,8 +31,8 @@ class Task:
     function : callable
         A module-level function, or one that cloudpickle can pickle.
     argument : object
-        Small and picklable. Large data is given as a path; if the argument is `parge.engine.parcel.Portable`, it is
-        sent to machines that cannot access the path.
+        Small and picklable. Large data is given as a path; if the argument is `parge.engine.remote_task.Portable`,
+        it is sent to machines that cannot access the path.
     projected_bytes : int
         Upper bound on the memory of the task; an engine starts it only where that much is free.
     limit_bytes : int, optional

@@ -25,9 +25,9 @@ from parge.engine.base import (
     WorkerError,
     with_advice,
 )
-from parge.engine.parcel import Files, Parcel, Portable, private_folder
 from parge.engine.processes import Child
 from parge.engine.ray_cluster import NODES_SECONDS, Node, Nodes, first_line, names_of, on_node
+from parge.engine.remote_task import Files, Portable, RemoteTask, private_folder
 from parge.memory import format_bytes
 
 RAY_WORKER_BYTES = 100_000_000
@@ -47,7 +47,7 @@ _AVOID_GONE_SECONDS = 60.0
 _BEGIN_SECONDS = 60.0
 
 
-def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
+def run_guarded(remote: RemoteTask, files: list[Any], threads: int) -> Iterator[tuple[str, Any]]:
     """Run a task in a separate process; yield its start, its progress, its end and the files it wrote.
 
     Its input files are fetched here, by the one reference in `files`. As an argument, Ray would hold them on the node
@@ -56,7 +56,7 @@ def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tupl
     """
     yield "started", None
     with private_folder() as folder:
-        child = Child(parcel.opened(folder, _fetched(files.pop())), threads)
+        child = Child(remote.opened(folder, _fetched(files.pop())), threads)
         try:
             child.send()
             with selectors.DefaultSelector() as selector:
@@ -72,7 +72,7 @@ def run_guarded(parcel: Parcel, files: list[Any], threads: int) -> Iterator[tupl
             end = child.reap()
         for share in child.progress:
             yield "share", share
-        yield "end", (cloudpickle.dumps(end), parcel.results(folder) if end.done else {})
+        yield "end", (cloudpickle.dumps(end), remote.results(folder) if end.done else {})
 
 
 def _fetched(files: Any) -> Files:
@@ -110,7 +110,7 @@ class Schedule:
     def __init__(self, ray: Any, most: int | None, threads: int, watch: Watch) -> None:
         self.ray, self.most, self.threads, self.watch = ray, most, threads, watch
         self.nodes = Nodes(ray)
-        self.away: dict[Any, _Sent] = {}
+        self.running: dict[Any, _Sent] = {}
         self.started: set[Any] = set()
         self.cancelled: list[Any] = []
         self.refused: list[tuple[Task, BaseException]] = []
@@ -127,11 +127,11 @@ class Schedule:
         for task in waiting:
             if not _fits_any(task, nodes):
                 raise with_advice(task, self._fits_nowhere(task, nodes))
-        while waiting or self.away:
+        while waiting or self.running:
             waiting = self._send(waiting)
             while self.refused:
                 yield self.refused.pop()
-            if self.away:
+            if self.running:
                 yield from self._hear(waiting)
             elif any(_fits_any(task, self.nodes.usable()) for task in waiting):
                 time.sleep(_WAIT_SECONDS)  # until a node that lost a worker is found dead, or trusted again
@@ -149,7 +149,7 @@ class Schedule:
         left = []
         for task in waiting:
             nodes = [node for node in self.nodes.usable() if node.id not in kept]
-            node = self._place(task, nodes) if self.most is None or len(self.away) < self.most else None
+            node = self._place(task, nodes) if self.most is None or len(self.running) < self.most else None
             if node is not None:
                 try:
                     self._begin(task, node)
@@ -169,7 +169,7 @@ class Schedule:
         now = time.monotonic()
         best: tuple[Any, ...] = ()
         for node in nodes:
-            there = [sent.task for sent in self.away.values() if sent.node.id == node.id]
+            there = [sent.task for sent in self.running.values() if sent.node.id == node.id]
             spare = node.memory - sum(map(_needs, there)) - _needs(task)
             avoided = self.avoided.get((task.key, node.id), 0.0)
             if spare < 0 or len(there) >= node.cores or now < avoided:
@@ -183,22 +183,22 @@ class Schedule:
         patience = _BEGIN_SECONDS * 2 ** self.not_begun[task.key]
         with ExitStack() as home:
             job = task.argument
-            on_progress = home.enter_context(job.away()) if isinstance(job, Portable) else None
-            parcel, files = Parcel.of(task)
+            on_progress = home.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
+            remote, files = RemoteTask.of(task)
             options = self.guarded.options(
                 num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **on_node(self.ray, node)
             )
-            stream = options.remote(parcel, [self.ray.put(files)], self.threads)
-            self.away[stream] = _Sent(task, node, on_progress, home.pop_all(), time.monotonic() + patience)
+            stream = options.remote(remote, [self.ray.put(files)], self.threads)
+            self.running[stream] = _Sent(task, node, on_progress, home.pop_all(), time.monotonic() + patience)
         self.attempts[task.key] += 1
 
     def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Wait briefly for messages; yield the tasks that ended, and put those to retry back into `waiting`."""
-        self.ray.wait(list(self.away), num_returns=1, timeout=_WAIT_SECONDS)
+        self.ray.wait(list(self.running), num_returns=1, timeout=_WAIT_SECONDS)
         heard = time.monotonic()  # a task that starts from now on is noticed the next time
-        ready, _ = self.ray.wait(list(self.away), num_returns=len(self.away), timeout=0)
+        ready, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for stream in ready:
-            sent = self.away[stream]
+            sent = self.running[stream]
             outcome: _Outcome
             try:
                 kind, value = self.ray.get(next(stream))
@@ -222,7 +222,7 @@ class Schedule:
     def _not_started(self, heard: float) -> list[Task]:
         """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
-        for stream, sent in list(self.away.items()):
+        for stream, sent in list(self.running.items()):
             if stream in self.started or heard < sent.until:
                 continue
             with contextlib.suppress(Exception):
@@ -240,7 +240,7 @@ class Schedule:
         return back
 
     def _drop(self, stream: Any) -> None:
-        self.away.pop(stream).home.close()
+        self.running.pop(stream).home.close()
         self.started.discard(stream)
 
     def _progress(self, sent: _Sent, share: float) -> None:
@@ -255,7 +255,7 @@ class Schedule:
             end: End = cloudpickle.loads(pickled)  # from our own worker
             if end.done and end.answer is not None:
                 if isinstance(task.argument, Portable):
-                    task.argument.accept(files)
+                    task.argument.store(files)
                 return _Done(end.answer[1])
         except Exception as error:  # noqa: BLE001  an answer that cannot be read or kept is the task's failure
             return error
@@ -297,15 +297,15 @@ class Schedule:
 
     def stop(self) -> None:
         """End all workers and wait until they have ended."""
-        for stream in self.away:
+        for stream in self.running:
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
         until = time.monotonic() + _CANCEL_SECONDS
-        for stream in [*self.away, *self.cancelled]:
+        for stream in [*self.running, *self.cancelled]:
             if not self._is_over(stream, until):
                 with contextlib.suppress(Exception):
                     self.ray.cancel(stream, force=True)
-            if stream in self.away:
+            if stream in self.running:
                 self._drop(stream)
         self.cancelled = []
 

@@ -52,18 +52,18 @@ class PartJob:
 
     reads, writes = SUBGRAPH, RESULT
 
-    def at(self, folder: Path) -> "PartJob":
+    def moved_to(self, folder: Path) -> "PartJob":
         """Return the same work on a part folder in another place."""
         return replace(self, folder=folder)
 
     @contextmanager
-    def away(self) -> Iterator[Callable[[float], None]]:
+    def locked_for_remote(self) -> Iterator[Callable[[float], None]]:
         """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
         with parts.at_work(self.folder) as lock:
             parts.remove_failure(self.folder)
             yield spaced(lock.record, _PROGRESS_SECONDS)
 
-    def accept(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def store(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Store the result that was written on another machine."""
         parts.accept_result(self.folder, files)
 

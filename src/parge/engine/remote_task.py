@@ -1,4 +1,7 @@
-"""Parcel: a task and its files, sent to a machine without access to our files, and the files that it returns."""
+"""RemoteTask: a task and its files, sent to a machine without access to our files, and the files that it returns.
+
+`parge.engine.ray_schedule` makes one for each task, and runs it on the machine that Ray chose.
+"""
 
 import contextlib
 import fcntl
@@ -30,7 +33,7 @@ _YOUNG_SECONDS = 60.0
 
 @runtime_checkable
 class Portable(Protocol):
-    """An argument whose function reads one folder and writes another beside it, so that both can be sent."""
+    """An argument whose function reads one folder and writes another next to it, so that both can be sent."""
 
     @property
     def folder(self) -> Path:
@@ -44,18 +47,18 @@ class Portable(Protocol):
     def writes(self) -> str:
         """Name of the folder that the function writes."""
 
-    def at(self, folder: Path) -> Self:
+    def moved_to(self, folder: Path) -> Self:
         """Return the same work in another place."""
 
-    def away(self) -> AbstractContextManager[Callable[[float], None]]:
+    def locked_for_remote(self) -> AbstractContextManager[Callable[[float], None]]:
         """Lock the work while it is done elsewhere; yield the function that records the progress."""
 
-    def accept(self, files: Files) -> None:
+    def store(self, files: Files) -> None:
         """Store the files from the other machine, completely or not at all."""
 
 
 @dataclass(frozen=True)
-class Parcel:
+class RemoteTask:
     """All that another machine needs to run a task.
 
     Parameters
@@ -77,13 +80,13 @@ class Parcel:
     label: str
 
     @staticmethod
-    def of(task: Task) -> tuple["Parcel", Files]:
+    def of(task: Task) -> tuple["RemoteTask", Files]:
         """Return a task ready to be sent, and the files that go with it (memory-mapped)."""
         job = task.argument
         call = cloudpickle.dumps((task.function, job))
         if not isinstance(job, Portable):
-            return Parcel(call, "", "", task.limit_bytes, task.label), {}
-        return Parcel(call, job.reads, job.writes, task.limit_bytes, task.label), read_files(job.folder / job.reads)
+            return RemoteTask(call, "", "", task.limit_bytes, task.label), {}
+        return RemoteTask(call, job.reads, job.writes, task.limit_bytes, task.label), read_files(job.folder / job.reads)
 
     def opened(self, folder: Path, files: Files) -> Task:
         """Return the task as it is run here, its files unpacked in `folder`."""
@@ -96,11 +99,11 @@ class Parcel:
         return read_files(folder / self.writes) if self.writes else {}
 
 
-def call_here(parcel: tuple[bytes, Path], progress: Progress) -> Any:
-    """Run what a parcel holds on the files that were unpacked here."""
-    call, folder = parcel
+def call_here(packed: tuple[bytes, Path], progress: Progress) -> Any:
+    """Run a task that was sent, on the files that were unpacked here."""
+    call, folder = packed
     function, argument = pickle.loads(call)  # from the machine that sent the task, never from a file
-    return function(argument.at(folder) if isinstance(argument, Portable) else argument, progress)
+    return function(argument.moved_to(folder) if isinstance(argument, Portable) else argument, progress)
 
 
 def read_files(folder: Path) -> Files:

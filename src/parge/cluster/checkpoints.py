@@ -1,4 +1,4 @@
-"""The rows that shards have kept in files, read back and checked."""
+"""What shards have saved in files, read back and checked: by the next stage, or by a run that is resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 
 from parge.cluster.checks import check_range, check_rows, demand, refusing
 from parge.cluster.ingest import Shard
+from parge.cluster.redistribute import PartRows
 from parge.cluster.rows import Owners
-from parge.cluster.ship import PartRows
 from parge.run import arrays
 from parge.run.codec import Arrays, ids_of
 from parge.run.schema import ROWS, SHARD
@@ -54,7 +54,7 @@ def load_rows(folder: Path, index: int, n_vertices: int, n_parts: int) -> PartRo
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptState(Value):
+class SavedPass(Value):
     """What is kept of a pass beside its arrays."""
 
     run: str

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parge.engine.parcel import private_folder
+from parge.engine.remote_task import private_folder
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from parge.cluster.checks import demand, refusing
-from parge.cluster.opening import CUT, DIVIDE, FINISH, READ
 from parge.cluster.rows import MOST_VERTICES
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ
 from parge.cluster.stages import shard_name
 from parge.values import Settings, Value
 

@@ -1,7 +1,8 @@
-"""Frames: arrays of numbers as bytes on a connection, their sizes said before they come and checked before any is kept.
+"""The format of messages between shards: `encoded` turns arrays into bytes, `decoding` checks bytes and returns arrays.
 
-A frame is a prefix of 16 bytes, a few words about the arrays (JSON), and the bytes of the arrays. Nothing in it is
-ever executed: the words are plain JSON, and only arrays of numbers are taken.
+`parge.cluster.sockets` calls both in every step. A message is a prefix of 16 bytes, a JSON header with the type and
+shape of each array, and the bytes of the arrays. Sizes are checked before memory is taken. Nothing is ever executed:
+only plain JSON and arrays of numbers are accepted.
 """
 
 import json
@@ -18,8 +19,8 @@ from parge.errors import PargeError
 _PREFIX = struct.Struct("<4sIQ")
 _MARK = b"prg1"
 
-# The most bytes of the words about arrays, and of the arrays of one message.
-MOST_ABOUT, MOST_BYTES = 1 << 16, 1 << 38
+# The most bytes of the header, and of the arrays of one message.
+MOST_HEADER, MOST_BYTES = 1 << 16, 1 << 38
 
 # Every array begins at a multiple of so many bytes.
 _ALIGNED = 8
@@ -27,16 +28,16 @@ _ALIGNED = 8
 _NUMBERS = "biuf"
 
 
-class FrameError(PargeError):
+class MessageError(PargeError):
     """Bytes that are no message of a shard."""
 
 
-def packed(step: int, message: Message) -> list[memoryview]:
+def encoded(step: int, message: Message) -> list[memoryview]:
     """Return the bytes of a message, piece by piece: those of the arrays are not copied."""
     arrays = [np.asarray(array, order="C") for array in message]
-    about = json.dumps([step, [(array.dtype.str, list(array.shape)) for array in arrays]]).encode()
+    header = json.dumps([step, [(array.dtype.str, list(array.shape)) for array in arrays]]).encode()
     n_bytes = sum(_padded(array.nbytes) for array in arrays)
-    pieces = [memoryview(_PREFIX.pack(_MARK, len(about), n_bytes) + about)]
+    pieces = [memoryview(_PREFIX.pack(_MARK, len(header), n_bytes) + header)]
     for array in arrays:
         if array.size:
             pieces.append(_view(array.reshape(-1).view(np.uint8)))
@@ -45,21 +46,21 @@ def packed(step: int, message: Message) -> list[memoryview]:
     return pieces
 
 
-def arriving(step: int) -> Generator[memoryview, None, Message]:
+def decoding(step: int) -> Generator[memoryview, None, Message]:
     """Yield places for the bytes of a message, to be filled one after the other; return the message.
 
-    Raises `FrameError` before anything is kept that is not a message of this step.
+    Raises `MessageError` before anything is kept that is not a message of this step.
     """
     prefix = bytearray(_PREFIX.size)
     yield memoryview(prefix)
-    mark, n_about, n_bytes = _PREFIX.unpack(prefix)
-    if mark != _MARK or not 0 < n_about <= MOST_ABOUT or n_bytes > MOST_BYTES:
-        raise FrameError(
-            f"a shard sent what is no message of parge ({prefix[:4]!r}, {n_about:,} and {n_bytes:,} bytes)"
+    mark, n_header, n_bytes = _PREFIX.unpack(prefix)
+    if mark != _MARK or not 0 < n_header <= MOST_HEADER or n_bytes > MOST_BYTES:
+        raise MessageError(
+            f"a shard sent what is no message of parge ({prefix[:4]!r}, {n_header:,} and {n_bytes:,} bytes)"
         )
-    about = bytearray(n_about)
-    yield memoryview(about)
-    shapes = _read_about(bytes(about), step, n_bytes)
+    header = bytearray(n_header)
+    yield memoryview(header)
+    shapes = _read_header(bytes(header), step, n_bytes)
     data = np.empty(n_bytes, np.uint8)
     if n_bytes:
         yield _view(data)
@@ -78,22 +79,22 @@ def _padded(n_bytes: int) -> int:
 Shapes = list[tuple["np.dtype[Any]", list[int]]]
 
 
-def _read_about(about: bytes, step: int, n_bytes: int) -> Shapes:
+def _read_header(header: bytes, step: int, n_bytes: int) -> Shapes:
     """Return dtype and shape of each array; refuse what does not add up to the bytes that were said."""
     try:
-        given, arrays = json.loads(about)
+        given, arrays = json.loads(header)
         found = [(np.dtype(str(kind)), [int(size) for size in shape]) for kind, shape in arrays]
     except (ValueError, TypeError, RecursionError, SyntaxError) as error:
-        raise FrameError(f"a shard sent what is no message of parge: {error}") from error
+        raise MessageError(f"a shard sent what is no message of parge: {error}") from error
     if given != step:
-        raise FrameError(f"a shard sent a message of step {given!r} in step {step}")
+        raise MessageError(f"a shard sent a message of step {given!r} in step {step}")
     total = 0
     for dtype, shape in found:
         if dtype.kind not in _NUMBERS or any(size < 0 for size in shape):
-            raise FrameError(f"a shard sent what is no array of numbers: {dtype}, {shape}")
+            raise MessageError(f"a shard sent what is no array of numbers: {dtype}, {shape}")
         total += _padded(_size(shape) * dtype.itemsize)
     if total != n_bytes:
-        raise FrameError(f"a shard sent arrays of {total:,} bytes, and said {n_bytes:,}")
+        raise MessageError(f"a shard sent arrays of {total:,} bytes, and said {n_bytes:,}")
     return found
 
 

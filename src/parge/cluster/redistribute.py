@@ -1,4 +1,7 @@
-"""Rows to the shard of their part: from then on shard i has part i, and rows tell where each neighbour is."""
+"""Send every row to the shard of its part, once parts are chosen (`parge.cluster.stages.Divide`).
+
+From then on shard i has part i, and each row says in which part every neighbour is.
+"""
 
 from dataclasses import dataclass
 
@@ -65,7 +68,7 @@ class PartRows:
         return strengths(self.indptr, self.weights)
 
 
-def ship(mesh: Mesh, shard: Shard, rows: Rows, split: Split, n_parts: int) -> list[PartRows]:
+def redistribute(mesh: Mesh, shard: Shard, rows: Rows, split: Split, n_parts: int) -> list[PartRows]:
     """Send every row to the shard ``part modulo shards``; return the parts that this shard receives."""
     code = (2 * split.part + split.anchors).astype(np.int16)
     to_neighbours = rows.with_ghosts(mesh, code)[rows.indices]

@@ -1,4 +1,7 @@
-"""Where shards meet: a folder that all of them see, in which each says where it listens, and whether it failed."""
+"""Rendezvous: a folder that all shards see, in which each one writes where it listens, and whether it failed.
+
+`parge.cluster.launch` makes one for each stage; `parge.cluster.sockets` reads it until all shards are connected.
+"""
 
 import contextlib
 import hashlib
@@ -16,40 +19,41 @@ LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """Where shards meet, and what lets them talk.
+class Rendezvous:
+    """How the shards of a stage find each other: the folder, their number and their common secret.
 
     Parameters
     ----------
     folder : Path
-        A folder that all shards see, of this step alone.
+        A folder that all shards see, of this stage alone.
     size : int
         How many shards there are.
     token : str
         The secret of the run; it is in no file, and it never travels between shards.
-    towards : str
-        An address of the machine that leads: shards listen where they reach it. On one machine that is the loopback.
+    coordinator_host : str
+        An address of the machine that started the run. A shard listens on the interface that reaches it; on one machine
+        that is the loopback.
     """
 
     folder: Path
     size: int
     token: str = field(repr=False)
-    towards: str = LOOPBACK
+    coordinator_host: str = LOOPBACK
 
     def host(self) -> str:
         """Return the address of this machine as others see it."""
-        if self.towards == LOOPBACK:
+        if self.coordinator_host == LOOPBACK:
             return LOOPBACK
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((self.towards, 9))
+            probe.connect((self.coordinator_host, 9))
             return str(probe.getsockname()[0])
 
-    def enter(self, rank: int, entry: "Entry") -> None:
-        """Say where a shard listens; a shard that is started again replaces its entry."""
+    def register(self, rank: int, endpoint: "Endpoint") -> None:
+        """Write where a shard listens; a shard that is started again replaces its endpoint."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        place = self._entry(rank)
-        fresh = place.with_suffix(f".{entry.life}")
-        fresh.write_text(json.dumps([entry.host, entry.port, entry.life]))
+        place = self._file_of(rank)
+        fresh = place.with_suffix(f".{endpoint.start_id}")
+        fresh.write_text(json.dumps([endpoint.host, endpoint.port, endpoint.start_id]))
         fresh.replace(place)
 
     def roster(self) -> "Roster | None":
@@ -57,17 +61,17 @@ class Meeting:
         found = []
         for rank in range(self.size):
             try:
-                host, port, life = json.loads(self._entry(rank).read_bytes())
+                host, port, start_id = json.loads(self._file_of(rank).read_bytes())
             except (OSError, ValueError):
                 return None
-            found.append(Entry(str(host), int(port), str(life)))
+            found.append(Endpoint(str(host), int(port), str(start_id)))
         return Roster(tuple(found))
 
-    def n_there(self) -> int:
-        """Return how many shards have entered."""
-        return sum(self._entry(rank).exists() for rank in range(self.size))
+    def n_registered(self) -> int:
+        """Return how many shards have registered."""
+        return sum(self._file_of(rank).exists() for rank in range(self.size))
 
-    def _entry(self, rank: int) -> Path:
+    def _file_of(self, rank: int) -> Path:
         return self.folder / f"{rank:05d}.json"
 
     def fail(self, session: str, error: BaseException) -> None:
@@ -79,10 +83,10 @@ class Meeting:
     def failure(self, session: str) -> PargeError | None:
         """Return why a session failed, or None."""
         try:
-            kind, words = json.loads(self._failure(session).read_bytes())
+            kind, message = json.loads(self._failure(session).read_bytes())
         except (OSError, ValueError):
             return None
-        return _KINDS.get(kind, PargeError)(words)
+        return _KINDS.get(kind, PargeError)(message)
 
     def _failure(self, session: str) -> Path:
         return self.folder / f"{session}.failed"
@@ -98,29 +102,29 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Where a shard listens, and which of its lives this is."""
+class Endpoint:
+    """Where a shard listens, and an id that every start of it has anew."""
 
     host: str
     port: int
-    life: str
+    start_id: str
 
 
 @dataclass(frozen=True)
 class Roster:
-    """The entries of all shards at one moment."""
+    """The endpoints of all shards at one moment."""
 
-    entries: tuple[Entry, ...]
+    endpoints: tuple[Endpoint, ...]
 
     @property
     def session(self) -> str:
-        """A name that only those have in common who have seen the same entries."""
-        return hashlib.sha256("".join(entry.life for entry in self.entries).encode()).hexdigest()[:16]
+        """A name that shards have in common if they have read the same endpoints."""
+        return hashlib.sha256("".join(endpoint.start_id for endpoint in self.endpoints).encode()).hexdigest()[:16]
 
 
 _KINDS: dict[str, type[PargeError]] = {"infeasible": InfeasibleError, "input": InputError, "damaged": DamagedError}
 
 
 def folder_name(stage: str) -> str:
-    """Return the name of a folder in which shards meet for one step, which no other step has had."""
+    """Return a new name for the folder of one stage, which no other stage has had."""
     return f"{stage}-{os.getpid()}-{secrets.token_hex(4)}"

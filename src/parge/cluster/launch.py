@@ -1,4 +1,7 @@
-"""All shards of a stage at the same time: as tasks of an engine, or as threads where the engine is this process."""
+"""Start all shards of a stage at the same time: as tasks of an engine, or as threads where the engine is this process.
+
+`parge.cluster.run` calls `ShardLauncher.run` for each stage.
+"""
 
 import contextlib
 import secrets
@@ -9,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from parge.cluster.meeting import LOOPBACK, Meeting, folder_name
 from parge.cluster.mesh import run_local
+from parge.cluster.rendezvous import LOOPBACK, Rendezvous, folder_name
 from parge.cluster.sockets import Program, take_part
 from parge.engine.base import Engine, Progress, Task
 from parge.events import OnStep, ignore_step
@@ -22,17 +25,17 @@ class ShardTask:
     """What one shard needs to take part in a stage."""
 
     rank: int
-    meeting: Meeting
+    rendezvous: Rendezvous
     program: Program
 
 
 def run_shard(task: ShardTask, _progress: Progress) -> dict[str, Any]:
     """Take part in a stage: what a worker does."""
-    return take_part(task.rank, task.meeting, task.program)
+    return take_part(task.rank, task.rendezvous, task.program)
 
 
 @dataclass(frozen=True)
-class Team:
+class ShardLauncher:
     """Runs stages on shards.
 
     A shard is a task of the engine: limited, measured and ended as any worker, and started again when it is lost. All
@@ -46,7 +49,7 @@ class Team:
         The run folder, which all shards see.
     limits : sequence of int, optional
         The most bytes of each shard.
-    towards : str
+    coordinator_host : str
         An address of this machine that shards can reach; the loopback if all are on this machine.
     on_retry : callable
         Called when a shard is started again.
@@ -55,7 +58,7 @@ class Team:
     engine: Engine
     folder: Path
     limits: Sequence[int] | None = None
-    towards: str = LOOPBACK
+    coordinator_host: str = LOOPBACK
     on_retry: OnStep = ignore_step
     token: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
@@ -63,28 +66,28 @@ class Team:
         """Run a program on that many shards; return what each returned."""
         if self.engine.in_this_process:
             return run_local(size, program)
-        with self._meeting(name, size) as meeting:
-            tasks = [self._task(rank, meeting, program, name) for rank in range(size)]
+        with self._rendezvous(name, size) as rendezvous:
+            tasks = [self._task(rank, rendezvous, program, name) for rank in range(size)]
             engine = replace(self.engine, jobs=size)  # type: ignore[call-arg]
             found = {task.key: answer for task, answer in engine.run(tasks, lambda _task, _share: None)}
             return [found[rank] for rank in range(size)]
 
     @contextmanager
-    def _meeting(self, name: str, size: int) -> Iterator[Meeting]:
+    def _rendezvous(self, name: str, size: int) -> Iterator[Rendezvous]:
         place = self.folder / MESH / folder_name(name)
         try:
-            yield Meeting(place, size, self.token, self.towards)
+            yield Rendezvous(place, size, self.token, self.coordinator_host)
         finally:
             shutil.rmtree(place, ignore_errors=True)
             with contextlib.suppress(OSError):
                 place.parent.rmdir()
 
-    def _task(self, rank: int, meeting: Meeting, program: Program, name: str) -> Task:
+    def _task(self, rank: int, rendezvous: Rendezvous, program: Program, name: str) -> Task:
         limit = None if self.limits is None else self.limits[rank]
         return Task(
             key=rank,
             function=run_shard,
-            argument=ShardTask(rank, meeting, program),
+            argument=ShardTask(rank, rendezvous, program),
             limit_bytes=limit,
             label=f"shard {rank} ({name})",
             needs_others=True,

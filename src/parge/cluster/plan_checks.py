@@ -1,0 +1,63 @@
+"""Which plans a run in shards takes, and the settings by which a resumed run is recognised.
+
+`parge.cluster.run` and `parge.cluster.forecast` call `checked_plan` before any work.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parge.cluster.redistribute import MOST_PARTS
+from parge.cluster.source import Source
+from parge.errors import InputError
+from parge.planning.plan import PRESETS, Plan, ResolvedPlan
+from parge.refine.subspace import Subspace
+from parge.refine.whiten import Whiten
+from parge.result import WHERE
+from parge.techniques.base import Chooser
+from parge.techniques.resolve import describe
+
+
+def checked_plan(plan: Plan) -> ResolvedPlan:
+    """Return the plan; refuse what only a process that holds the whole graph can do."""
+    found, technique = plan.resolved, plan.resolved.technique
+    if found.n_parts > MOST_PARTS:
+        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
+    usual = PRESETS[Plan.preset]
+    if any(getattr(found, name) != usual[name] for name in ("partitioner", "anchor_strategy")):
+        raise InputError(
+            "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
+            "--preset best."
+        )
+    if isinstance(technique, Chooser):
+        raise InputError("--technique auto tries techniques on a sample of the whole graph. With --sharded, name one.")
+    if technique.shared_shapes:
+        raise InputError(
+            f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
+            "--sharded."
+        )
+    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten | Subspace):
+        raise InputError(
+            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten, "
+            "subspace (for hope and spectral) or none."
+        )
+    return found
+
+
+def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
+    """Return everything that determines the result, as a file gives it back."""
+    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
+    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
+    settings["technique"] = describe(plan.technique) or live
+    stats = [(name, Path(name).stat()) for name in source.files]
+    files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
+    settings["graph"] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
