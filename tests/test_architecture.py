@@ -30,6 +30,8 @@ BASE |= {
     "display",
     "console",
     "progress",
+    "columns",
+    "frames",
 }
 STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "reconcile", "refine"}
 

@@ -12,8 +12,8 @@ from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.mesh import run_local
 from parge.cluster.rows import Owners
 from parge.cluster.source import Source, edge_files
+from parge.columns import Wanted
 from parge.errors import InputError
-from parge.graph.columns import Wanted
 
 
 def edges(kind: str, n: int = 240) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def sharded_source(options: dict[str, Any]) -> "Source":
     """Take GRAPH and how it is read out of `options`; return the files that shards read."""
     from parge.cluster.source import Source, edge_files  # most commands hold the graph
-    from parge.graph.columns import Wanted
+    from parge.columns import Wanted
 
     if options.pop("features") is not None:
         raise InputError("--features needs the whole graph in one process. Omit it, or omit --sharded.")

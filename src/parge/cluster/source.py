@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from parge.columns import ALL_FOUND, Wanted
 from parge.errors import InputError
-from parge.graph.columns import ALL_FOUND, Wanted
 from parge.io.files import check_file, format_suffix
 from parge.io.graphs.parts import part_files
 

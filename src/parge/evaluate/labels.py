@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from parge.errors import InputError
-from parge.graph.stream import is_frame
+from parge.frames import is_frame
 from parge.ids import as_ids, unique_ids
 from parge.io.places import fetched
 from parge.typing import IdArray, IntArray

@@ -154,8 +154,8 @@ def from_frame(frame: Any, source: str | None = None, target: str | None = None,
     Columns are those named; else those called source and target (or src and dst, from and to ...) and weight; else
     the first two, and as weights the one called so or the third, as in a file of the same columns.
     """
-    from parge.graph.columns import Wanted
-    from parge.graph.stream import arrow_stream
+    from parge.columns import Wanted
+    from parge.frames import arrow_stream
     from parge.graph.table import from_stream
 
     wanted = Wanted(source, target, weight)

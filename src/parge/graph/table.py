@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parge.columns import Columns, Wanted, asked_for, guessed_notice, ignored_notice, is_guessed
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.columns import Columns, Wanted, asked_for, guessed_notice, ignored_notice, is_guessed
 from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.ids import is_text

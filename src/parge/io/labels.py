@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
+from parge.frames import arrow_stream
 from parge.graph.memberships import Memberships
-from parge.graph.stream import arrow_stream
 from parge.ids import (
     STRING,
     TEXT_COPIES,

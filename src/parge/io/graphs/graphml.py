@@ -7,9 +7,9 @@ from xml.parsers import expat
 
 import numpy as np
 
+from parge.columns import ALL_FOUND, Wanted
 from parge.errors import InputError
 from parge.graph.build import assemble, number_integers, number_strings
-from parge.graph.columns import ALL_FOUND, Wanted
 from parge.graph.convert import missing_notice, unread_notice
 from parge.graph.graph import Graph
 from parge.graph.vertices import add_vertices

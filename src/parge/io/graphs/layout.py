@@ -6,8 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parge.errors import InputError
-from parge.graph.columns import (
+from parge.columns import (
     Columns,
     Wanted,
     asked_for,
@@ -17,6 +16,7 @@ from parge.graph.columns import (
     is_guessed,
     late_weights,
 )
+from parge.errors import InputError
 from parge.io.files import foreign_errors, single_blanks, without_comments
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")

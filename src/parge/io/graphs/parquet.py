@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from parge.columns import ALL_FOUND, Wanted, late_weights
 from parge.errors import InputError
-from parge.graph.columns import ALL_FOUND, Wanted, late_weights
 from parge.graph.gather import EDGE_BYTES, Gatherer, gatherer
 from parge.graph.graph import Graph
 from parge.graph.table import EdgeTable, edge_columns

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from parge.columns import Wanted
 from parge.errors import InputError
-from parge.graph.columns import Wanted
+from parge.frames import arrow_stream, is_frame
 from parge.graph.graph import Graph
-from parge.graph.stream import arrow_stream, is_frame
 from parge.ids import STRING, as_ids
 from parge.io.files import COMPRESSIONS, check_file, format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from parge.columns import ALL_FOUND, Wanted
 from parge.errors import InputError
 from parge.graph.build import check_weights
-from parge.graph.columns import ALL_FOUND, Wanted
 from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
 from parge.io.files import MAX_LINE, format_suffix, line_number, narrow, read_head, read_segments

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from parge.errors import InputError
+from parge.frames import arrow_stream, is_frame
 from parge.graph.graph import Graph
-from parge.graph.stream import arrow_stream, is_frame
 from parge.ids import (
     STRING,
     TEXT_COPIES,
