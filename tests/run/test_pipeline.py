@@ -11,7 +11,9 @@ from parge.events import Event, Part, Step
 from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.subgraph import Subgraph
 from parge.run import pipeline
+from parge.run.run import common_dim
 from parge.seeds import keyed_rng
+from parge.techniques.adapt import adapt
 
 GRAPH = planted(300, 1500, communities=5, seed=1).graph
 TECHNIQUE = parge.DeepWalk(dim=8, walks=2, walk_length=10)
@@ -128,6 +130,14 @@ def test_an_exception_keeps_its_type_and_says_where(engine: str) -> None:
 def test_different_widths_are_refused() -> None:
     with pytest.raises(TechniqueError, match=r"\d+ columns.* subgraph 0 .*\d+ to subgraph \d"):
         parge.embed(GRAPH, plan(technique=lambda csr, rng: np.ones((csr.shape[0], csr.shape[0] % 7 + 1))))
+
+
+def test_subgraphs_must_have_vectors_of_one_length() -> None:
+    technique = adapt(spectral)
+    assert common_dim(technique, [4, 0, 4]) == 4
+    assert common_dim(adapt(spectral, dim=9), [0, 0]) == 9
+    with pytest.raises(TechniqueError, match=r"4 columns to subgraph 0 and 7 to subgraph 2.* dim=7"):
+        common_dim(technique, [4, 0, 7])
 
 
 def test_plan_refuses_what_it_cannot_mean() -> None:

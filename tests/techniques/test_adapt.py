@@ -15,7 +15,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
 from parge.techniques.adapt import adapt
-from parge.techniques.base import Technique, common_dim, embed_checked
+from parge.techniques.base import Technique, embed_checked
 from parge.techniques.registry import techniques
 
 GRAPH = planted(120, 700, communities=4, seed=5).graph
@@ -227,14 +227,6 @@ def test_native_techniques_are_checked_the_same() -> None:
 
     with pytest.raises(TechniqueError, match="technique sgc"):
         run(Wrong())
-
-
-def test_subgraphs_must_have_vectors_of_one_length() -> None:
-    technique = adapt(draw)
-    assert common_dim(technique, [4, 0, 4]) == 4
-    assert common_dim(adapt(draw, dim=9), [0, 0]) == 9
-    with pytest.raises(TechniqueError, match=r"4 columns to subgraph 0 and 7 to subgraph 2.* dim=7"):
-        common_dim(technique, [4, 0, 7])
 
 
 @pytest.mark.parametrize(

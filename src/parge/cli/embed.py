@@ -19,7 +19,6 @@ from parge.cli.options import (
     overwrite_option,
     plan_options,
     read_graph,
-    run_folder_of,
 )
 from parge.cli.shards import sharded_source
 from parge.cli.show import run_progress
@@ -27,10 +26,10 @@ from parge.errors import InputError
 from parge.events import Step
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.names import is_url
-from parge.io.outputs import Output, check_outputs, is_inside
+from parge.io.outputs import Output, check_outputs, is_inside, run_folder_of
 from parge.io.places import delivery, given_name
-from parge.run.anew import is_fruitless
 from parge.run.folder import RunFolder
+from parge.run.open_run import is_fruitless
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
 from parge.run.spaces import check_space_output, described, space_bytes
@@ -85,7 +84,7 @@ def command(
         refused = {"--report": page, "--space": space}
         _embed_sharded(out, run_dir, resume, refused, overwrite, as_json, options)
         return
-    outputs = embedding_outputs(out)
+    inputs, outputs = graph_inputs(options), embedding_outputs(out)
     folder = run_dir or run_folder_of(out)
     if page is not None:
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
@@ -94,10 +93,10 @@ def command(
     anew = run_dir is None and is_fruitless(folder)
     if not anew:
         RunFolder(folder).check_open(resume=resume)
-    check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
+    check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
     spaces = [] if run_dir is None else [run_dir / SPACE]
     if space is not None:
-        check_space_output(space, graph_inputs(options), [folder, *(output.path for output in outputs)])
+        check_space_output(space, inputs, [folder, *(output.path for output in outputs)])
         spaces.append(space)
     plan = make_plan(options, resume=resume)
     name = Path(graph_name(options)).name

@@ -14,7 +14,7 @@ from parge.cli import show
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.names import is_url, local_name, shown_url
-from parge.io.places import delivery, to_deliver
+from parge.io.places import to_deliver
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan
 from parge.refine.base import refiners
@@ -329,12 +329,6 @@ def graph_name(options: dict[str, Any]) -> str:
     """Return GRAPH as it is shown: a URL without its secrets."""
     name = str(options["graph"])
     return shown_url(name) if is_url(name) else name
-
-
-def run_folder_of(out: Path) -> Path:
-    """Return the run folder of an output where none is named: beside it, or here where it goes to a store."""
-    name = f"{out.name}.run"
-    return out.with_name(name) if delivery(out) is None else Path(name)
 
 
 def read_graph(

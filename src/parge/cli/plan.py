@@ -20,7 +20,7 @@ from parge.cli.options import (
 from parge.cli.shards import sharded_source
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
-from parge.planning.summary import hints, idle, recomputed
+from parge.planning.summary import hints, idle
 from parge.text import count, pasteable
 
 
@@ -65,7 +65,7 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
         decomposed = decompose(graph, decide(graph, plan, on_step=on_step), on_step=on_step)
         from parge.planning.verdict import planned  # compiled code: not needed to refuse a plan
 
-        summary = planned(decomposed, (*idle(plan), *recomputed(decomposed.plan)))
+        summary = planned(decomposed)
     show.say(summary.notices, style="dim", label="notice")
     if as_json:
         show.print_json(summary.to_json())

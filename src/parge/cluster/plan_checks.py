@@ -3,22 +3,17 @@
 `parge.cluster.run` and `parge.cluster.forecast` call `checked_plan` before any work.
 """
 
-import json
-import re
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from parge.cluster.redistribute import MOST_PARTS
 from parge.cluster.source import Source
 from parge.errors import InputError
+from parge.planning.decision import lasting_settings
 from parge.planning.plan import PRESETS, Plan, ResolvedPlan
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten
-from parge.result import WHERE
 from parge.techniques.base import Chooser
-from parge.techniques.resolve import describe
 
 
 def checked_plan(plan: Plan) -> ResolvedPlan:
@@ -49,15 +44,7 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
 
 def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
     """Return everything that determines the result, as a file gives it back."""
-    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
-    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
-    settings["technique"] = describe(plan.technique) or live
     stats = [(name, Path(name).stat()) for name in source.files]
     files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
-    settings["graph"] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
-    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+    graph = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    return {**lasting_settings(plan), "graph": graph}

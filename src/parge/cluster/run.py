@@ -1,9 +1,7 @@
 """A run in shards, from a folder of edges to a folder of vectors: no process holds the graph or all vectors."""
 
 import contextlib
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +39,7 @@ from parge.run.folder import check_same
 from parge.run.lock import hold
 from parge.run.metadata import run_id
 from parge.run.pipeline import prepared_engine
+from parge.run.run import timed
 from parge.run.schema import DONE, PLAN, SHARDED
 from parge.run.worker import PartJob, embed_part
 from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds
@@ -135,7 +134,7 @@ class ShardedRun:
         cut = self._stage(CUT, size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
         self._embed_parts(cut, decision, footprint)
-        with self._timed("reconcile"), one_blas_thread():
+        with timed(self.seconds, "reconcile"), one_blas_thread():
             self.listener(Step("reconcile", decision.plan.reconcile))
             anchors = [self._anchor_vectors(i, cut[i]["own"], cut[0]["anchors"]) for i in range(size)]
             if len({found.shape[1] for found in anchors}) > 1:
@@ -208,7 +207,7 @@ class ShardedRun:
         if kept is not None:
             return kept
         self.listener(Step(stage, f"in {count(size, 'shard')}"))
-        with self._timed(stage):
+        with timed(self.seconds, stage):
             answers = [{**answer, **(extra or {})} for answer in self._launcher().run(name, size, _program(program))]
         self._note(stage, answers)
         arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": answers})
@@ -240,14 +239,6 @@ class ShardedRun:
         self.retries.append(reason)
         self.listener(Step("retry", reason))
 
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
-
     def _embed_parts(self, cut: list[dict[str, Any]], decision: Decision, footprint: Footprint) -> None:
         """Embed every part that has no result yet, as every run does."""
         n_parts, technique = len(cut), decision.plan.technique
@@ -267,7 +258,7 @@ class ShardedRun:
             )
             for i in waiting
         ]
-        with self._timed("embed"):
+        with timed(self.seconds, "embed"):
             for i in set(range(n_parts)) - set(waiting):
                 self.listener(Part(i, 1.0, n_parts))
             for task, _ in self.engine.run(tasks, lambda task, share: self.listener(Part(task.key, share, n_parts))):

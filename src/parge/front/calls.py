@@ -140,14 +140,14 @@ def plan(
     """
     request = requested(graph, plan, keywords)
     from parge.planning.decision import decide, decompose
-    from parge.planning.summary import hints, idle, recomputed
+    from parge.planning.summary import hints
     from parge.planning.verdict import planned
 
     with heard(progress, listener) as events:
         read = request.read(events)
         decision = decide(read, request.plan)
         decomposed = decompose(read, decision, on_step=lambda text: events(Step("decompose", text)))
-    found = planned(decomposed, (*idle(request.plan), *recomputed(decomposed.plan)))
+    found = planned(decomposed)
     return replace(found, notices=(*found.notices, *hints(decomposed.plan.technique, read)))
 
 

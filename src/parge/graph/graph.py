@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from parge.display import graph_html
 from parge.errors import InputError
@@ -132,6 +133,15 @@ class Graph:
         degrees = np.diff(self.indptr)
         degrees.flags.writeable = False
         return degrees
+
+    @property
+    def strengths(self) -> NDArray[np.float64]:
+        """The degree of every vertex, weights counted."""
+        if self.weights is None:
+            return np.diff(self.indptr).astype(np.float64)
+        from parge.kernels.walks import strengths  # compiled code, loaded only where it is needed
+
+        return strengths(self.indptr, self.weights)
 
     @cached_property
     def outside_ids(self) -> IdArray:

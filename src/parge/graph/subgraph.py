@@ -227,13 +227,10 @@ def _thinning(
     graph: Graph, landmark: IntArray, name: IntArray, counts: tuple[int, int, int], links: int
 ) -> NDArray[np.float64]:
     """Return how much each vertex of a subgraph is thinned out: `links` over twice its weight; 0 of single vertices."""
-    from parge.kernels import walks  # compiled code, loaded only where it is needed
-
     own, anchors, halo = counts
     thin = np.zeros(name.size)
     if links:
-        strength = graph.degrees if graph.weights is None else walks.strengths(graph.indptr, graph.weights)
-        weight = np.bincount(landmark, strength, minlength=int(name.max(initial=-1)) + 1)
+        weight = np.bincount(landmark, graph.strengths, minlength=int(name.max(initial=-1)) + 1)
         for some in (slice(own, own + anchors), slice(own + anchors + halo, name.size)):
             thin[some] = links / (2 * np.maximum(weight[name[some]], np.finfo(np.float32).tiny))
     return thin

@@ -234,6 +234,12 @@ def _check_run(run: Path, outputs: list[Path], inputs: list[Path]) -> None:
             )
 
 
+def run_folder_of(out: Path) -> Path:
+    """Return the run folder of an output where none is named: beside it, or here where it goes to a store."""
+    name = f"{out.name}.run"
+    return out.with_name(name) if delivery(out) is None else Path(name)
+
+
 def check_run_place(run: Path, inputs: Iterable[Path]) -> None:
     """Refuse a run folder inside a folder that is read: its files would be read, too, the next time."""
     for path in inputs:

@@ -32,7 +32,7 @@ from parge.linalg.threads import Threads, one_blas_thread
 from parge.memory import current_limit
 from parge.skipgram.batches import run_batches
 from parge.skipgram.settings import BATCH_STEPS, WalkSettings
-from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, strengths, trained_vectors
+from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
 from parge.storage import row_blocks, usable_cores
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -51,7 +51,7 @@ _SQUARE = 256
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
     """Return what every worker needs of the backbone, float32."""
-    mass: Matrix = np.bincount(landmark, strengths(graph) ** NOISE_POWER, n_landmarks).astype(np.float64)
+    mass: Matrix = np.bincount(landmark, graph.strengths**NOISE_POWER, n_landmarks).astype(np.float64)
     return prepare_merged(settings, coarse_matrix(graph, landmark, n_landmarks), mass)
 
 

@@ -1,8 +1,12 @@
 """Decision: what a plan means for one graph, decided once per run; with a backbone, how many landmarks there are."""
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from parge.decompose.limits import Limits, anchor_count, check_feasible
 from parge.errors import InfeasibleError, InputError
@@ -12,9 +16,12 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes
 from parge.planning.auto_technique import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
+from parge.planning.summary import idle
 from parge.reconcile.base import reconcilers
+from parge.result import WHERE
 from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Chooser
+from parge.techniques.resolve import describe
 
 if TYPE_CHECKING:
     from parge.decompose.anchors import Decomposer
@@ -39,6 +46,8 @@ class Decision:
         Why the previous, better alternative is not possible.
     choice : TechniqueChoice, optional
         Why this technique, if the plan left it open.
+    notices : tuple of str
+        Options that were given and have no effect.
     """
 
     plan: ResolvedPlan
@@ -47,6 +56,7 @@ class Decision:
     others: Sequence[ResolvedPlan] = ()
     instead_of: InfeasibleError | None = None
     choice: TechniqueChoice | None = None
+    notices: tuple[str, ...] = ()
 
 
 def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Decision:
@@ -61,12 +71,12 @@ def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Deci
     >>> decision.plan.reconcile, decision.plan.refine, decision.limits.capacities.tolist()
     ('consensus', 'subspace', [120, 120])
     """
-    resolved, choice = plan.resolved, None
+    resolved, choice, notices = plan.resolved, None, idle(plan)
     if isinstance(resolved.technique, Chooser):
         on_step("choosing the technique")
         assert isinstance(graph, Graph)  # shards are refused without a named technique
         resolved, choice = choose_technique(graph, plan)
-    return replace(_first_feasible(graph, candidates(graph, resolved), None), choice=choice)
+    return replace(_first_feasible(graph, candidates(graph, resolved), None), choice=choice, notices=notices)
 
 
 def _first_feasible(graph: Counted, plans: Sequence[ResolvedPlan], failure: InfeasibleError | None) -> Decision:
@@ -109,7 +119,22 @@ def _fits_coordinator(graph: Counted, plan: ResolvedPlan) -> bool:
 
 def next_decision(graph: Counted, decision: Decision, failure: InfeasibleError) -> Decision:
     """Return the next alternative of a decision that turned out not to be possible, or raise why."""
-    return replace(_first_feasible(graph, decision.others, failure), choice=decision.choice)
+    found = _first_feasible(graph, decision.others, failure)
+    return replace(found, choice=decision.choice, notices=decision.notices)
+
+
+def lasting_settings(plan: ResolvedPlan) -> dict[str, Any]:
+    """Return what of a decided plan determines the vectors, as a file gives it back; where it runs does not."""
+    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
+    # Where an object lies in memory is another one in every process.
+    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
+    settings["technique"] = describe(plan.technique) or live
+    as_read: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
+    return as_read
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
 class Decomposed(NamedTuple):
@@ -119,6 +144,7 @@ class Decomposed(NamedTuple):
     decomposition: "Decomposition"
     decomposer: "Decomposer"
     choice: TechniqueChoice | None = None
+    notices: tuple[str, ...] = ()
 
 
 def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step) -> Decomposed:
@@ -134,7 +160,7 @@ def decompose(graph: Graph, decision: Decision, *, on_step: OnStep = ignore_step
             continue
         instead = () if failure is None else (f"{plan.reconcile} instead: {failure}",)
         found = replace(found, notices=(*found.notices, *instead, *_unprojected(plan)))
-        return Decomposed(plan, found, decomposer, decision.choice)
+        return Decomposed(plan, found, decomposer, decision.choice, decision.notices)
 
 
 def _unprojected(plan: ResolvedPlan) -> tuple[str, ...]:
@@ -307,8 +333,12 @@ def _around(
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
     footprint = technique.landmark_footprint(n_supervertices + n_anchors)
+    from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
     from parge.decompose.supervertices import NEAR_SHARE, LandmarkDecomposer, context_budget, halo_within
 
+    parts = AnchorDecomposer(
+        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=plan.anchors == AUTO, balance=footprint
+    )
     kept_free = 0
     if limits is None:
         budget = context_budget(graph, plan.n_parts, footprint)
@@ -319,12 +349,6 @@ def _around(
     elif limits.budgets is not None:
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
-    from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
-
-    fewer = plan.anchors == AUTO
-    parts = AnchorDecomposer(
-        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=fewer, balance=footprint
-    )
     decomposer = LandmarkDecomposer(parts, n_supervertices, footprint, kept_free)
     check_feasible(decomposer.limits_for_own(limits), graph, n_anchors)
     return decomposer, limits

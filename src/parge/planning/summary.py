@@ -48,7 +48,8 @@ def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprin
 
 def summarise(decomposition: Decomposition, technique: Technique, notices: tuple[str, ...] = ()) -> Summary:
     """Count what each subgraph holds and needs, and collect the warnings; `notices` come after its own notices."""
-    graph, budgets, kept = decomposition.graph, decomposition.budgets, decomposition.kept
+    graph, budgets, warnings = decomposition.graph, decomposition.budgets, _warnings(decomposition, technique)
+    kept = decomposition.kept
     projected = decomposition.projected(footprint_of(technique, decomposition))
     parts = tuple(
         Part(
@@ -73,7 +74,7 @@ def summarise(decomposition: Decomposition, technique: Technique, notices: tuple
         edge_counts=decomposition.edge_counts,
         lost_edges=decomposition.lost_edges,
         parts=parts,
-        warnings=tuple(_warnings(decomposition, technique)),
+        warnings=tuple(warnings),
         notices=(*graph.notices, *decomposition.notices, *notices),
     )
 

@@ -16,7 +16,7 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint, format_bytes
 from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
-from parge.planning.summary import Summary, summarise
+from parge.planning.summary import Summary, recomputed, summarise
 from parge.stage_reports import Part, TechniqueChoice
 from parge.storage import machine_cores
 from parge.techniques.base import Technique
@@ -74,7 +74,7 @@ class Planned(Summary):
         return as_html(self)
 
 
-def planned(decomposed: Decomposed, notices: tuple[str, ...] = ()) -> Planned:
+def planned(decomposed: Decomposed) -> Planned:
     """Return what a plan means for a graph that is decomposed: sizes, memory, times, and whether parts are worth it.
 
     Examples
@@ -86,7 +86,7 @@ def planned(decomposed: Decomposed, notices: tuple[str, ...] = ()) -> Planned:
     'This graph fits worker 0 alone (273 MB of 1.00 GB): embedding it whole is simpler.'
     """
     plan, decomposition = decomposed.plan, decomposed.decomposition
-    summary = summarise(decomposition, plan.technique, notices)
+    summary = summarise(decomposition, plan.technique, (*decomposed.notices, *recomputed(plan)))
     times = _times(plan, decomposition, summary.parts)
     parts = summary.parts
     if times is not None:

@@ -57,11 +57,12 @@ class Whiten(Refiner):
         n, dim = vectors.shape
         if n == 0 or graph.n_edges == 0:
             return {"rounds": 0, "changes": []}
+        adjacency, columns = self.adjacency(graph, work), work.columns(n, dim, bytes_per_entry=8)
         found = whitened_rounds(
-            self.adjacency(graph, work),
+            adjacency,
             vectors,
             work.matrix((n, dim), np.float32),
-            work.columns(n, dim, bytes_per_entry=8),
+            columns,
             rounds=self.rounds,
             tolerance=self.tolerance,
             length=mean_length(vectors),

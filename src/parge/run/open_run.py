@@ -1,8 +1,6 @@
 """Open a run: a new one, one that is resumed, or one that is completed from its folder."""
 
-import json
 import os
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import request_meaning
 from parge.decompose.partitioner_choice import ChosenDecomposer
@@ -22,12 +18,14 @@ from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.names import local_folder
 from parge.planning.auto_technique import as_chosen
-from parge.planning.decision import Decision, candidates, decide, decompose
+from parge.planning.decision import Decision, candidates, decide, decompose, lasting_settings
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
 from parge.planning.summary import footprint_of, idle
 from parge.result import WHERE
+from parge.run import arrays
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder, check_same, digest, fingerprint
+from parge.run.lock import holder
 from parge.run.metadata import (
     PlanMetadata,
     RecordedTechnique,
@@ -36,10 +34,12 @@ from parge.run.metadata import (
     run_id,
 )
 from parge.run.run import RESUMED, Run
+from parge.run.schema import PARTS, RESULT, SHARED, SPACE, strays
 from parge.stage_reports import TechniqueChoice
-from parge.techniques.base import Technique
-from parge.techniques.resolve import describe
 from parge.text import pasteable, printable
+
+# Work on a plan that is done again without asking.
+_SECONDS = 60.0
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def open_run(
             raise InputError("to resume a run, give its folder (run_dir)")
         with tempfile.TemporaryDirectory(prefix="parge-run-") as temporary:
             started = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
-            yield replace(started, kept=False, notices=idle(plan))
+            yield replace(started, kept=False)
         return
     if os.fspath(run_dir) == "":
         raise InputError("expected the name of a run folder; got an empty name")
@@ -64,10 +64,29 @@ def open_run(
     with folder.locked():
         folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
         if folder.exists:
-            run = _resume(graph, plan, folder, listener)
+            yield _resume(graph, plan, folder, listener)
         else:
-            run = _begin(graph, decision or _decided(graph, plan, listener), folder, listener)
-        yield replace(run, notices=(*run.notices, *idle(plan)))
+            yield _begin(graph, decision or _decided(graph, plan, listener), folder, listener)
+
+
+def is_fruitless(path: Path) -> bool:
+    """Return whether a folder holds a run without any result, whose plan took less than a minute, and nothing else.
+
+    The corrected command may then begin anew: `RunFolder.discard` removes what the run wrote. False where somebody is
+    at work, where the folder holds other files, and where it is no run that this version reads.
+    """
+    folder = RunFolder(path)
+    if path.is_symlink() or not folder.exists or holder(path) is not None:
+        return False
+    try:
+        folder.check()
+        is_quick = folder.plan_metadata().decompose_seconds < _SECONDS
+    except PargeError:
+        return False  # the command itself says what is wrong
+    parts = sorted((path / PARTS).iterdir()) if (path / PARTS).is_dir() else []
+    has_work = any(arrays.exists(place) for place in (path / SHARED, path / SPACE, *(part / RESULT for part in parts)))
+    is_at_work = any(holder(part) is not None for part in parts)
+    return is_quick and not has_work and not is_at_work and not strays(path)
 
 
 def _refuse_no_graph(graph: Any) -> None:
@@ -95,42 +114,48 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
     decomposed = decompose(graph, decision, on_step=lambda step: listener(Step("decompose", step)))
     plan, decomposition, decomposer = decomposed.plan, decomposed.decomposition, decomposed.decomposer
     seconds = time.perf_counter() - started
-    settings, belongs = _settings(graph, plan), digest(decomposition)
+    settings, bound = lasting_settings(plan), footprint_of(plan.technique, decomposition)
+    edges = tuple(decomposition.edges.tolist())
+    settings["graph"], belongs = fingerprint(graph), digest(decomposition)
     choice = decomposer.choice.to_json() if isinstance(decomposer, ChosenDecomposer) else {}
     metadata = PlanMetadata(
         settings=settings,
         run=run_id(settings, belongs),
         decomposition=belongs,
         decompose_seconds=seconds,
-        technique=replace(RecordedTechnique.of(plan.technique), bound=footprint_of(plan.technique, decomposition)),
+        technique=replace(RecordedTechnique.of(plan.technique), bound=bound),
         sizes=tuple(decomposition.held.tolist()),
-        edges=tuple(decomposition.edges.tolist()),
+        edges=edges,
         coordinator=choice,
         notices=decomposition.notices,
         choice={} if decomposed.choice is None else decomposed.choice.to_json(),
     )
     folder.save_plan(decomposition, metadata)
-    return _run(folder, plan, plan.technique, decomposition, metadata)
+    return _run(folder, plan, decomposition, metadata, decision.notices)
 
 
 def _run(
-    folder: RunFolder, plan: ResolvedPlan, technique: Technique, decomposition: Decomposition, metadata: PlanMetadata
+    folder: RunFolder,
+    plan: ResolvedPlan,
+    decomposition: Decomposition,
+    metadata: PlanMetadata,
+    notices: tuple[str, ...] = (),
 ) -> Run:
-    """Return the run in a folder, with its records of the work so far."""
+    """Return the run in a folder, with its records of the work so far; `notices` are those on its plan."""
     known = recorded_seconds(folder.path, metadata.run)
     seconds = {"decompose": metadata.decompose_seconds} | {stage: known[stage] for stage in RESUMED if stage in known}
-    retries, notices = recorded_retries(folder.path, metadata.run), folder.notices()
+    retries = recorded_retries(folder.path, metadata.run)
     return Run(
         folder,
         plan,
-        technique,
+        plan.technique,
         decomposition,
         metadata.run,
         seconds,
         retries,
         choice=metadata.coordinator,
         chosen=TechniqueChoice.from_json(metadata.choice, "choice") if metadata.choice else None,
-        notices=notices,
+        notices=(*folder.notices(), *notices),
     )
 
 
@@ -161,15 +186,16 @@ def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
 
 def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
+    notices = idle(plan)  # as it was given
     kept = folder.plan_metadata().settings
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
     decided = _as_decided(graph, as_chosen(_respelled(plan, kept), kept).resolved, kept)
-    check_same(kept, _settings(graph, decided), folder.path)
+    check_same(kept, {**lasting_settings(decided), "graph": fingerprint(graph)}, folder.path)
     decomposition, metadata = folder.load_plan(graph)
     if not folder.has_graph():
         folder.save_graph(graph)
-    return _run(folder, decided, decided.technique, decomposition, metadata)
+    return _run(folder, decided, decomposition, metadata, notices)
 
 
 @contextmanager
@@ -179,7 +205,7 @@ def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
     folder.check_planned()
     with folder.locked():
         decomposition, metadata = folder.load_plan()
-        run = _run(folder, _plan_of(metadata, reconciler, path), metadata.technique, decomposition, metadata)
+        run = _run(folder, _plan_of(metadata, reconciler, path), decomposition, metadata)
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
             raise InputError(
@@ -222,18 +248,3 @@ def _plan_of(metadata: PlanMetadata, reconciler: str | None, path: Path) -> Reso
         return ResolvedPlan.recorded(Plan(**kept), metadata.technique)
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{path} holds an invalid plan: {printable(error, 200)}") from None
-
-
-def _settings(graph: Graph, plan: ResolvedPlan) -> dict[str, Any]:
-    """Return everything that determines the result of a run, as a file gives it back; where it runs does not."""
-    settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
-    # Where an object lies in memory is another one in every process.
-    live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
-    settings["technique"] = describe(plan.technique) or live
-    settings["graph"] = fingerprint(graph)
-    plain: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

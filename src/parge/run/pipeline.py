@@ -31,12 +31,13 @@ from parge.run.open_run import open_run
 from parge.run.run import STAGES, Run
 from parge.run.schema import SCRATCH, SPACE
 from parge.run.spaces import save_space
-from parge.run.worker import PartJob, embed_part, own_technique, prepare_worker
+from parge.run.worker import PartJob, embed_part, prepare_worker
 from parge.space.frozen import Space, frozen_from
 from parge.space.head import fit_head
 from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
+from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe
 from parge.text import count, printable
 from parge.typing import FloatArray
@@ -77,11 +78,7 @@ def embed(
         Vectors in vertex order, their ids, and a report.
     """
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
-    with (
-        prepared_engine(asked) as engine,
-        open_run(graph, asked, run_dir=run_dir, resume=resume, listener=listener) as run,
-    ):
-        embed_parts(run, listener, engine)
+    with _embedded(graph, asked, run_dir, resume=resume, listener=listener) as run:
         reconciliation = reconcile_parts(run, listener)
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
@@ -106,23 +103,32 @@ def embed_to_file(
     `spaces` are the folders that the frozen space is written to.
     """
     _refuse_inside(out, run_dir)
-    with (
-        prepared_engine(plan) as engine,
-        open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run,
-    ):
-        embed_parts(run, listener, engine)
+    with _embedded(graph, plan, run_dir, resume=resume, listener=listener) as run:
         return finish(run, out, listener, spaces)
+
+
+@contextmanager
+def _embedded(
+    graph: Graph, plan: Plan, run_dir: str | PathLike[str] | None, *, resume: bool, listener: Listener
+) -> Iterator[Run]:
+    """Yield a run of which every part is embedded; its engine is prepared while the graph is decomposed."""
+    with ExitStack() as workers:
+        engine = workers.enter_context(prepared_engine(plan))
+        with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
+            embed_parts(run, listener, engine)
+            workers.close()  # what they were forked from is not needed to reconcile
+            yield run
 
 
 @contextmanager
 def prepared_engine(plan: Plan) -> Iterator[Engine]:
     """Yield the engine of a plan, prepared in the background for the workers of its technique."""
+    named = plan.technique  # not resolved here: a run that is resumed has a plan of its own
+    described = describe(named) if isinstance(named, Technique) else {"technique": str(named), "settings": {}}
     engine = plan.make_engine()
     if plan.n_parts == 1:
         yield engine
         return
-    named = plan.technique  # not resolved here: a run that is resumed has a plan of its own
-    described = describe(named) if isinstance(named, Technique) else {"technique": str(named), "settings": {}}
     with engine.prepared(partial(prepare_worker, described)) as ready:
         yield ready
 
@@ -141,9 +147,10 @@ def finish(run: Run, out: Path, listener: Listener, spaces: Sequence[Path] = ())
         merge_parts(run, reconciliation, vectors)
         refinement = refine_vectors(run, vectors, listener, in_files=True)
         run.note_seconds(STAGES)
-        listener(Step("write", given_name(out)))
         report = run.report(reconciliation, refinement)
-        _embedding(run, vectors, report.reproducible()).save(out)
+        embedding = _embedding(run, vectors, report.reproducible())
+        listener(Step("write", given_name(out)))
+        embedding.save(out)
         unkept = freeze(run, vectors, spaces)
     return replace(report, notices=(*report.notices, *unkept))
 
@@ -238,7 +245,8 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     budgets = run.decomposition.budgets
     described = describe(run.technique)
     technique = described or run.technique  # what was planned, whatever a folder may say
-    is_own = own_technique(described) is not None  # it leaves nothing behind in a process
+    is_shipped = described is not None and described["technique"] in techniques.shipped()
+    is_own = is_shipped and run.technique.needs_extra is None  # it leaves nothing behind in a process
     return [
         Task(
             key=i,

@@ -10,6 +10,7 @@ from typing import Any
 
 import parge
 from parge.decompose.decomposition import Decomposition
+from parge.errors import TechniqueError
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.plan import ResolvedPlan
@@ -28,7 +29,7 @@ from parge.run.metadata import (
 from parge.run.parts import Result
 from parge.run.trust import needs_word
 from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
-from parge.techniques.base import Technique, common_dim
+from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe, restore
 from parge.text import pasteable
@@ -100,12 +101,10 @@ class Run:
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Add the time spent inside to a stage; the time of a nested stage counts only for that one."""
-        started, known = time.perf_counter(), sum(self.seconds.values())
         try:
-            yield
+            with timed(self.seconds, stage):
+                yield
         finally:
-            within = sum(self.seconds.values()) - known
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started - within
             if stage in RESUMED:
                 self.note_seconds(RESUMED)
 
@@ -154,7 +153,7 @@ class Run:
 
     def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
         """Return the run in numbers, as `parge embed --json` prints them."""
-        summary = summarise(self.decomposition, self.technique)
+        summary, reconciled = summarise(self.decomposition, self.technique), reconciliation.report()
         dim = self.shape[1]  # which reads every result
         took = [self.results[i].metadata for i in range(self.decomposition.n_parts)]
         return Report(
@@ -173,13 +172,29 @@ class Run:
             warnings=tuple(dict.fromkeys((*summary.warnings, *reconciliation.warnings))),  # each once
             notices=(*summary.notices, *self.notices),
             seconds=stage_seconds(self.seconds, [metadata.seconds for metadata in took]),
-            reconcile=reconciliation.report(),
+            reconcile=reconciled,
             refine=refinement,
             retries=tuple(self.retries),
             coordinator=replace(Coordinator.from_json(self.choice, "coordinator"), peak_bytes=peak_bytes()),
             plan=Settings(self.plan.settings()),
             parge=parge.__version__,
         )
+
+
+def common_dim(technique: Technique, dims: Sequence[int]) -> int:
+    """Return the number of columns that all subgraphs' vectors have, or name two that differ.
+
+    `dims` are the columns of subgraphs 0, 1, ...; 0 for one without vertices, where the number is unknown.
+    """
+    known = [(dim, index) for index, dim in enumerate(dims) if dim]
+    for dim, index in known:
+        if dim != known[0][0]:
+            raise TechniqueError(
+                f"the technique {technique.name} must give vectors of one length to all subgraphs; it gave "
+                f"{known[0][0]} columns to subgraph {known[0][1]} and {dim} to subgraph {index}. Declare the length "
+                f"where the technique is created, for example adapt(..., dim={max(known)[0]})"
+            )
+    return known[0][0] if known else technique.dim
 
 
 def embed_part_command(part: Path, technique: Technique) -> str:
@@ -195,6 +210,17 @@ STAGES = ("decompose", "prepare", "embed", "reconcile", "refine")
 
 # Stages that a resumed run continues; the later ones start again.
 RESUMED = ("prepare", "embed")
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time spent inside to a stage; the time of a nested stage counts only for that one."""
+    started, known = time.perf_counter(), sum(seconds.values())
+    try:
+        yield
+    finally:
+        within = sum(seconds.values()) - known
+        seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - started - within
 
 
 def stage_seconds(seconds: Mapping[str, float], workers: Sequence[float]) -> Seconds:

@@ -2,18 +2,22 @@
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError
 from parge.storage import current_folder
-from parge.techniques.base import Technique, work
+from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import restore_declared
 from parge.text import on_one_line, pasteable
 
 # Of the default settings. 80 walks of 80, window 10, are 32 times as much.
 MOST_WORK = 10_000
+
+# Whole numbers that are no amount of work.
+_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 
 
 def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
@@ -45,6 +49,23 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
 def needs_word(technique: Technique) -> bool:
     """Return whether the user must explicitly allow these settings of a parge technique."""
     return type(technique).__module__.startswith("parge.") and work(technique) > MOST_WORK
+
+
+def work(technique: Technique) -> float:
+    """Estimate the work of a technique relative to its default settings, at least 1.
+
+    It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
+    loops.
+
+    >>> from parge.techniques.deepwalk import DeepWalk
+    >>> work(DeepWalk(walks=80, window=10, negatives=1))
+    16.0
+    """
+    times = 1.0
+    for field in fields(technique):
+        if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
+            times *= max(1.0, getattr(technique, field.name) / field.default)
+    return times
 
 
 def _listed(settings: Mapping[str, Any]) -> str:

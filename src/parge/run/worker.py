@@ -107,7 +107,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     return result
 
 
-def own_technique(described: Mapping[str, Any] | None) -> Technique | None:
+def _own_technique(described: Mapping[str, Any] | None) -> Technique | None:
     """Return the described technique if it is parge's own and needs no other package; otherwise None."""
     technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
     return technique if technique is not None and technique.needs_extra is None else None
@@ -120,7 +120,7 @@ def prepare_worker(described: Mapping[str, Any] | None) -> None:
     """
     from parge.kernels.jit import load_compiled
 
-    technique = own_technique(described)
+    technique = _own_technique(described)
     if technique is not None:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
         plain = type(technique)(dim=technique.dim)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.errors import TechniqueError
 from parge.events import Progress
@@ -102,14 +101,7 @@ def walk_rows(graph: Graph) -> walks.WalkCSR:
 
 def vertex_table(graph: Graph, power: float) -> AliasTable:
     """Return the table that draws vertices in proportion to a power of their degree, weights counted."""
-    return alias_table(strengths(graph) ** power, graph.indices.dtype)
-
-
-def strengths(graph: Graph) -> NDArray[np.float64]:
-    """Return the degree of every vertex, weights counted."""
-    if graph.weights is None:
-        return np.diff(graph.indptr).astype(np.float64)
-    return walks.strengths(graph.indptr, graph.weights)
+    return alias_table(graph.strengths**power, graph.indices.dtype)
 
 
 def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:

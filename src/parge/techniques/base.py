@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Protocol, get_args
 
@@ -140,32 +140,12 @@ _MOST = {
 MOST_RATE = 1e6
 """Learning rates far below this one diverge already, which is said; over it float32 itself ends."""
 
-# Whole numbers that are no amount of work.
-_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
-
 
 def check_counts(technique: Technique, least: int, *settings: str) -> None:
     """Raise `InputError` for settings that are not whole numbers of at least `least`."""
     for setting in settings:
         most = _MOST.get(setting, MOST_SETTING)
         check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
-
-
-def work(technique: Technique) -> float:
-    """Estimate the work of a technique relative to its default settings, at least 1.
-
-    It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
-    loops.
-
-    >>> from parge.techniques.deepwalk import DeepWalk
-    >>> work(DeepWalk(walks=80, window=10, negatives=1))
-    16.0
-    """
-    times = 1.0
-    for field in fields(technique):
-        if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
-            times *= max(1.0, getattr(technique, field.name) / field.default)
-    return times
 
 
 def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
@@ -276,22 +256,6 @@ def check_shared(technique: Technique, shared: Mapping[str, NDArray[Any]], n_lan
 
 def _names(arrays: Mapping[str, Any]) -> str:
     return ", ".join(arrays) or "none"
-
-
-def common_dim(technique: Technique, dims: Sequence[int]) -> int:
-    """Return the number of columns that all subgraphs' vectors have, or name two that differ.
-
-    `dims` are the columns of subgraphs 0, 1, ...; 0 for one without vertices, where the number is unknown.
-    """
-    known = [(dim, index) for index, dim in enumerate(dims) if dim]
-    for dim, index in known:
-        if dim != known[0][0]:
-            raise TechniqueError(
-                f"the technique {technique.name} must give vectors of one length to all subgraphs; it gave "
-                f"{known[0][0]} columns to subgraph {known[0][1]} and {dim} to subgraph {index}. Declare the length "
-                f"where the technique is created, for example adapt(..., dim={max(known)[0]})"
-            )
-    return known[0][0] if known else technique.dim
 
 
 def _as_vectors(answer: Any, technique: Technique, subgraph: Subgraph) -> FloatArray:
