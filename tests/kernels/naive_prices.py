@@ -93,3 +93,9 @@ def relieve(full, vertices, votes, weights, limits, part, loads):
             loads[best] += weights[v]
             n_moved += 1
     return n_moved
+
+
+def saved_alone(graph, v, part, marked, rank):
+    """Return the edges to other parts that v saves, less those that a neighbour of a higher rank saves."""
+    lost = [u for u in neighbours(graph, v) if part[u] != part[v] and not marked[u]]
+    return rank[v] - sum((rank[u], key(u)) > (rank[v], key(v)) for u in lost)

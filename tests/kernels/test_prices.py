@@ -41,12 +41,14 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
     cost = rng.choice(naive_prices.SCALE[:40], n_parts).astype(np.int64)
     locked = rng.random(n) < 0.2
     votes, wish = np.zeros((n, n_parts), np.int32), np.zeros(n, np.int8)
+    kept, there = np.zeros((2, n), np.int32)
     histogram, expected = np.zeros((2, n_parts, n_parts, 2 * prices.LEVELS), np.int64)
 
     n_cut = 0
     for some in ((0, n // 2), (n // 2, n)):  # in two calls
-        prices.count_votes(graph.indptr, graph.indices, ONCE, part, some, votes)
-        n_cut += prices.wish_rows(some, part, weights, scale, cost, votes, locked, wish, histogram)
+        here = votes[slice(*some)]
+        prices.count_votes(graph.indptr, graph.indices, ONCE, part, some, here)
+        n_cut += prices.wish_rows(some, part, weights, scale, cost, here, locked, wish, kept, there, histogram)
     alone = np.flatnonzero(part >= 0).tolist()
     arguments = part.tolist(), weights.tolist(), scale, cost.tolist()
     made, n_expected = [], 0
@@ -68,8 +70,8 @@ def test_a_round_of_moves(graph: Graph, seed: int, n_parts: int) -> None:
     cleared = prices.clear_prices(histogram, loads, limits)
     assert cleared.tolist() == naive_prices.prices(made, loads.tolist(), limits.tolist(), prices.LEVELS)
 
-    profit, bins = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    prices.claim_rows(rows, part, weights, scale, cost, votes, wish, profit)
+    profit, bins = np.zeros(n, np.float32), np.zeros(n, np.int64)
+    prices.claim_rows(rows, part, weights, scale, cost, kept, there, wish, profit)
     claims = [naive_prices.claim(graph, v, *arguments, wish.tolist()) if wish[v] >= 0 else None for v in range(n)]
     assert [None if x == prices.NOTHING else x for x in profit.tolist()] == claims
 
@@ -145,3 +147,15 @@ def test_a_part_over_its_limit_is_relieved(graph: Graph, seed: int, n_parts: int
     plain = members.tolist(), votes.tolist(), weights.tolist(), limits.tolist(), part.tolist(), loads.tolist()
     assert cut.relieve(full, members, votes, weights, limits, part, loads) == naive_prices.relieve(full, *plain)
     assert (part.tolist(), loads.tolist()) == (plain[4], plain[5])
+
+
+@drawn
+@shortly
+def test_what_candidates_save_alone(graph: Graph, seed: int, n_parts: int) -> None:
+    rng, n = np.random.default_rng([seed, graph.n_vertices]), graph.n_vertices
+    part, marked = rng.integers(0, n_parts, n).astype(np.int16), rng.random(n) < 0.2
+    rank = np.where(rng.random(n) < 0.6, rng.integers(0, 4, n), -1).astype(np.int32)
+    candidates, names = np.flatnonzero(rank >= 0), np.arange(n, dtype=np.int32)
+    found = cut.saved_alone(graph.indptr, graph.indices, part, marked, rank, names, candidates)
+    plain = part.tolist(), marked.tolist(), rank.tolist()
+    assert found.tolist() == [naive_prices.saved_alone(graph, v, *plain) for v in candidates.tolist()]

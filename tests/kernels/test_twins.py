@@ -45,6 +45,7 @@ TWINS: dict[str, str] = {
     "cut.majority_part": "naive.majority_part",
     "cut.part_votes": "naive.part_votes",
     "cut.marked_neighbours": "naive.marked_neighbours",
+    "cut.saved_alone": "naive_prices.saved_alone",
     "cut.relieve": "naive_prices.relieve",
     "fennel._best_part": "shared with fennel.stream_rows",
     "fennel.stream_rows": "naive.stream_rows",

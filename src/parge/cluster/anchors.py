@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.cluster.coarsen import hashes
 from parge.cluster.mesh import Mesh
@@ -28,36 +29,40 @@ def choose_anchors(mesh: Mesh, rows: Rows, part: PartArray, n_anchors: int) -> B
     whose lost edges, less the ones to better candidates, are still above it. The greedy choice of one vertex after
     another (`parge.kernels.cut.greedy_cover`) loses as many edges within 1 % on all graphs that both were run on.
     """
-    anchors = np.zeros(rows.n_own, np.bool_)
-    everywhere = rows.with_ghosts(mesh, part)
-    left = n_anchors - _by(
-        mesh, rows, anchors, n_anchors, lambda: lost_edges(mesh, rows, everywhere, anchors), everywhere
-    )
+    marked = np.zeros(rows.n_own + rows.ghosts.size, np.bool_)
+    anchors, everywhere = marked[: rows.n_own], rows.with_ghosts(mesh, part.astype(np.int16))
+    left = n_anchors - _by(mesh, rows, marked, n_anchors, lambda: _lost(rows, everywhere, marked), everywhere)
     if left > 0:  # no edge is lost any more: then those with most neighbours
         degrees = rows.degrees
-        _by(mesh, rows, anchors, left, lambda: np.where(anchors, 0, degrees + 1), None)
-    return anchors
+        _by(mesh, rows, marked, left, lambda: np.where(anchors, 0, degrees + 1), None)
+    return anchors.copy()
 
 
 def lost_edges(mesh: Mesh, rows: Rows, part: PartArray, anchors: BoolArray) -> IntArray:
     """Return for each own vertex how many edges lead to another part, edges of anchors left aside."""
-    marked = rows.with_ghosts(mesh, anchors)
-    alone = np.where(marked, np.int32(-1), part)
+    return _lost(rows, rows.with_ghosts(mesh, part.astype(np.int16)), rows.with_ghosts(mesh, anchors))
+
+
+def _lost(rows: Rows, part: NDArray[np.int16], marked: BoolArray) -> IntArray:
+    alone = np.where(marked, np.int16(-1), part)
     found = cut.cut_degrees(rows.indptr, rows.indices, alone).astype(np.int64)
     found -= cut.marked_neighbours(rows.indptr, rows.indices, marked)
-    found[anchors] = 0
+    found[marked[: rows.n_own]] = 0
     return found
 
 
 def _by(
     mesh: Mesh,
     rows: Rows,
-    anchors: BoolArray,
+    marked: BoolArray,
     wanted: int,
     score: Callable[[], IntArray],
-    part: PartArray | None,
+    part: NDArray[np.int16] | None,
 ) -> int:
-    """Mark up to `wanted` vertices with the highest scores, a threshold at a time; return how many."""
+    """Mark up to `wanted` vertices with the highest scores, a threshold at a time; return how many.
+
+    `marked` and `part` have the own vertices and the ghosts.
+    """
     taken = 0
     for _ in range(_STEPS):
         left = wanted - taken
@@ -66,8 +71,11 @@ def _by(
             break
         least, candidates = _threshold(mesh, rows, scores, left)
         if part is not None:
-            candidates = _undisputed(mesh, rows, part, anchors, scores, candidates, least)
-        anchors[candidates] = True
+            candidates = _undisputed(mesh, rows, part, marked, scores, candidates, least)
+        new = np.zeros(rows.n_own, np.bool_)
+        new[candidates] = True
+        marked[candidates] = True
+        rows.update_ghosts(mesh, new, marked)
         taken += mesh.count(candidates.size)
     return taken
 
@@ -96,18 +104,18 @@ def _threshold(mesh: Mesh, rows: Rows, scores: IntArray, left: int) -> tuple[int
 
 
 def _undisputed(
-    mesh: Mesh, rows: Rows, part: PartArray, anchors: BoolArray, scores: IntArray, candidates: IntArray, least: int
+    mesh: Mesh,
+    rows: Rows,
+    part: NDArray[np.int16],
+    marked: BoolArray,
+    scores: IntArray,
+    candidates: IntArray,
+    least: int,
 ) -> IntArray:
     """Return the candidates that still save so many edges once better candidates are anchors."""
-    rank = np.full(rows.n_own, -1, np.int64)
+    rank, is_candidate = np.full(marked.size, -1, np.int32), np.zeros(rows.n_own, np.bool_)
     rank[candidates] = scores[candidates]
-    received = rows.with_ghosts(mesh, rank)
-    marked = rows.with_ghosts(mesh, anchors)
-    key = hashes(_ORDER, 2, rows.all_names)
-    kept = []
-    for v in candidates:
-        near = rows.indices[rows.indptr[v] : rows.indptr[v + 1]]
-        lost = near[(part[near] != part[v]) & ~marked[near]]
-        better = (received[lost] > rank[v]) | ((received[lost] == rank[v]) & (key[lost] > key[v]))
-        kept.append(rank[v] - int(better.sum()) >= least)
-    return candidates[np.array(kept, np.bool_)] if candidates.size else candidates
+    is_candidate[candidates] = True
+    rows.update_ghosts(mesh, is_candidate, rank)
+    saved = cut.saved_alone(rows.indptr, rows.indices, part, marked, rank, rows.all_names, candidates)
+    return candidates[saved >= least]

@@ -1,13 +1,15 @@
 """Small groups of neighbouring vertices, found and merged by all shards together."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from parge.cluster.mesh import Mesh, column
-from parge.cluster.rows import NO_TIMES, Owners, Rows, offsets_of, rows_of
+from parge.cluster.rows import Owners, Rows, joined, slices_for
 from parge.kernels import labels
 from parge.kernels.splitmix import item_keys
+from parge.reconcile.merge import stretches
 from parge.typing import BoolArray, IntArray, PartArray
 
 # Rounds of labels, each in two halves: were all vertices to move at once, neighbours would change places for ever
@@ -27,6 +29,16 @@ class Level:
 
     rows: Rows
     weights: IntArray
+
+
+class Merged(NamedTuple):
+    """The graph of groups: their names, ascending; neighbours by number; how often edges count; what groups weigh."""
+
+    names: PartArray
+    indptr: IntArray
+    indices: PartArray
+    times: PartArray
+    loads: IntArray
 
 
 def hashes(purpose: int, turn: int, numbers: PartArray) -> IntArray:
@@ -117,7 +129,7 @@ class _Groups:
         self.label[movers] = new
         changed = np.zeros(self.rows.n_own, np.bool_)
         changed[movers] = True
-        self.rows.update_ghosts(self.mesh, self.label, changed)
+        self.rows.update_ghosts(self.mesh, changed, self.label)
 
     def pack(self, near: int) -> None:
         """Merge vertices that are alone with others that prefer the same group, such as leaves of one vertex.
@@ -151,24 +163,32 @@ class _Groups:
         self._relabel(movers, chosen)
 
 
-def contract(mesh: Mesh, owners: Owners, level: Level, label: PartArray, loads: IntArray) -> Level:
-    """Return the graph of the groups: each is a vertex of its own name, and edges count as often as their members'."""
+def contract(mesh: Mesh, owners: Owners, level: Level, label: PartArray, loads: IntArray) -> Merged:
+    """Return the graph of the groups: each is a vertex of its own name, and edges count as often as their members'.
+
+    The groups of a slice of every shard's vertices at a time.
+    """
     rows = level.rows
     everywhere = rows.with_ghosts(mesh, label)
-    summed = [_summed(np.zeros(0, np.int64), NO_TIMES)]
-    for some, arcs in rows.blocks():
-        source, target = np.repeat(label[some], rows.degrees[some]), everywhere[rows.indices[arcs]]
-        times = rows.times[arcs] if rows.times.size else np.ones(source.size, np.int32)
-        summed.append(_summed(_key(source, target), times, source != target))
-    key, times = _summed(*(np.concatenate([one[i] for one in summed]) for i in range(2)))
-    del summed
-    found = mesh.deal(owners(key >> 32), key, times)
-    key, times = _summed(column(found, 0), column(found, 1))
+    n_slices = slices_for(mesh, rows.indices.size)
+    cell, degrees = owners.slices(label, n_slices), rows.degrees
     names = rows.names[loads > 0]
-    place = np.searchsorted(names, key >> 32)
-    neighbours = (key & 0xFFFFFFFF).astype(np.int32)
-    merged = rows_of(mesh, names, offsets_of(place, names.size), neighbours, owners, times)
-    return Level(merged, loads[loads > 0])
+    sizes: IntArray = np.zeros(names.size, np.int64)
+    near, counted = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    for place in range(n_slices):
+        some = np.flatnonzero(cell == place)
+        arcs = stretches(rows.indptr[some], degrees[some])
+        source, target = np.repeat(label[some], degrees[some]), everywhere[rows.indices[arcs]]
+        times = rows.times[arcs] if rows.times.size else np.ones(source.size, np.int32)
+        del arcs
+        key, times = _summed(_key(source, target), times, source != target)
+        found = mesh.deal(owners(key >> 32), key, times)
+        key, times = _summed(column(found, 0), column(found, 1))
+        sizes += np.bincount(np.searchsorted(names, key >> 32), minlength=names.size)
+        near.append((key & 0xFFFFFFFF).astype(np.int32))
+        counted.append(times)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return Merged(names, indptr, joined(near), joined(counted), loads[loads > 0])
 
 
 def _key(source: PartArray, target: PartArray) -> IntArray:
@@ -185,9 +205,3 @@ def _summed(key: IntArray, times: PartArray, some: BoolArray | None = None) -> t
     if not first.size:
         return key, times.astype(np.int32)
     return key[first], np.add.reduceat(times, first, dtype=np.int64).astype(np.int32)
-
-
-def level_zero(rows: Rows, weights: IntArray) -> Level:
-    """Return the graph itself, every edge counted once."""
-    assert rows.times is NO_TIMES or rows.times.size == 0
-    return Level(rows, weights)

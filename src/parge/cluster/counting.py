@@ -144,6 +144,6 @@ def _batches(source: Source) -> Iterator[Gatherer]:
         path = Path(name)
         if is_parquet(name):
             for group in range(len(read_footer(path).groups)):
-                yield gather_parquet(path, [group], source.wanted)
+                yield from gather_parquet(path, [group], source.wanted)
         else:
-            yield gather_edge_list([path], source.wanted, of=texts)
+            yield from gather_edge_list([path], source.wanted, of=texts).runs()

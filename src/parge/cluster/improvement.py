@@ -1,32 +1,48 @@
 """The market of `parge.decompose.improvement` on rows that several shards share."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.cluster.mesh import Mesh
-from parge.cluster.rows import Rows
+from parge.cluster.rows import BLOCK, Rows, label_type
 from parge.decompose.improvement import ROUNDS, Market, best_met
+from parge.kernels import prices as kernels
 from parge.typing import IntArray, PartArray
+
+# Rows whose votes are counted at a time.
+_ROWS = 1 << 12
 
 
 class SharedMarket(Market):
-    """A market of which every shard has its own vertices: prices and bins are decided from sums over all of them."""
+    """A market of which every shard has its own vertices: prices and bins are decided from sums over all of them.
+
+    Votes are counted again in every round, for some rows at a time: a table of all would grow with the parts.
+    """
 
     def __init__(self, mesh: Mesh, rows: Rows, weights: IntArray, limits: IntArray, part: PartArray) -> None:
         self.mesh, self.shard = mesh, rows
-        everywhere = rows.with_ghosts(mesh, part.astype(np.int8))
-        super().__init__(rows.indptr, rows.indices, weights, limits, everywhere, times=rows.times, names=rows.all_names)
+        everywhere = rows.with_ghosts(mesh, part.astype(label_type(limits.size)))
+        super().__init__(
+            rows.indptr, rows.indices, weights, limits, everywhere, BLOCK, times=rows.times, names=rows.all_names
+        )
 
     def total(self, counts: IntArray) -> IntArray:
         """Return the sum over all shards."""
         return self.mesh.total(counts)
 
-    def synchronise(self, *values: NDArray[Any]) -> None:
-        """Fill in the values of the ghosts."""
-        for array in values:
-            array[self.n_own :] = self.shard.ghost_values(self.mesh, array[: self.n_own])
+    def _counted(self) -> PartArray:
+        self.rows = [(start, min(start + _ROWS, end)) for first, end in self.rows for start in range(first, end, _ROWS)]
+        most = max((end - first for first, end in self.rows), default=0)
+        return np.zeros((most, self.limits.size), np.int32)
+
+    def _votes_of(self, rows: tuple[int, int]) -> PartArray:
+        kernels.count_votes(self.indptr, self.indices, self.times, self.part, rows, self.votes)
+        return self.votes
+
+    def synchronise(self) -> None:
+        """Fill in the claims of the ghosts: most vertices make none, and nothing is told of them."""
+        self.profit[self.n_own :] = kernels.NOTHING
+        claims = self.profit[: self.n_own] != kernels.NOTHING
+        self.shard.update_ghosts(self.mesh, claims, self.wish, self.profit)
 
     def merged(self, bins: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
         """Return the bins of all shards, ascending, and what they weigh together."""
@@ -40,8 +56,7 @@ class SharedMarket(Market):
         moved = np.zeros(self.n_own, np.bool_)
         moved[movers] = True
         self.part[movers] = self.wish[movers]
-        self.shard.update_ghosts(self.mesh, self.part, moved)
-        self._count()
+        self.shard.update_ghosts(self.mesh, moved, self.part)
 
 
 def improve_shared(

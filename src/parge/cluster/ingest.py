@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.cluster.mesh import Mesh, Message, column
-from parge.cluster.rows import BLOCK, MOST_VERTICES, Owners, offsets_of
+from parge.cluster.rows import MOST_VERTICES, Owners, joined, slices_for
 from parge.cluster.source import Source, is_parquet
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
@@ -64,24 +65,14 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Sh
     """Read the files and return the rows of this shard, and the counts of all."""
     told, maybe_names = _of_columns(mesh, source)
     batches = _read(mesh, source)
-    flags = np.array([weights is not None for *_, weights in batches], np.int8)
-    is_weighted = {bool(flag) for (found,) in mesh.share(flags) for flag in found}
-    if len(is_weighted) > 1:
-        raise InputError(
-            "some of the files have weights, and others have none. Give all of them a weight column, or use "
-            "--unweighted."
-        )
-    one, other, ids, given = _joined(batches)
-    del batches
-    weights = check_weights(given, one.size) if is_weighted == {True} else None
-    ids = _with_vertices(mesh, source, ids)
-    number, home_ids, first = _numbered(mesh, ids)
+    _check_weighted(mesh, batches)
+    batches.append(_extra_vertices(mesh, source, batches))
+    numbers, home_ids, first = _numbered(mesh, _alike(mesh, batches))
+    edges = [_renumbered(batch, batch_numbers) for batch, batch_numbers in zip(batches, numbers, strict=True)]
+    del batches, numbers
     n = mesh.count(home_ids.size)
-    if n > MOST_VERTICES:
-        raise InputError(f"the graph has {n:,} vertices; shards hold graphs of up to {MOST_VERTICES:,}")
     owners = owners or Owners.even(n, mesh.size)
-    delivered = _delivered(mesh, owners, home_ids, first)
-    shard, counts = _assembled(mesh, owners, number[one], number[other], weights, delivered)
+    shard, counts = _assembled(mesh, owners, edges, _delivered(mesh, owners, home_ids, first))
     if _is_header(mesh, shard, counts, maybe_names):
         told = (*told, header_notice(maybe_names))
     return shard, replace(counts, notices=(*told, *counts.notices))
@@ -114,41 +105,51 @@ def _is_header(mesh: Mesh, shard: Shard, counts: Counts, names: Sequence[str]) -
     return mesh.count(found) == len(names)
 
 
-Batch = tuple[PartArray, PartArray, IdArray, FloatArray | None]
-"""Both ends of some edges as places among their ids, these ids, and weights."""
+@dataclass(eq=False)
+class Batch:
+    """Some edges: both ends as places among their different ids, and weights. What was used is taken out of it."""
+
+    one: PartArray
+    other: PartArray
+    ids: IdArray
+    weights: FloatArray | None
 
 
 def _read(mesh: Mesh, source: Source) -> list[Batch]:
-    """Read this shard's share of the files, a file or a row group at a time; those without edges are left out."""
+    """Read this shard's share of the files, some edges at a time; batches without edges are left out."""
     (text,) = mesh.lead(lambda _found: (np.frombuffer(_shares(source, mesh.size), np.uint8),))
     share = json.loads(text.tobytes())[mesh.rank]
     texts = [Path(name) for name in source.files if not is_parquet(name)]
     found = []
     for name, groups in share:
-        for group in [None] if groups is None else groups:
-            if group is None:
-                edges = gather_edge_list([Path(name)], source.wanted, of=texts)
-            else:
-                edges = gather_parquet(Path(name), [group], source.wanted)
+        path = Path(name)
+        runs = gather_edge_list([path], source.wanted, of=texts).runs() if groups is None else None
+        for edges in runs or gather_parquet(path, groups, source.wanted):
             (one, other, ids, n_ids), weights = edges.numbered()
             if one.size:
                 named: IdArray = np.arange(n_ids) if ids is None else ids
-                found.append((one.astype(np.int32), other.astype(np.int32), named, weights))
+                weights = None if weights is None else check_weights(weights, one.size)
+                found.append(Batch(one.astype(np.int32), other.astype(np.int32), named, weights))
     return found
 
 
-def _joined(batches: list[Batch]) -> tuple[PartArray, PartArray, IdArray, FloatArray]:
-    """Return all edges, with places among the different ids of all; ids are strings where some are."""
-    if not batches:
-        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.float32)
-    lists = [ids for _, _, ids, _ in batches]
-    if any(ids.dtype == STRING for ids in lists):
-        lists = [ids.astype(STRING) for ids in lists]
-    ids, place = unique_ids(np.concatenate(lists))
-    at = np.split(place.astype(np.int32), np.cumsum([one.size for one in lists])[:-1])
-    ends = [np.concatenate([there[batch[i]] for there, batch in zip(at, batches, strict=True)]) for i in range(2)]
-    weights = [given for *_, given in batches if given is not None]
-    return ends[0], ends[1], ids, np.concatenate([np.zeros(0, np.float32), *weights])
+def _check_weighted(mesh: Mesh, batches: list[Batch]) -> None:
+    flags = np.array([batch.weights is not None for batch in batches], np.int8)
+    if len({bool(flag) for (found,) in mesh.share(flags) for flag in found}) > 1:
+        raise InputError(
+            "some of the files have weights, and others have none. Give all of them a weight column, or use "
+            "--unweighted."
+        )
+
+
+def _alike(mesh: Mesh, batches: list[Batch]) -> list[IdArray]:
+    """Take the ids out of all batches; they are strings where some of any shard are."""
+    texts = mesh.count(int(any(batch.ids.dtype == STRING for batch in batches)))
+    lists = []
+    for batch in batches:
+        lists.append(batch.ids.astype(STRING) if texts else batch.ids)
+        batch.ids = batch.ids[:0].copy()
+    return lists
 
 
 def _shares(source: Source, size: int) -> bytes:
@@ -173,27 +174,26 @@ def _shares(source: Source, size: int) -> bytes:
     return json.dumps([[(name, groups) for name, groups in share.items()] for share in found]).encode()
 
 
-def _with_vertices(mesh: Mesh, source: Source, ids: IdArray) -> IdArray:
-    """Return this shard's ids with those of its share of the extra vertices after them."""
+def _extra_vertices(mesh: Mesh, source: Source, batches: list[Batch]) -> Batch:
+    """Return this shard's share of the extra vertices, as a batch without edges."""
     extra: IdArray = np.zeros(0, np.int64)
     if isinstance(source.vertices, str):
         if mesh.rank == 0:
             extra = read_vertices(Path(source.vertices))
     elif source.vertices is not None:
-        outside = ids[: 0 if ids.dtype != STRING else None]
-        if ids.dtype != STRING:
-            outside = ids[(ids < 0) | (ids >= source.vertices)]
-        if outside.size:
-            raise InputError(
-                f"{source.vertices:,} vertices mean the ids 0 to {source.vertices - 1:,}, but an edge has "
-                f"{show_ids(outside)}. Give a file of ids instead."
-            )
+        for batch in batches:
+            outside = batch.ids
+            if outside.dtype != STRING:
+                outside = outside[(outside < 0) | (outside >= source.vertices)]
+            if outside.size:
+                raise InputError(
+                    f"{source.vertices:,} vertices mean the ids 0 to {source.vertices - 1:,}, but an edge has "
+                    f"{show_ids(outside)}. Give a file of ids instead."
+                )
         first, last = (source.vertices * rank // mesh.size for rank in (mesh.rank, mesh.rank + 1))
         extra = np.arange(first, last)
-    texts = mesh.count(int(STRING in (ids.dtype, extra.dtype)))
-    if texts:
-        ids, extra = ids.astype(STRING), extra.astype(STRING)
-    return np.concatenate([ids, extra])
+    no_ends: PartArray = np.zeros(0, np.int32)
+    return Batch(no_ends, no_ends, extra, None)
 
 
 def keys_of(ids: IdArray) -> KeyArray:
@@ -217,26 +217,57 @@ def ids_from(message: Message) -> IdArray:
     return found
 
 
-def _numbered(mesh: Mesh, ids: IdArray) -> tuple[PartArray, IdArray, int]:
-    """Return the number of each id; and the ids, in the order of numbers, that this shard gave, and its first number.
+def _numbered(mesh: Mesh, lists: list[IdArray]) -> tuple[list[PartArray], IdArray, int]:
+    """Return the numbers of all ids, list by list; and the ids that this shard numbered, and the first number.
 
-    An id goes to the shard whose range its hash falls in; ranges ascend with shards, and ids within one by hash.
+    An id goes to the shard whose range its hash falls in; ranges ascend with shards, and ids within one by hash. A
+    slice of every range at a time is asked for.
     """
-    home = ((keys_of(ids) >> np.uint64(32)) * np.uint64(mesh.size) >> np.uint64(32)).astype(np.int64)
+    n_slices = slices_for(mesh, sum(ids.size for ids in lists))
+    cells = [_cells(ids, mesh.size * n_slices) for ids in lists]
+    numbers = [np.empty(ids.size, np.int32) for ids in lists]
+    home_ids, n_here = list[IdArray](), 0
+    for place in range(n_slices):
+        picks = [np.flatnonzero(cell % n_slices == place) for cell in cells]
+        some = np.concatenate([ids[pick] for ids, pick in zip(lists, picks, strict=True)])
+        answers, known = _ranked(mesh, some, n_slices, n_here)
+        home_ids.append(known)
+        n_here += known.size
+        ends = np.cumsum([pick.size for pick in picks])[:-1]
+        for number, pick, answer in zip(numbers, picks, np.split(answers, ends), strict=True):
+            number[pick] = answer
+    counts = np.array([int(message[0][0]) for message in mesh.share(np.array([n_here]))])
+    if counts.sum() > MOST_VERTICES:
+        raise InputError(f"the graph has {counts.sum():,} vertices; shards hold graphs of up to {MOST_VERTICES:,}")
+    firsts = np.cumsum(counts) - counts
+    for number, cell in zip(numbers, cells, strict=True):
+        np.add(number, firsts[cell // n_slices], out=number, casting="unsafe")
+    return numbers, np.concatenate(home_ids), int(firsts[mesh.rank])
+
+
+def _cells(ids: IdArray, n_cells: int) -> NDArray[np.int32]:
+    """Return in which of so many equal ranges the hash of each id falls."""
+    return ((keys_of(ids) >> np.uint64(32)) * np.uint64(n_cells) >> np.uint64(32)).astype(np.int32)
+
+
+def _ranked(mesh: Mesh, ids: IdArray, n_slices: int, n_before: int) -> tuple[PartArray, IdArray]:
+    """Return the rank of each id of a slice on the shard that numbers it; and the ids that this shard numbers.
+
+    `n_before` is how many this shard has numbered in earlier slices.
+    """
+    asked, place = unique_ids(ids)
+    home = _cells(asked, mesh.size * n_slices) // n_slices
     order = np.argsort(home, kind="stable")
     ends = np.cumsum(np.bincount(home, minlength=mesh.size))[:-1]
-    found = [ids_from(message) for message in mesh.swap([message_of(ids[some]) for some in np.split(order, ends)])]
+    found = [ids_from(message) for message in mesh.swap([message_of(asked[some]) for some in np.split(order, ends)])]
     sizes = np.cumsum([some.size for some in found])[:-1]
-    different, place = unique_ids(np.concatenate(found))
+    different, where = unique_ids(np.concatenate(found))
     by_key = np.argsort(keys_of(different), kind="stable")
-    rank = np.empty(by_key.size, np.int64)
-    rank[by_key] = np.arange(by_key.size)
-    counts = [int(message[0][0]) for message in mesh.share(np.array([different.size]))]
-    first = sum(counts[: mesh.rank])
-    answers = np.split((first + rank[place]).astype(np.int64), sizes)
-    number = np.empty(ids.size, np.int64)
-    number[order] = column(mesh.swap([(answer,) for answer in answers]), 0)
-    return number.astype(np.int32), different[by_key], first
+    rank = np.empty(by_key.size, np.int32)
+    rank[by_key] = np.arange(n_before, n_before + by_key.size)
+    answer = np.empty(asked.size, np.int32)
+    answer[order] = column(mesh.swap([(some,) for some in np.split(rank[where], sizes)]), 0)
+    return answer[place], different[by_key]
 
 
 def _delivered(mesh: Mesh, owners: Owners, ids: IdArray, first: int) -> IdArray:
@@ -248,58 +279,94 @@ def _delivered(mesh: Mesh, owners: Owners, ids: IdArray, first: int) -> IdArray:
     return np.concatenate([ids_from(message[1:]) for message in found])[order]
 
 
-def _assembled(
-    mesh: Mesh, owners: Owners, source: PartArray, target: PartArray, weights: FloatArray | None, ids: IdArray
-) -> tuple[Shard, Counts]:
+Edges = tuple[PartArray, PartArray, FloatArray | None]
+"""Both ends of some edges by number, and weights."""
+
+
+def _renumbered(batch: Batch, numbers: PartArray) -> Edges:
+    """Take the edges out of a batch."""
+    found = numbers[batch.one], numbers[batch.other], batch.weights
+    batch.one = batch.other = numbers[:0].copy()
+    return found
+
+
+def _proper(mesh: Mesh, edges: list[Edges]) -> tuple[int, int, int]:
+    """Leave out edges without weight and self loops; return how many were given, had weight, and are left."""
+    counts = np.zeros(3, np.int64)
+    for i, (source, target, weights) in enumerate(edges):
+        some = np.ones(source.size, np.bool_) if weights is None else weights > 0
+        proper = some & (source != target)
+        counts += np.array([source.size, np.count_nonzero(some), np.count_nonzero(proper)])
+        if not proper.all():
+            edges[i] = source[proper], target[proper], None if weights is None else weights[proper]
+    given, weighing, left = mesh.total(counts).tolist()
+    return given, weighing, left
+
+
+def _assembled(mesh: Mesh, owners: Owners, edges: list[Edges], ids: IdArray) -> tuple[Shard, Counts]:
     """Send both directions of every edge to who holds its first end; drop repeats and self loops."""
-    n_given = mesh.count(source.size)
-    if weights is not None:
-        some = weights > 0
-        source, target, weights = source[some], target[some], weights[some]
-    n_weighing = mesh.count(source.size)
-    proper = source != target
-    source, target = source[proper], target[proper]
-    weights = None if weights is None else weights[proper]
-    n_proper = mesh.count(source.size)
-    if weights is None:
-        key, merged = _dealt(mesh, owners, source, target), None
-    else:
-        key = np.concatenate([_arc(source, target), _arc(target, source)])
-        against = np.repeat(np.array([0, 1], np.int8), key.size // 2)
-        found = mesh.deal(owners(key >> 32), key, against, np.concatenate([weights, weights]))
-        key, merged = _merged(*(column(found, i) for i in range(3)))
-    del source, target
+    n_given, n_weighing, n_proper = _proper(mesh, edges)
     names = owners.held(mesh.rank)
-    indptr = offsets_of(np.searchsorted(names, key >> 32), names.size)
-    neighbours = (key & 0xFFFFFFFF).astype(np.int32)
-    n_edges = mesh.count(neighbours.size) // 2
-    if merged is not None:
-        if mesh.count(int(not np.isfinite(merged).all())):
+    degrees, near, heavy = _rows_by_slices(mesh, owners, edges, names)
+    indptr = np.concatenate([[0], np.cumsum(degrees)])
+    n_edges = mesh.count(near.size) // 2
+    if heavy is not None:
+        if mesh.count(int(not np.isfinite(heavy).all())):
             raise InputError("the weights of repeated edges add up to more than 3.4e38; scale the weights down")
-        if mesh.count(int((merged != 1).any())) == 0:
-            merged = None
+        if mesh.count(int((heavy != 1).any())) == 0:
+            heavy = None
     notices = dropped_notices(n_given - n_weighing, n_weighing - n_proper, n_proper - n_edges)
-    counts = Counts(owners.n_vertices, n_edges, notices, merged is not None)
-    return Shard(names, ids, indptr, neighbours, merged), counts
+    counts = Counts(owners.n_vertices, n_edges, notices, heavy is not None)
+    return Shard(names, ids, indptr, near, heavy), counts
 
 
-def _arc(source: PartArray, target: PartArray) -> IntArray:
-    return (source.astype(np.int64) << 32) | target
+def _rows_by_slices(
+    mesh: Mesh, owners: Owners, edges: list[Edges], names: PartArray
+) -> tuple[IntArray, PartArray, FloatArray | None]:
+    """Return how many neighbours each own vertex has, these neighbours, and their weights; `edges` is emptied.
+
+    The rows of a slice of every shard's vertices travel at a time, so that keys of eight bytes are there for few arcs.
+    """
+    is_weighted = mesh.count(int(any(weights is not None for _, _, weights in edges))) > 0
+    n_slices = slices_for(mesh, sum(2 * source.size for source, _, _ in edges))
+    cells = [[owners.slices(end, n_slices) for end in (source, target)] for source, target, _ in edges]
+    degrees: IntArray = np.zeros(names.size, np.int64)
+    near, heavy = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
+    for place in range(n_slices):
+        key, against, weights = _arcs_of(edges, cells, place)
+        if place == n_slices - 1:
+            edges.clear()
+            cells.clear()
+        if is_weighted:
+            found = mesh.deal(owners(key >> 32), key, against, weights)
+            key, merged = _merged(*(column(found, i) for i in range(3)))
+            heavy.append(merged)
+        else:
+            key = _different(column(mesh.deal(owners(key >> 32), key), 0))
+        degrees += np.bincount(np.searchsorted(names, key >> 32), minlength=names.size)
+        near.append((key & 0xFFFFFFFF).astype(np.int32))
+    return degrees, joined(near), joined(heavy) if is_weighted else None
 
 
-def _dealt(mesh: Mesh, owners: Owners, source: PartArray, target: PartArray) -> IntArray:
-    """Return the different arcs of this shard's vertices, ascending; some edges travel at a time."""
-    n_blocks = max(int(found[0][0]) for found in mesh.share(np.array([-(-source.size // BLOCK)])))
-    pieces = [np.zeros(0, np.int64)]
-    for block in range(n_blocks):
-        some = slice(block * BLOCK, (block + 1) * BLOCK)
-        key = np.concatenate([_arc(source[some], target[some]), _arc(target[some], source[some])])
-        pieces.append(np.unique(column(mesh.deal(owners(key >> 32), key), 0)))
-    key = np.concatenate(pieces)
-    del pieces
-    key.sort()
-    different: IntArray = key[np.append(True, key[1:] != key[:-1])[: key.size]]
-    return different
+def _arcs_of(
+    edges: list[Edges], cells: list[list[NDArray[np.uint8]]], place: int
+) -> tuple[IntArray, NDArray[np.int8], FloatArray]:
+    """Return the arcs of a slice, whether each leads against its edge, and its weight."""
+    keys, sides, heavy = [np.zeros(0, np.int64)], [np.zeros(0, np.int8)], [np.zeros(0, np.float32)]
+    for (source, target, weights), both in zip(edges, cells, strict=True):
+        for side, (one, other, cell) in enumerate(((source, target, both[0]), (target, source, both[1]))):
+            some = np.flatnonzero(cell == place)
+            keys.append((one[some].astype(np.int64) << 32) | other[some])
+            if weights is not None:
+                sides.append(np.full(some.size, side, np.int8))
+                heavy.append(weights[some])
+    return np.concatenate(keys), np.concatenate(sides), np.concatenate(heavy)
+
+
+def _different(key: IntArray) -> IntArray:
+    """Return the different keys, ascending."""
+    key = np.sort(key)
+    return np.asarray(key[np.append(True, key[1:] != key[:-1])[: key.size]])
 
 
 def _merged(key: IntArray, against: Any, weights: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -49,9 +49,14 @@ class Mesh(ABC):
             return np.asarray(sum(message[0] for message in self.share(counts)))
         flat = counts.reshape(-1)
         cuts = [flat.size * rank // self.size for rank in range(self.size + 1)]
-        found = self.swap([(flat[cuts[t] : cuts[t + 1]],) for t in range(self.size)])
-        mine = np.asarray(sum(message[0] for message in found))
-        return np.concatenate([message[0] for message in self.share(mine)]).reshape(counts.shape)
+        found = self.swap([_sparse(flat[cuts[t] : cuts[t + 1]]) for t in range(self.size)])
+        mine = np.zeros(cuts[self.rank + 1] - cuts[self.rank], flat.dtype)
+        for message in found:
+            _add(mine, message)
+        total = np.zeros_like(flat)
+        for t, message in enumerate(self.share(*_sparse(mine))):
+            _add(total[cuts[t] : cuts[t + 1]], message)
+        return total.reshape(counts.shape)
 
     def count(self, number: int) -> int:
         """Return the sum of one number over all shards."""
@@ -76,6 +81,20 @@ class Mesh(ABC):
         ends = np.cumsum(np.bincount(to, minlength=self.size))
         rows = [order[end - count : end] for end, count in zip(ends, np.diff(ends, prepend=0), strict=True)]
         return self.swap([tuple(column[some] for column in columns) for some in rows])
+
+
+def _sparse(counts: NDArray[Any]) -> Message:
+    """Return counts as a message: the places and values of those that are not 0, where that is shorter."""
+    places = np.flatnonzero(counts)
+    if places.size * (4 + counts.itemsize) >= counts.nbytes:
+        return (counts,)
+    return places.astype(np.int32), counts[places]
+
+
+def _add(total: NDArray[Any], message: Message) -> None:
+    """Add the counts of `_sparse`."""
+    *places, values = message
+    total[places[0] if places else slice(None)] += values
 
 
 def column(found: Sequence[Message], place: int) -> NDArray[Any]:

@@ -14,8 +14,11 @@ from parge.typing import BoolArray, IntArray, PartArray
 MOST_VERTICES = 2**31 - 1
 """Vertex numbers take four bytes."""
 
-BLOCK = 1 << 20
+BLOCK = 1 << 16
 """Arcs that are worked on at a time, so that numbers of eight bytes are there for a few of them only."""
+
+# What all shards exchange is sent in slices, at most so many; a slice has at least so many items on some shard.
+_MOST_SLICES, _LEAST_SLICE = 32, 1 << 14
 
 NO_TIMES: PartArray = np.zeros(0, np.int32)
 
@@ -44,7 +47,32 @@ class Owners:
 
     def count(self, rank: int) -> int:
         """Return how many vertices a shard holds."""
-        return int(np.diff(self.starts, append=self.n_vertices)[self.shards == rank].sum())
+        return int(self._sizes[self.shards == rank].sum())
+
+    @property
+    def _sizes(self) -> IntArray:
+        return np.diff(self.starts, append=self.n_vertices)
+
+    def slices(self, numbers: NDArray[Any], n_slices: int) -> NDArray[np.uint8]:
+        """Return the slice of each vertex: every shard's vertices, ascending, are cut into as many equal runs.
+
+        So what is sent slice after slice arrives everywhere in order, and evenly.
+
+        >>> Owners.even(8, 2).slices(np.arange(8), 2).tolist()
+        [0, 0, 1, 1, 0, 0, 1, 1]
+        """
+        sizes, n_shards = self._sizes, int(self.shards.max(initial=0)) + 1
+        held = np.bincount(self.shards, sizes, n_shards).astype(np.int64)
+        order = np.argsort(self.shards, kind="stable")
+        ahead = np.empty(sizes.size, np.int64)
+        ahead[order] = np.cumsum(sizes[order]) - sizes[order]
+        ahead -= (np.cumsum(held) - held)[self.shards]
+        out = np.empty(numbers.size, np.uint8)
+        for some in blocks(numbers.size):
+            block = np.searchsorted(self.starts, numbers[some], side="right") - 1
+            place = numbers[some] - self.starts[block] + ahead[block]
+            out[some] = place * n_slices // held[self.shards[block]]
+        return out
 
     def held(self, rank: int) -> PartArray:
         """Return the numbers of a shard's vertices, ascending."""
@@ -119,15 +147,6 @@ class Rows:
         """How many neighbours each own vertex has."""
         return np.diff(self.indptr)
 
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield some rows and their arcs at a time: as many as a block has, or one row that has more."""
-        start = 0
-        while start < self.n_own:
-            stop = int(np.searchsorted(self.indptr, self.indptr[start] + BLOCK, side="right")) - 1
-            stop = min(self.n_own, max(start + 1, stop))
-            yield slice(start, stop), slice(int(self.indptr[start]), int(self.indptr[stop]))
-            start = stop
-
     @property
     def all_names(self) -> PartArray:
         """Numbers of the own vertices and of the ghosts."""
@@ -149,14 +168,32 @@ class Rows:
         """Return the values of own vertices, and after them those of the ghosts."""
         return np.concatenate([values, self.ghost_values(mesh, values)])
 
-    def update_ghosts(self, mesh: Mesh, values: NDArray[Any], changed: NDArray[np.bool_]) -> None:
-        """Fill in the ghosts' values after some of the own ones have changed; `values` has both."""
+    def update_ghosts(self, mesh: Mesh, changed: BoolArray, *values: NDArray[Any]) -> None:
+        """Fill in the ghosts' values after those of some own vertices have changed; `values` have both."""
         out = []
         for some in self.sends:
-            new = np.flatnonzero(changed[some]).astype(np.int32)
-            out.append((new, values[some[new]]))
-        for slot, (new, received) in zip(self.slots, mesh.swap(out), strict=True):
-            values[self.n_own + slot[new]] = received
+            new = some[changed[some]]
+            out.append((_marks(changed[some]), *(array[new] for array in values)))
+        for slot, (marks, *received) in zip(self.slots, mesh.swap(out), strict=True):
+            place = self.n_own + slot[_marked(marks, slot.size)]
+            for array, new in zip(values, received, strict=True):
+                array[place] = new
+
+
+def _marks(chosen: BoolArray) -> NDArray[Any]:
+    """Return places as numbers where they are few, and as a bit for each item otherwise: whatever is shorter."""
+    places = np.flatnonzero(chosen).astype(np.int32)
+    return places if places.nbytes <= chosen.size // 8 else np.packbits(chosen)
+
+
+def _marked(marks: NDArray[Any], n_items: int) -> NDArray[Any]:
+    """Return the places that `_marks` tells of."""
+    return np.flatnonzero(np.unpackbits(marks, count=n_items)) if marks.dtype == np.uint8 else marks
+
+
+def label_type(n_parts: int) -> type[np.int8] | type[np.int16]:
+    """Return the smallest type of a part's number, and -1."""
+    return np.int8 if n_parts <= np.iinfo(np.int8).max else np.int16
 
 
 def rows_of(
@@ -179,7 +216,7 @@ def rows_of(
     ghosts = _foreign(names, neighbours)
     indices = np.empty(neighbours.size, np.int32)
     held_by = holder(ghosts) if isinstance(holder, Owners) else np.empty(ghosts.size, holder.dtype)
-    for some in _blocks(neighbours.size):
+    for some in blocks(neighbours.size):
         place, own = _places(names, neighbours[some])
         there = np.searchsorted(ghosts, neighbours[some])
         indices[some] = np.where(own, place, names.size + there)
@@ -191,8 +228,30 @@ def rows_of(
     return Rows(names, indptr, indices, times, ghosts, sends, slots)
 
 
-def _blocks(n_arcs: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, n_arcs, BLOCK))
+def blocks(n_items: int) -> Iterator[slice]:
+    """Yield slices of `BLOCK` items."""
+    return (slice(start, start + BLOCK) for start in range(0, n_items, BLOCK))
+
+
+def slices_for(mesh: Mesh, n_items: int) -> int:
+    """Return in how many slices shards that hold so many items exchange them: the same number on all shards."""
+    most = max(int(found[0][0]) for found in mesh.share(np.array([n_items])))
+    return min(_MOST_SLICES, max(1, -(-most // _LEAST_SLICE)))
+
+
+def joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return all pieces as one array; each is let go when it has been copied.
+
+    >>> joined([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    """
+    out, end = np.empty(sum(piece.size for piece in pieces), pieces[0].dtype), 0
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        out[end : end + piece.size] = piece
+        end += piece.size
+    return out
 
 
 def _places(names: PartArray, numbers: PartArray) -> tuple[IntArray, BoolArray]:
@@ -215,12 +274,19 @@ def places_of(names: PartArray, wanted: PartArray) -> IntArray:
 
 
 def _foreign(names: PartArray, neighbours: PartArray) -> PartArray:
-    """Return the different neighbours that are not among the names, ascending."""
+    """Return the different neighbours that are not among the names, ascending; those of some numbers at a time."""
+    n_runs = min(_MOST_SLICES, max(1, -(-neighbours.size // _LEAST_SLICE)))
+    last = max((int(neighbours[some].max()) for some in blocks(neighbours.size)), default=0)
     found = [np.zeros(0, np.int32)]
-    for some in _blocks(neighbours.size):
-        _, own = _places(names, neighbours[some])
-        found.append(np.unique(neighbours[some][~own]))
-    return np.unique(np.concatenate(found)).astype(np.int32)
+    for run in range(n_runs):
+        low, high = ((last + 1) * end // n_runs for end in (run, run + 1))
+        here = [np.zeros(0, np.int32)]
+        for some in blocks(neighbours.size):
+            near = neighbours[some]
+            here.append(near[(near >= low) & (near < high)])
+        different = np.unique(np.concatenate(here))
+        found.append(different[~_places(names, different)[1]].astype(np.int32))
+    return joined(found)
 
 
 def offsets_of(places: NDArray[Any], n_rows: int) -> IntArray:

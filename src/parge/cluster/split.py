@@ -122,7 +122,7 @@ def _turn(mesh: Mesh, rows: Rows, aim: Aim, part: PartArray, n_anchors: int, bes
     anchors, n_lost = choose_anchors(mesh, rows, part, n_anchors), 0
     for improves in (False, True):
         part = _within(mesh, rows, aim, part, anchors, improves=improves)
-        n_lost = mesh.count(int(lost_edges(mesh, rows, rows.with_ghosts(mesh, part), anchors).sum()))
+        n_lost = mesh.count(int(lost_edges(mesh, rows, part, anchors).sum()))
         if best is None or n_lost < best[0]:
             best = n_lost, Split(part, anchors)
     assert best is not None
@@ -213,16 +213,7 @@ def _merged(mesh: Mesh, owners: Owners, level: Level, most: int, depth: int, n_n
     label, loads = groups(mesh, owners, level, most, depth)
     if mesh.count(int((loads > 0).sum())) > _LITTLE * n_now:
         return {}
-    upper = contract(mesh, owners, level, label, loads)
-    rows = upper.rows
-    return {
-        "label": label,
-        "names": rows.names,
-        "indptr": rows.indptr,
-        "indices": rows.numbers,
-        "times": rows.times,
-        "loads": upper.weights,
-    }
+    return {"label": label, **contract(mesh, owners, level, label, loads)._asdict()}
 
 
 def _level_of(mesh: Mesh, owners: Owners, found: Arrays, below: Level) -> Level:

@@ -1,9 +1,6 @@
 """Better parts from given ones, within exact limits: all vertices may move at a time, and each part has its price."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from parge.kernels import prices as kernels
 from parge.storage import arc_blocks, release_pages
@@ -63,7 +60,7 @@ def improve(
 
 def best_met(market: "Market", rounds: int = ROUNDS) -> PartArray:
     """Trade while that helps; return the parts of the best state that was met."""
-    best, found, idle = market.wished(), market.part.copy(), 0
+    best, found, idle = market.wished(), market.part[: market.n_own].copy(), 0
     for turn in range(rounds):
         if not market.trade(turn):
             break
@@ -71,10 +68,10 @@ def best_met(market: "Market", rounds: int = ROUNDS) -> PartArray:
         least_over, least_cut = best
         idle = 0 if over < least_over or n_cut < (1 - _LEAST) * least_cut else idle + 1
         if state < best:
-            best, found = state, market.part.copy()
+            best, found = state, market.part[: market.n_own].copy()
         if idle == PATIENCE:
             break
-    return found[: market.n_own].astype(np.int32)
+    return found.astype(np.int32)
 
 
 _NONE = np.zeros(0, np.int32)
@@ -87,8 +84,8 @@ class Market:
     after it are known before it, and no part exceeds its limit in between.
 
     One process holds all rows here. Where several share them (`parge.cluster.improvement`), each has its own vertices
-    first, and then those of others that its rows name. `total`, `synchronise`, `merged` and `_move` are what they do
-    together.
+    first, and then those of others that its rows name. `total`, `synchronise`, `merged`, `_move` and `_votes_of` are
+    what they do otherwise.
 
     Parameters
     ----------
@@ -98,7 +95,7 @@ class Market:
         What the limits count.
     limits : (n_parts,) int64
         The most weight of each part.
-    part : int8
+    part : int8 or int16
         The parts to begin with.
     block : int
         Neighbours that are read at a time.
@@ -132,27 +129,34 @@ class Market:
         self.scale = _FINE * max(1, int(self.loads.sum()) // max(1, n_all))
         self.prices: IntArray = np.zeros(limits.size, np.int64)
         self.locked = np.zeros(n_own, np.bool_)
-        self.votes = np.zeros((n_own, limits.size), np.int32)
-        self.wish = np.zeros(part.size, np.int8)
-        self.profit, self.bins = np.zeros(part.size, np.int64), np.zeros(n_own, np.int64)
+        self.wish = np.zeros(part.size, part.dtype)
+        self.kept, self.there = np.zeros((2, n_own), np.int32)
+        self.profit, self.bins = np.full(part.size, kernels.NOTHING), np.zeros(n_own, np.int64)
         self.wishes = np.zeros((limits.size, limits.size, 2 * kernels.LEVELS), np.int64)
-        self._count()
+        self.votes = self._counted()
 
     def total(self, counts: IntArray) -> IntArray:
         """Return the sum over all processes that share the rows: here the counts themselves."""
         return counts
 
-    def synchronise(self, *_values: NDArray[Any]) -> None:
-        """Fill in the values of vertices that other processes hold: here there are none."""
+    def synchronise(self) -> None:
+        """Fill in the claims of vertices that other processes hold: here there are none."""
 
     def merged(self, bins: IntArray, weight: IntArray) -> tuple[IntArray, IntArray]:
         """Return the bins of all processes, ascending, and their weights: here those given."""
         return bins, weight
 
-    def _count(self) -> None:
+    def _counted(self) -> PartArray:
+        """Return the votes for each part; moves change them."""
+        votes = np.zeros((self.n_own, self.limits.size), np.int32)
         for rows in self.rows:
-            kernels.count_votes(self.indptr, self.indices, self.times, self.part, rows, self.votes)
+            kernels.count_votes(self.indptr, self.indices, self.times, self.part, rows, votes[slice(*rows)])
             release_pages(self.indptr, self.indices)
+        return votes
+
+    def _votes_of(self, rows: tuple[int, int]) -> PartArray:
+        """Return the votes of some vertices."""
+        return self.votes[slice(*rows)]
 
     def wished(self) -> tuple[int, int]:
         """Find where everybody would go. Return the weight over the limits and the arcs between parts: less is better.
@@ -168,9 +172,11 @@ class Market:
                 self.weights,
                 self.scale,
                 self.prices,
-                self.votes,
+                self._votes_of(rows),
                 self.locked,
                 self.wish,
+                self.kept,
+                self.there,
                 self.wishes,
             )
         self.wishes, n_cut = self.total(self.wishes), int(self.total(np.array([n_cut]))[0])
@@ -181,9 +187,17 @@ class Market:
         self.prices = kernels.clear_prices(self.wishes, self.loads, self.limits)
         for rows in self.rows:
             kernels.claim_rows(
-                rows, self.part, self.weights, self.scale, self.prices, self.votes, self.wish, self.profit
+                rows,
+                self.part,
+                self.weights,
+                self.scale,
+                self.prices,
+                self.kept,
+                self.there,
+                self.wish,
+                self.profit,
             )
-        self.synchronise(self.wish, self.profit)
+        self.synchronise()
         for rows in self.rows:
             kernels.confirm_rows(
                 self.indptr,

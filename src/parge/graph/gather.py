@@ -1,5 +1,6 @@
 """Edges gathered from runs of columns: their ids, in little memory."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,22 @@ class Gatherer:
         found = self._numbered()
         pa.default_memory_pool().release_unused()
         return found, weights
+
+    def runs(self) -> Iterator["Gatherer"]:
+        """Yield the edges run by run, as they were added, and release each."""
+        weights: list[FloatArray | None] = [*self._weights] or [None] * len(self._named or self._ends[0])
+        runs: list[Any] = self._named or list(zip(*self._ends, strict=True))
+        self._ends, self._named, self._weights = ([], []), [], []
+        runs.reverse()
+        weights.reverse()
+        while runs:
+            found, ends, weight = Gatherer(), runs.pop(), weights.pop()
+            if isinstance(ends, tuple):
+                found._ends = ([ends[0]], [ends[1]])
+            else:
+                found._named = [ends]
+            found._weights = [] if weight is None else [weight]
+            yield found
 
     def absorb(self, other: "Gatherer") -> None:
         """Take over the edges of another file."""

@@ -66,6 +66,11 @@ class EdgeTable:
         self._edges.add(ends, self._weights(parts[2]) if len(parts) > 2 else None)
         self._n_rows += len(source)
 
+    def taken(self) -> Gatherer:
+        """Return the rows so far, and begin to collect anew; rows are counted on."""
+        found, self._edges = self._edges, Gatherer()
+        return found
+
     @property
     def projected_bytes(self) -> float:
         """Bytes that the graph of the rows so far would take."""

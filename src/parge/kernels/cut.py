@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.kernels.jit import kernel
+from parge.kernels.splitmix import GOLDEN, mix
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
 
@@ -40,6 +41,34 @@ def count_edges(
             elif u < v:
                 cut[part[u], part[u]] += 1
     return cut, to_anchors, among_anchors
+
+
+@kernel
+def saved_alone(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    part: NDArray[Any],
+    marked: BoolArray,
+    rank: PartArray,
+    names: PartArray,
+    candidates: IntArray,
+) -> IntArray:
+    """Return how many lost edges each candidate saves that no better one does; edges to marked vertices are saved.
+
+    `rank` has the lost edges of candidates, and -1 for others. A candidate is better if it has more, or as many and
+    the larger hash of its name.
+    """
+    out = np.empty(candidates.size, np.int64)
+    for i in range(candidates.size):
+        v = candidates[i]
+        better = 0
+        key = mix(np.uint64(names[v]) + GOLDEN)
+        for j in range(indptr[v], indptr[v + 1]):
+            u = indices[j]
+            if part[u] != part[v] and not marked[u] and rank[u] >= rank[v]:
+                better += rank[u] > rank[v] or mix(np.uint64(names[u]) + GOLDEN) > key
+        out[i] = rank[v] - better
+    return out
 
 
 @kernel

@@ -14,8 +14,11 @@ from parge.kernels.jit import kernel
 from parge.kernels.splitmix import GOLDEN, Bits, mix
 from parge.typing import BoolArray, IntArray, NeighbourArray, PartArray
 
-LabelArray = NDArray[np.int8]
-"""The part of every vertex, in a byte: neighbours are met in any order, and four times as many fit the cache."""
+LabelArray = NDArray[np.int8] | NDArray[np.int16]
+"""The part of every vertex, in a byte where that will do: neighbours are met in any order, and more fit the cache."""
+
+ProfitArray = NDArray[np.float32]
+"""What claims bring, rounded: it is only compared."""
 
 # Levels on either side of 0; what lies beyond counts as the last.
 LEVELS = 224
@@ -29,7 +32,9 @@ SLICES = 64
 _HOPE = 4
 
 # The profit of a vertex that makes no claim.
-NOTHING = np.iinfo(np.int64).min
+NOTHING = np.float32(-np.inf)
+
+_LEAST = np.iinfo(np.int64).min
 
 
 @kernel
@@ -63,7 +68,7 @@ def count_votes(
 ) -> None:
     """Fill in how many neighbours vertices ``rows[0]..rows[1]-1`` have in each part; those in all parts have no votes.
 
-    `part` has -1 for a vertex that is in all parts, so that its edges are never lost; `votes` is (n_vertices, n_parts).
+    `part` has -1 for a vertex that is in all parts, so that its edges are never lost; `votes` is (rows, n_parts).
     `times` is how often each neighbour counts, as an edge of merged vertices does; of size 0 it means once.
     """
     here = np.zeros(votes.shape[1] + 1, np.int32)  # the first for neighbours in all parts
@@ -74,7 +79,7 @@ def count_votes(
             for j in range(indptr[v], indptr[v + 1]):
                 here[part[indices[j]] + 1] += 1 if times.size == 0 else times[j]
             for q in range(votes.shape[1]):
-                votes[v, q] = here[q + 1]
+                votes[v - rows[0], q] = here[q + 1]
 
 
 @kernel
@@ -87,6 +92,8 @@ def wish_rows(
     votes: PartArray,
     locked: BoolArray,
     wish: LabelArray,
+    kept: PartArray,
+    there: PartArray,
     histogram: IntArray,
 ) -> int:
     """Find where vertices ``rows[0]..rows[1]-1`` would go at these prices; return how many of their arcs are cut.
@@ -100,10 +107,14 @@ def wish_rows(
         What the limits count.
     scale : int
         Prices are in edges per weight, times this.
+    votes : (rows, n_parts) int32
+        Of these rows alone.
     locked : (n_vertices,) bool
         Vertices that stay this time.
     wish : (n_vertices,) int8
         Filled in; -1 of those that stay, or are in all parts.
+    kept, there : (n_vertices,) int32
+        Filled in: the votes for the own part, and for the one that is wished for.
     histogram : (n_parts, n_parts, 2 * LEVELS) int64
         The weight of all wishes, by the parts they lead from and to and the level of the gain per weight; added to.
     """
@@ -113,17 +124,18 @@ def wish_rows(
         p = part[v]
         if p < 0:
             continue
-        best, highest, weight = 0, np.int64(NOTHING), weights[v]
+        best, highest, weight = 0, np.int64(_LEAST), weights[v]
         for q in range(n_parts):
             if q != p:
-                here = np.int64(votes[v, q])
+                here = np.int64(votes[v - rows[0], q])
                 n_cut += here
                 score = here * scale - prices[q] * weight
                 if score > highest:
                     best, highest = q, score
         if not locked[v]:
             wish[v] = best
-            gain = np.int64(votes[v, best]) - votes[v, p]
+            kept[v], there[v] = votes[v - rows[0], p], votes[v - rows[0], best]
+            gain = np.int64(there[v]) - kept[v]
             histogram[p, best, level_of(gain * scale // max(1, weights[v])) + LEVELS] += weights[v]
     return int(n_cut)
 
@@ -190,19 +202,20 @@ def claim_rows(
     weights: IntArray,
     scale: int,
     prices: IntArray,
-    votes: PartArray,
+    kept: PartArray,
+    there: PartArray,
     wish: LabelArray,
-    profit: IntArray,
+    profit: ProfitArray,
 ) -> None:
     """Fill in what every wish brings at these prices; `NOTHING` where that is too little for a claim."""
     for v in range(rows[0], rows[1]):
         profit[v] = NOTHING
         p, q = part[v], wish[v]
         if q >= 0:
-            kept = np.int64(votes[v, p])
-            brings = (votes[v, q] - kept) * scale - (prices[q] - prices[p]) * weights[v]
-            if brings > 0 or -brings * _HOPE < kept * scale:
-                profit[v] = brings
+            here = np.int64(kept[v])
+            brings = (there[v] - here) * scale - (prices[q] - prices[p]) * weights[v]
+            if brings > 0 or -brings * _HOPE < here * scale:
+                profit[v] = np.float32(brings)
 
 
 @kernel
@@ -213,7 +226,7 @@ def _hashed(v: int, names: NeighbourArray, salt: Bits) -> Bits:
 
 
 @kernel
-def _before(u: int, v: int, profit: IntArray, names: NeighbourArray) -> bool:
+def _before(u: int, v: int, profit: ProfitArray, names: NeighbourArray) -> bool:
     """Return whether the claim of u goes before that of v: it brings more, or its hash is larger."""
     if profit[u] != profit[v]:
         return bool(profit[u] > profit[v])
@@ -232,7 +245,7 @@ def confirm_rows(
     scale: int,
     prices: IntArray,
     wish: LabelArray,
-    profit: IntArray,
+    profit: ProfitArray,
     turn: int,
     bins: IntArray,
 ) -> None:

@@ -1,6 +1,6 @@
 """Parquet files of edges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from parge.columns import ALL_FOUND, Wanted, late_weights
@@ -16,6 +16,9 @@ from parge.storage import MEMORY, Files, Storage
 
 # Rows read at a time; where memory is short, so many that they are about a block of bytes.
 _BATCH, _ROW_BYTES = 2**20, 32
+
+# Rows read at a time where each process holds few of all.
+_FEW = 2**17
 
 
 def read_parquet(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage: Storage = MEMORY) -> Graph:
@@ -67,13 +70,12 @@ def parquet_notices(path: Path, wanted: Wanted = ALL_FOUND) -> tuple[str, ...]:
         return EdgeTable(table.names, edge_columns(table.schema, wanted), Gatherer(), wanted).notices
 
 
-def gather_parquet(path: Path, groups: Sequence[int], wanted: Wanted = ALL_FOUND) -> Gatherer:
-    """Return the edges of some row groups of a Parquet file as they are given."""
+def gather_parquet(path: Path, groups: Sequence[int], wanted: Wanted = ALL_FOUND) -> Iterator[Gatherer]:
+    """Yield the edges of some row groups of a Parquet file as they are given, some rows at a time."""
     check_file(path)
     with foreign_errors(path, "Parquet"), open_table(path) as table:
-        edges = Gatherer()
-        reader = EdgeTable(table.names, edge_columns(table.schema, wanted), edges, wanted)
-        for batch in table.batches(reader.names, _BATCH, groups):
+        reader = EdgeTable(table.names, edge_columns(table.schema, wanted), Gatherer(), wanted)
+        for batch in table.batches(reader.names, _FEW, groups):
             reader.add([batch.column(batch.schema.get_field_index(name)) for name in reader.names])
             refuse_over_budget(reader.projected_bytes, f"{path} has edges with such ids")
-        return edges
+            yield reader.taken()
