@@ -49,6 +49,11 @@ class Shard:
     neighbours: PartArray
     weights: FloatArray | None
 
+    @property
+    def degrees(self) -> IntArray:
+        """How many neighbours each vertex has."""
+        return np.diff(self.indptr)
+
 
 @dataclass(frozen=True)
 class Counts:

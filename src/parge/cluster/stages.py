@@ -53,6 +53,7 @@ from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays
 from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED, STEPS
+from parge.storage import release_pages
 from parge.techniques.base import Technique, check_shared
 from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray, IntArray
@@ -159,6 +160,7 @@ class Divide:
         shard = load_shard(self.folders.shard(mesh.rank), owners, mesh.rank)
         _check_alike(mesh, shard)
         rows = rows_of(mesh, shard.names, shard.indptr, shard.neighbours, owners)
+        release_pages(shard.neighbours)
         journal = FolderJournal(self.folders.steps(self.key, mesh.rank))
         split = split_shared(mesh, owners, rows, self.aim, journal)
         sizes = []
