@@ -43,6 +43,7 @@ FILES: dict[str, tuple[str, str | bytes, str]] = {
 
 PLAN_LINES: dict[str, tuple[list[str], str]] = {
     "no such option": (["--part", "3"], "--part"),
+    "faithful and another pass": (["--parts", "2", "--faithful", "--refine", "whiten"], "only one"),
     "parts zero": (["--parts", "0"], "parts"),
     "parts words": (["--parts", "many"], "many"),
     "more parts than vertices": (["--parts", "1000000000"], "4 vertices"),

@@ -1,9 +1,12 @@
 """The pass `scale` finds the factor between vectors in parts and those of the technique, and changes nothing else."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import parge
+from parge.cli.main import run
 from parge.evaluate.pip import different_passes
 from parge.graph.generate import planted
 from parge.graph.subgraph import Subgraph
@@ -48,3 +51,25 @@ def test_a_sample_that_cannot_tell_the_factor_from_1_changes_nothing(
     assert done["factor"] == (length if changes else 1.0)
     assert np.allclose(vectors, done["factor"] * before)
     assert np.array_equal(vectors, before) is not changes
+
+
+def test_one_part_has_the_scale_already() -> None:
+    plan = parge.Plan(parge.DeepWalk(dim=8, walks=2, walk_length=10), engine="serial")
+    with pytest.warns(parge.PargeNotice, match="--refine has no effect with one part"):
+        scaled = parge.embed(GRAPH, plan, refine="scale", progress=False)
+    plain = parge.embed(GRAPH, plan, refine="none", progress=False)
+    assert np.array_equal(scaled.vectors, plain.vectors)
+    assert scaled.report.plan.refine == "none"
+
+
+def test_faithful_means_this_pass(tmp_path: Path) -> None:
+    edges = tmp_path / "g.txt"
+    edges.write_text("".join(f"{u} {(u + step) % 60}\n" for u in range(60) for step in (1, 2, 7)))
+    found = []
+    for name, option in {"a": ["--faithful"], "b": ["--refine", "scale"]}.items():
+        out = tmp_path / f"{name}.npz"
+        given = ["--parts", "2", "--dim", "8", "--engine", "serial", "--param", "walks=2", *option]
+        assert run(["embed", str(edges), "-o", str(out), *given]) == 0
+        found.append(parge.Embedding.load(out))
+    assert np.array_equal(found[0].vectors, found[1].vectors)
+    assert found[0].report.plan.refine == "scale"

@@ -177,6 +177,9 @@ header_option = click.option(
 )
 """Whether a text file, of edges or of labels, begins with the names of its columns."""
 
+# The pass that --faithful means.
+FAITHFUL = "scale"
+
 COLUMN_NAMES = ("source", "target", "weight", "unweighted", "delimiter", "header")
 """The parameters of `column_options` and `header_option`."""
 
@@ -269,6 +272,12 @@ plan_options = all_of(
             metavar="NAME",
             help=f"Final pass over the whole graph: {_listed(refiners.shipped())}; auto: the default of the "
             "technique.  [default: auto]",
+        ),
+        click.option(
+            "--faithful",
+            is_flag=True,
+            help="Vectors on the scale of the technique's own on the whole graph, for the least PIP: the same as "
+            f"--refine {FAITHFUL}.",
         ),
         click.option(
             "--preset",
@@ -374,9 +383,18 @@ def make_technique(options: dict[str, Any]) -> Technique:
     return resolve(options.pop("technique"), settings)
 
 
+def _faithful(refine: str | None) -> str:
+    """Return the pass that --faithful means; refuse another one beside it."""
+    if refine not in (None, FAITHFUL):
+        raise InputError(f"--faithful and --refine {shown(refine)} contradict each other. Give only one.")
+    return FAITHFUL
+
+
 def make_plan(options: dict[str, Any], *, resume: bool = False) -> Plan:
     """Take the options of PLAN out of `options` and make the plan."""
     technique = make_technique(options)
+    if options.pop("faithful", False):
+        options["refine"] = _faithful(options.get("refine"))
     plan = Plan(technique=technique, **{name: options.pop(name) for name in PLAN_FIELDS if name in options})
     # A name that nobody has is refused here, before a graph is read. What a run to resume was given by the nodes it had
     # then stands in its folder, so that these are not asked again.

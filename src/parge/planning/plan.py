@@ -314,6 +314,8 @@ def _resolved(plan: Plan) -> ResolvedPlan:
     refine = str(plan.asked("refine"))
     if refine == AUTO:
         refine = _pass_for(plan, technique, technique.refine) if _is_passed(technique, n_parts) else NO_PASS
+    elif n_parts == 1 and refiners.get(refine)().parts_only:
+        refine = NO_PASS
     return _checked(
         ResolvedPlan(
             request=plan,

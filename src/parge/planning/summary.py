@@ -16,6 +16,7 @@ from parge.memory import Footprint
 from parge.planning.names import Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
+from parge.refine.base import refiners
 from parge.stage_reports import EdgeCounts, Part
 from parge.techniques.base import Chooser, Technique
 from parge.text import count
@@ -134,6 +135,10 @@ def _has_pass(plan: Plan) -> bool:
     return not replace(plan, preset=_BEST).resolved.refiner.is_identity
 
 
+def _mends_parts(plan: Plan) -> bool:
+    return plan.refine not in (None, AUTO) and refiners.get(str(plan.refine))().parts_only
+
+
 def _maps_anchors(plan: Plan) -> bool:
     return not kind_of(str(plan.reconcile)).is_identity
 
@@ -153,6 +158,7 @@ IDLE: tuple[Idle, ...] = (
     *(Idle(field, _is_alone, _ALONE) for field in ("anchors", "anchor_strategy", "partitioner", "reconcile")),
     # What a preset decides of a single part is the pass.
     Idle("preset", lambda plan: _is_alone(plan) and not _has_pass(plan), _ALONE),
+    Idle("refine", lambda plan: _is_alone(plan) and _mends_parts(plan), f"{_ALONE}: its vectors have that scale"),
     Idle("anchor_strategy", _has_no_anchors, _NO_ANCHORS),
     Idle("reconcile", lambda plan: _has_no_anchors(plan) and _maps_anchors(plan), _NO_ANCHORS),
     Idle("jobs", lambda plan: runs_here(plan.engine), "with --engine {engine}"),

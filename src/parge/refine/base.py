@@ -74,6 +74,8 @@ class Refiner(ABC):
     name: ClassVar[str] = ""
     is_identity: ClassVar[bool] = False
     """True where the vectors stay unchanged: there is no pass to run, time or report."""
+    parts_only: ClassVar[bool] = False
+    """True where the pass mends what parts do: a plan with one part runs none instead."""
 
     @property
     def rounds_planned(self) -> int:

@@ -32,7 +32,8 @@ class Scale(Refiner):
     .98, a sample of half of the vertices gave .94, and PIP grew by 2 %.)
 
     Directions stay, so rankings of neighbours do, too. What depends on lengths may change, such as the regularisation
-    of a classifier. It is for graphs in parts: one part has the technique's scale already.
+    of a classifier. It is for graphs in parts: one part has the technique's scale already, and is left as it is.
+    ``parge embed --faithful`` means this pass.
 
     Parameters
     ----------
@@ -42,6 +43,7 @@ class Scale(Refiner):
     """
 
     name: ClassVar[str] = "scale"
+    parts_only: ClassVar[bool] = True
     rounds_planned: ClassVar[int] = 1
     rounds_usual: ClassVar[int] = 1
 
