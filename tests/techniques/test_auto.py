@@ -21,6 +21,13 @@ from parge.techniques.auto import Auto, choose
 from parge.techniques.base import Technique
 from parge.testing.graphs import graphs
 
+
+@pytest.fixture
+def _always_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let techniques be tried on small graphs, too."""
+    monkeypatch.setattr(auto, "_TRIED_FROM", 0)
+
+
 GRAPH = planted(3_000, 15_000, communities=60, mixing=0.2, seed=5).graph
 
 
@@ -83,10 +90,28 @@ def test_what_is_worse_than_chance_is_not_preferred_and_no_praise_is_given() -> 
     assert "better than chance" in choice.because
 
 
+@pytest.mark.usefixtures("_always_tried")
 def test_a_graph_whose_pairs_are_all_edges_has_nothing_to_tell() -> None:
     choice = Auto(dim=8).choose(ring_of_cliques(1, 40)).choice
     assert choice.technique == "blend"
     assert "every pair" in choice.because
+
+
+def test_of_a_small_graph_nothing_is_tried_unless_it_has_features_or_the_first_is_another() -> None:
+    chosen, choice = Auto(dim=8).choose(GRAPH)
+    assert (chosen.name, choice.tried, choice.because) == ("blend", (), auto.SMALL)
+    assert choose(GRAPH, (parge.Spectral(dim=8), parge.Whitened(dim=8))).choice.tried
+    words = np.random.default_rng(0).random((GRAPH.n_vertices, 6)).astype(np.float32)
+    assert Auto(dim=8).choose(GRAPH.with_features(words)).choice.tried
+
+
+def test_the_limit_counts_vertices_with_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_TRIED_FROM", 1_000)
+    ends = planted(900, 9_000, communities=9, mixing=0.2, seed=5).graph
+    source = np.repeat(np.arange(ends.n_vertices), ends.degrees)
+    padded = Graph.from_edges(source, ends.indices, vertices=5_000)
+    assert not Auto(dim=8).choose(padded).choice.tried
+    assert Auto(dim=8).choose(GRAPH).choice.tried
 
 
 def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,6 +135,7 @@ def test_the_spectral_half_of_a_blend_may_be_taken_from_wider_vectors() -> None:
     assert np.median(alike) > 0.9
 
 
+@pytest.mark.usefixtures("_always_tried")
 def test_the_same_seed_chooses_the_same_sample() -> None:
     samples = [connected_sample(GRAPH, 2_000, keyed_rng(seed, "choose")) for seed in (1, 1, 2)]
     assert np.array_equal(samples[0], samples[1])
@@ -128,6 +154,7 @@ def test_a_sample_is_ascending_has_edges_and_most_of_them_are_near() -> None:
     assert inside[rows].mean() > 1.02 * share, "vertices drawn alone would keep that share of their edges"
 
 
+@pytest.mark.usefixtures("_always_tried")
 @pytest.mark.parametrize("graph", [path(3_500), star(4_000), ring_of_cliques(700, 5)], ids=["path", "star", "cliques"])
 def test_walks_find_enough_vertices_of_odd_graphs(graph: Graph) -> None:
     assert connected_sample(graph, 2_000, keyed_rng(0, "choose")).size >= 2_000
@@ -137,7 +164,9 @@ def test_walks_find_enough_vertices_of_odd_graphs(graph: Graph) -> None:
 @examples(20)
 @given(graphs())
 def test_any_graph_has_a_choice(graph: Graph) -> None:
-    chosen, choice = Auto(dim=4).choose(graph)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(auto, "_TRIED_FROM", 0)
+        chosen, choice = Auto(dim=4).choose(graph)
     assert chosen in Auto(dim=4).candidates(graph)
     assert choice.technique == chosen.name
     assert choice.because
