@@ -19,7 +19,7 @@ from benchmarks.paper.__main__ import locked, progress
 from benchmarks.paper.cells import key
 from benchmarks.quality import graphs, times
 from benchmarks.quality.methods import METHODS, TECHNIQUES, Settings, is_ours
-from benchmarks.quality.page import write_page
+from benchmarks.quality.page import print_tables, write_page
 from benchmarks.quality.run import Lab, store
 from threadpoolctl import threadpool_limits
 
@@ -60,7 +60,9 @@ def main() -> None:
                                 lambda t=technique, m=method, n=n_parts, lab=lab: lab.cell(t, m, n),
                                 on_step,
                             )
-    if not given.no_page:
+    if given.no_page:
+        print_tables(given.out)
+    else:
         write_page(given.out, ROOT / "docs" / "measured" / "quality.md", ROOT / "docs" / "figures")
 
 
@@ -82,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--times", action="store_true", help="memory, and the same algorithm on one core, one seed")
     parser.add_argument("--lock", type=Path, help="file to lock while times are measured")
     parser.add_argument("--tables-only", action="store_true", help="compute nothing")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/measured/quality.md alone")
+    parser.add_argument("--no-page", action="store_true", help="print the tables, leave the page alone")
     return parser.parse_args()
 
 

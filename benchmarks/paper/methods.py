@@ -54,7 +54,8 @@ TITLES = {"deepwalk": "DeepWalk", "hope": "HOPE", "sgc": "SGC"}
 REFINED: tuple[str, ...] = ()
 
 # The rows of every table.
-IN_PARTS = ("NoRecon", "Recon-R", "Recon-S", "ours")
+FAITHFUL = "ours, --faithful"
+IN_PARTS = ("NoRecon", "Recon-R", "Recon-S", "ours", FAITHFUL)
 METHODS = (*IN_PARTS, "centralised", *REFINED, "random vectors")
 
 
@@ -102,6 +103,7 @@ def plan(
         "Recon-R": {"preset": "paper", "parts": n_parts, "reconcile": "orthogonal", "anchor_strategy": "random"},
         "Recon-S": {"preset": "paper", "parts": n_parts, "reconcile": "orthogonal"},
         "ours": {"preset": "best", "parts": n_parts, "refine": "none"},
+        FAITHFUL: {"preset": "best", "parts": n_parts, "refine": "scale"},
         "centralised": {"preset": "paper", "parts": 1},
     }
     what = technique(name, settings)

@@ -30,6 +30,12 @@ def write_page(cells: Path, page: Path, figures: Path) -> None:
     write_figure(quality, figures / "quality.svg")
 
 
+def print_tables(cells: Path) -> None:
+    """Print what the page would have of these cells: all that one version has computed."""
+    quality = read_quality(cells, "quality")
+    print(kept_table(quality), *(methods_table(results) for results in quality), sep="\n\n")
+
+
 def wanted(results: Results, technique: str) -> float:
     """Return the share that was aimed at."""
     if technique == "deepwalk" and results.dataset["task"] == "links":
