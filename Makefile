@@ -121,14 +121,15 @@ bench-passes: $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.passes_at_memory_speed $(if $(LARGE),--large)
 
-# Links in 8 and 16 parts, both kinds of pairs, beside pycleora and scikit-network: half an hour.
-bench-links: $(BIN)/.installed
+# Links in 8 and 16 parts, both kinds of pairs, beside three peers: half an hour, goes on where it stopped.
+bench-links: $(BIN)/.installed $(VENV)-pbg/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.links_in_parts --peers --seeds $(SEEDS) $(if $(ONLY),--graphs $(ONLY))
 
-# What --technique auto chooses, beside the best fixed technique: ten minutes.
+# What --technique auto chooses, beside the best fixed technique, and why it tries nothing on small graphs: 15 minutes.
 bench-auto: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.auto_chooses
+	$(BIN)/python -m benchmarks.small_graphs_blend
 
 # PIP of parts to the whole graph, as they are and with --refine scale: five minutes.
 bench-fidelity: $(BIN)/.installed
