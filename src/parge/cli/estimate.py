@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.levels import says
 from parge.cli.options import all_of, json_option, make_technique, technique_options
+from parge.cli.streams import says
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
 from parge.estimate.breaks import Break, duration

@@ -11,10 +11,9 @@ import traceback
 import click
 
 import parge
-from parge.cli import levels
 from parge.cli.interrupts import interrupted_by_signals
 from parge.cli.memory import spare_memory
-from parge.cli.streams import drop_output, finish_output, prepare_streams
+from parge.cli.streams import drop_output, finish_output, level_options, prepare_streams, reset_level
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming
 from parge.io.places import delivering
@@ -75,7 +74,7 @@ class _Verbs(click.Group):
 def _debuggable(command: click.Command) -> click.Command:
     """Let a command, and the commands of a group, take --debug and --log-level at any place."""
     if not any(option.name == "debug" for option in command.params):
-        command.params += [_debug_option(), *levels.options()]
+        command.params += [_debug_option(), *level_options()]
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
         _debuggable(inner)
     return command
@@ -88,7 +87,7 @@ def _debug_option() -> click.Option:
 
 @click.command(
     cls=_Verbs,
-    params=[_debug_option(), *levels.options()],
+    params=[_debug_option(), *level_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(parge.__version__, message="parge %(version)s")
@@ -139,7 +138,7 @@ def _run(given: list[str]) -> int:
         # Libraries ask where they are, too, and only some of them take no for an answer.
         raise InputError("the current folder no longer exists. Change to another one (cd), then run the command again.")
     spare_memory(given)
-    levels.reset()
+    reset_level()
     try:
         with interrupted_by_signals(), claiming(), delivering():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from parge.cli.levels import Level, says
+from parge.cli.streams import Level, says
 from parge.console import WIDTH_OF_FILES, console
 from parge.events import Listener, OnStep, ignore, ignore_step
 from parge.memory import format_bytes

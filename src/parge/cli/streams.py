@@ -1,7 +1,8 @@
 """Standard streams as a command needs them: open, fit for any character, and loud or silent where they fail.
 
 Results go to stdout: where they cannot, the command has failed. Progress and messages go to stderr: where they
-cannot, work goes on without them.
+cannot, work goes on without them. How much goes there is asked for: errors always; warnings, progress and notices, or
+every event.
 """
 
 import codecs
@@ -10,13 +11,21 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO, get_args
+
+import click
 
 from parge.errors import PargeError
 
 # What takes the place of our own characters where the terminal's encoding has none of them; others are escaped.
 _PLAIN = str.maketrans({"±": "+-", "–": "-", "…": "...", "×": "x", "→": "->", "≤": "<=", "≥": ">=", "·": "-"})
 _HANDLER = "parge.plain"
+
+Level = Literal["error", "warning", "info", "debug"]
+LEVELS: tuple[str, ...] = get_args(Level)
+_DEFAULT = "info"
+
+_chosen = [_DEFAULT]
 
 
 class OutputError(PargeError):
@@ -127,3 +136,46 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
         raise error
     wrong = error.object[error.start : error.end].translate(_PLAIN)
     return wrong.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def reset_level() -> None:
+    """Reset what an earlier command of this process asked for."""
+    _chosen[0] = _DEFAULT
+
+
+def says(level: Level) -> bool:
+    """Return whether messages of that level are shown.
+
+    >>> reset_level()
+    >>> says("warning"), says("debug")
+    (True, False)
+    """
+    return LEVELS.index(level) <= LEVELS.index(_chosen[0])
+
+
+def level_options() -> list[click.Option]:
+    """Return the options of every command: --log-level, and its short forms --quiet and --verbose."""
+    return [
+        click.Option(
+            ["--log-level", "log_level"],
+            type=click.Choice(LEVELS),
+            expose_value=False,
+            callback=_choose,
+            help="What is printed on stderr: errors; also warnings; also progress and notices; every event.  "
+            f"[default: {_DEFAULT}]",
+        ),
+        _short("--quiet", "-q", "error", "Same as --log-level error."),
+        _short("--verbose", "-v", "debug", "Same as --log-level debug."),
+    ]
+
+
+def _short(name: str, letter: str, level: Level, words: str) -> click.Option:
+    def choose(context: click.Context, option: click.Parameter, is_given: bool) -> None:
+        _choose(context, option, level if is_given else None)
+
+    return click.Option([name, letter], is_flag=True, expose_value=False, callback=choose, help=words)
+
+
+def _choose(_context: click.Context, _option: click.Parameter, level: str | None) -> None:
+    if level is not None:
+        _chosen[0] = level

@@ -6,7 +6,7 @@ from pathlib import Path
 from parge.columns import ALL_FOUND, Wanted
 from parge.errors import InputError
 from parge.io.files import check_file, format_suffix
-from parge.io.graphs.parts import part_files
+from parge.io.graphs.read import part_files
 
 # Formats that are one table or matrix, which nobody reads a share of.
 _WHOLE = {".mtx", ".npz", ".npy", ".mat", ".graph", ".graphml", ".gml", ".gexf", ".json", ".zip", ".tar"}

@@ -308,7 +308,7 @@ def _within(
 def repaired(mesh: Mesh, rows: Rows, weights: IntArray, limits: IntArray, part: PartArray) -> PartArray:
     """Return parts that keep every limit; vertices that lose fewest edges move out of those that break theirs.
 
-    As `parge.decompose.repair.repair`: each shard offers as many as the fullest part has too much, and all
+    As `parge.decompose.limits.repair`: each shard offers as many as the fullest part has too much, and all
     shards come to the same moves.
     """
     part = part.copy()

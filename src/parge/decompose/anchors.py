@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.improvement import MOST_PARTS, improve
-from parge.decompose.limits import Limits, check_feasible, loosened
+from parge.decompose.limits import Limits, check_feasible, loosened, repair
 from parge.decompose.partitioners import (
     IMBALANCE,
     Partitioner,
@@ -23,7 +23,6 @@ from parge.decompose.partitioners import (
     substitution,
     work_of,
 )
-from parge.decompose.repair import repair
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parge.decompose.limits import Limits, loosened
-from parge.decompose.repair import repair
+from parge.decompose.limits import Limits, loosened, repair
 from parge.graph.graph import Graph
 from parge.kernels import fennel
 from parge.storage import arc_blocks, release_pages, storage_like

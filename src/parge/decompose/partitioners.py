@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from parge.decompose.repair import repair
+from parge.decompose.limits import repair
 from parge.errors import PargeError
 from parge.memory import Footprint
 from parge.registry import Registry

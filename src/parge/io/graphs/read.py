@@ -1,5 +1,6 @@
 """Files into graphs: the format by the suffix; where a large graph goes; vertices and features from other files."""
 
+import glob
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -14,10 +15,10 @@ from parge.errors import InputError
 from parge.frames import arrow_stream, is_frame
 from parge.graph.graph import Graph
 from parge.ids import STRING, as_ids
-from parge.io.files import COMPRESSIONS, check_file, format_suffix, is_compressed, read_head
+from parge.io.files import COMPRESSIONS, check_file, foreign_errors, format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer
-from parge.io.graphs.parts import part_files
 from parge.io.graphs.vertex_data import ids_of_frame, read_vertices, with_features
+from parge.io.names import is_hidden, is_pattern
 from parge.io.places import fetched
 from parge.memory import parse_bytes, private_bytes
 from parge.numbers import shown
@@ -39,6 +40,12 @@ _EXTERNAL = {".parquet"}
 
 # Formats whose weights have a name, beside those with columns.
 _NAMED = {".graphml"}
+
+# What parts in a folder may be called. Others are likely something else, so a pattern has to name them.
+_PART_SUFFIXES = {".parquet", ".csv", ".tsv", ".txt", ".edges", ".edgelist", ""}
+
+# A graph of more files than this was not meant.
+_MOST_PARTS = 100_000
 
 # Read in place, so that they cannot be compressed once more.
 _SEEKABLE = {".parquet", ".npz", ".mat"}
@@ -289,3 +296,48 @@ def projected_edges(path: Path) -> int:
     head = read_head(path)
     size = path.stat().st_size * (_UNPACKED if is_compressed(path) else 1)
     return int(size * head.count(b"\n") / max(1, len(head)))
+
+
+def part_files(path: Path) -> list[Path]:
+    """Return the files of a graph, in the order of their names: the file itself, or its parts.
+
+    In a folder these are all files, those of folders in it included. Names that begin with a dot or an underscore are
+    left out: Spark and others keep accounts in such files. A name with wildcards that is itself a file is that file.
+    """
+    with foreign_errors(path, "file"):
+        return _part_files(path)
+
+
+def _part_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return _inside(path)
+    if not is_pattern(path) or path.exists():
+        return [path]
+    found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207  a whole path
+    files = [file for file in found if file.is_file()]
+    if not files:
+        raise InputError(f"{path} does not exist, and as a pattern it fits no file")
+    return files
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the parts in a folder; the first file that is none, or too many of them, end the search."""
+    found: list[Path] = []
+    for file in folder.rglob("*"):
+        name = file.relative_to(folder).as_posix()
+        if is_hidden(name) or not file.is_file():
+            continue
+        if format_suffix(file) not in _PART_SUFFIXES or len(found) == _MOST_PARTS:
+            what = (
+                f"has over {_MOST_PARTS:,} files"
+                if len(found) == _MOST_PARTS
+                else f"holds {name}, which is no part of a graph"
+            )
+            raise InputError(
+                f"{folder} is a folder and {what}: parts are Parquet or text edge lists. Give a file, or a pattern, "
+                f"such as '{folder}/*.parquet'."
+            )
+        found.append(file)
+    if not found:
+        raise InputError(f"{folder} is a folder without a file of edges. Give a file, or a folder of its parts.")
+    return sorted(found)
