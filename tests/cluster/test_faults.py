@@ -47,11 +47,12 @@ class Killed:
     kills: dict[str, int]
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
-        from parge.cluster import refine, stages
+        from parge.cluster import stages
         from parge.cluster.journal import FolderJournal
+        from parge.refine.whiten import Whiten
 
         name = type(self.stage).__name__
-        kept, round_before, ship_before = FolderJournal.step, refine._round, stages.redistribute
+        kept, round_before, ship_before = FolderJournal.step, Whiten._round, stages.redistribute
 
         def step(journal: FolderJournal, mesh: Mesh, step: str, compute: Any) -> Any:
             def noted() -> Any:
@@ -60,20 +61,20 @@ class Killed:
 
             return kept(journal, mesh, step, noted)
 
-        def rounded(mesh: Mesh, held: Any, state: Any, *more: Any) -> Any:
+        def rounded(refiner: Whiten, state: Any, *more: Any) -> Any:
             self.note(mesh.rank, f"round-{state.done}")
-            return round_before(mesh, held, state, *more)
+            return round_before(refiner, state, *more)
 
         def shipped(mesh: Mesh, *more: Any) -> Any:
             self.note(mesh.rank, "ship")
             return ship_before(mesh, *more)
 
-        FolderJournal.step, refine._round, stages.redistribute = step, rounded, shipped  # type: ignore[method-assign, assignment]
+        FolderJournal.step, Whiten._round, stages.redistribute = step, rounded, shipped  # type: ignore[method-assign, assignment]
         try:
             self.note(mesh.rank, name)
             return self.stage(mesh)  # type: ignore[no-any-return]
         finally:
-            FolderJournal.step, refine._round, stages.redistribute = kept, round_before, ship_before  # type: ignore[method-assign]
+            FolderJournal.step, Whiten._round, stages.redistribute = kept, round_before, ship_before  # type: ignore[method-assign]
 
     def note(self, rank: int, step: str) -> None:
         """Write a step down, and die if this is the time for it."""

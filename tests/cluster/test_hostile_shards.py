@@ -19,10 +19,11 @@ from parge.cluster.cutting import hold, landmarks
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.redistribute import PartRows
 from parge.cluster.run import embed_sharded
+from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
 from parge.cluster.stage_results import checked_answers
-from parge.cluster.stages import Divide, Folders, Read, held_by
+from parge.cluster.stages import Divide, Read, held_by
 from parge.decompose.limits import Limits
 from parge.errors import PargeError
 from parge.graph.generate import planted

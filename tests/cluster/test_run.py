@@ -24,6 +24,7 @@ from parge.cluster.source import Source, edge_files
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.graph.generate import planted
 from parge.io.embeddings.folder import MANIFEST
+from parge.refine.whiten import Whiten
 
 PARTS, DIM = 3, 8
 
@@ -127,16 +128,15 @@ def test_rounds_of_a_pass_are_kept(
     rounds = []
 
     def counted(*args: Any) -> Any:
-        rounds.append(args[2].done)
-        if rounds[-1] == 2 and args[0].rank == 0 and len(rounds) < 99:
+        _refiner, state, work, _threads = args
+        rounds.append(state.done)
+        if rounds[-1] == 2 and work.checkpoint.mesh.rank == 0 and len(rounds) < 99:
             raise PargeError("stopped")
         return whole(*args)
 
-    from parge.cluster import refine
-
-    whole = refine._round
+    whole = Whiten._round
     with monkeypatch.context() as patch:
-        patch.setattr(refine, "_round", counted)
+        patch.setattr(Whiten, "_round", counted)
         with pytest.raises(PargeError, match="stopped"):
             embedded(edges, tmp_path, plan())
         rounds[:] = [0] * 99

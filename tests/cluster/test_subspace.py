@@ -9,7 +9,7 @@ from tests.cluster.test_cutting import part_rows
 import parge
 from parge.cluster.cutting import hold
 from parge.cluster.mesh import Mesh, run_local
-from parge.cluster.subspace import subspace_shared
+from parge.cluster.refine import shard_workspace
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.refine.base import Workspace
@@ -22,7 +22,7 @@ def found_by_shards(graph: Graph, part: Any, start: Any, technique: Any) -> Any:
     def program(mesh: Mesh) -> tuple[Any, Any, int]:
         held = hold(mesh, part_rows(graph, part, anchors, mesh.rank))
         vectors = start[held.part.names].copy()
-        steps = subspace_shared(mesh, held, vectors, technique, Subspace(), graph.n_vertices)
+        steps = Subspace().refine_shard(vectors, technique, shard_workspace(mesh, held, graph.n_vertices))["steps"]
         return held.part.names, vectors, steps
 
     out = np.empty_like(start)

@@ -11,8 +11,6 @@ from parge.cluster.source import Source
 from parge.errors import InputError
 from parge.planning.decision import lasting_settings
 from parge.planning.plan import PRESETS, Plan, ResolvedPlan
-from parge.refine.subspace import Subspace
-from parge.refine.whiten import Whiten
 from parge.techniques.base import Chooser
 
 
@@ -34,7 +32,7 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
             f"the technique {technique.name} prepares arrays from the whole graph. Use deepwalk, or embed without "
             "--sharded."
         )
-    if not found.refiner.is_identity and not isinstance(found.refiner, Whiten | Subspace):
+    if not found.refiner.is_identity and not found.refiner.in_shards:
         raise InputError(
             f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten, "
             "subspace (for hope and spectral) or none."

@@ -1,17 +1,21 @@
-"""Whitened propagation on vectors that shards hold, one part each: as `parge.linalg.whitening`, rows exchanged."""
+"""A refine pass on a graph in shards: the rows of one part, and what a pass asks of the other shards.
+
+`parge.cluster.stages.Finish` makes the workspace; the passes themselves are in `parge.refine`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.cluster.cutting import Held
 from parge.cluster.mesh import Mesh, Message
-from parge.kernels.products import sum_around
-from parge.linalg.threads import Threads, one_blas_thread
-from parge.linalg.whitening import Moments, Turn, change, finish, is_looked_at, propagate, read_from, turn_of
-from parge.refine.whiten import Whiten
-from parge.typing import FloatArray
+from parge.graph.graph import Graph
+from parge.linalg.adjacency import Adjacency
+from parge.refine.shards import Checkpoint, NoCheckpoint, ShardWorkspace
+from parge.typing import FloatArray, IntArray
 
 # Columns of neighbours' vectors that travel at a time: so many, or as few as take so many bytes.
 _COLUMNS, _COLUMN_BYTES = 32, 1 << 26
@@ -27,83 +31,80 @@ def columns_at_a_time(n_rows: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """Where a pass is: rounds done, unit rows, what whitens them, and the changes so far."""
+class _Part:
+    """The rows of a part as a matrix reads them; neighbours may be vertices of others."""
 
-    done: int
-    rows: FloatArray
-    turn: Turn
-    changes: tuple[float, ...]
-    length: float
-    is_over: bool = False
+    indptr: IntArray
+    indices: NDArray[np.int32]
+    weights: FloatArray | None
+    n_edges: int
 
+    @property
+    def n_vertices(self) -> int:
+        return self.indptr.size - 1
 
-def begin(mesh: Mesh, vectors: FloatArray) -> State:
-    """Return the state before the first round: the vectors themselves, and the mean length of all that are not 0."""
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
-    mine = np.array([lengths.sum(), float((lengths > 0).sum())])
-    (total,) = mesh.lead(lambda found: (sum((one[0] for one in found), np.zeros(2)),), mine)
-    return State(0, vectors, Turn.none(vectors.shape[1]), (), float(total[0] / total[1]) if total[1] else 1.0)
+    @property
+    def degrees(self) -> IntArray:
+        return np.diff(self.indptr)
 
 
-def whiten_shared(
-    mesh: Mesh,
-    held: Held,
-    state: State,
-    refiner: Whiten,
-    n_vertices: int,
-    keep: Callable[[State], None],
-) -> State:
-    """Run the rounds of a pass from a state on; `keep` is called after each with the state.
+class SharedAdjacency(Adjacency):
+    """The rows of one part of the adjacency matrix; other shards have the others.
 
-    Sums over the rows of a part are that part's, and are added in the order of parts on shard 0. So the bits do not
-    depend on where parts are. They are computed in float64 throughout.
+    Sums over the rows of a part are that part's, and are added in the order of parts on shard 0: so the bits do not
+    depend on where parts are.
     """
-    with one_blas_thread(), Threads(1) as threads:
-        while state.done < refiner.rounds and not state.is_over:
-            state = _round(mesh, held, state, refiner, n_vertices, threads)
-            keep(state)
-        out = np.empty_like(state.rows)
-        finish(state.rows, out, state.turn, state.length, threads)
-    return State(state.done, out, state.turn, state.changes, state.length, is_over=True)
+
+    def __init__(self, mesh: Mesh, held: Held, n_vertices: int) -> None:
+        rows = held.rows
+        part = _Part(rows.indptr, rows.indices, held.part.weights, rows.indices.size // 2)
+        super().__init__(cast("Graph", part))
+        self._mesh, self._held, self._n_vertices = mesh, held, n_vertices
+
+    @property
+    def n_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return self._n_vertices
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes hold other rows."""
+        return True
+
+    def numbers(self, where: slice) -> IntArray:
+        """Return the numbers of some rows in the whole graph."""
+        return self._held.part.names[where].astype(np.int64)
+
+    def near(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows here, and after them those of the ghosts."""
+        return self._held.rows.with_ghosts(self._mesh, X)
+
+    def total(self, *sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Return the sums over all parts, added on shard 0."""
+
+        def add(found: list[Message]) -> Message:
+            return tuple(np.asarray(sum(one[i] for one in found[1:]) + found[0][i]) for i in range(len(sums)))
+
+        return tuple(np.array(array) for array in self._mesh.lead(add, *sums))
+
+    def decided(self, decide: Callable[[], tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+        """Return what shard 0 decides."""
+        return tuple(np.array(array) for array in self._mesh.lead(lambda _found: decide()))
+
+    def heaviest(self) -> float:
+        """Return the largest weight of all shards."""
+        return max(float(found[0][0]) for found in self._mesh.share(np.array([super().heaviest()])))
 
 
-def _round(mesh: Mesh, held: Held, state: State, refiner: Whiten, n_vertices: int, threads: Threads) -> State:
-    done, before = state.done + 1, state.turn
-    look = is_looked_at(done, 1)
-    moved = _sums(mesh, held, state.rows, before)
-    rows = np.array(state.rows)
-    found = propagate(read_from(moved), rows, rows, before, threads, whiten=True, look=look)
-    now, changed = _decided(mesh, found, before, n_vertices)
-    changes = (*state.changes, changed) if look else state.changes
-    return State(done, rows, now, changes, state.length, look and changed < refiner.tolerance)
-
-
-def _sums(mesh: Mesh, held: Held, rows: FloatArray, turn: Turn) -> FloatArray:
-    """Return the sums of the rows of each vertex and its neighbours, less the mean."""
-    shard, weights = held.rows, held.part.weights
-    weights = np.empty(0, np.float32) if weights is None else weights
-    moved, mean = np.empty_like(rows), turn.mean.astype(np.float32)
-    most = max(int(found[0][0]) for found in mesh.share(np.array([shard.n_own + shard.ghosts.size])))
+def shard_workspace(mesh: Mesh, held: Held, n_vertices: int, checkpoint: Checkpoint | None = None) -> ShardWorkspace:
+    """Return what a pass gets in this shard, whose part is `held`, of a graph of that many vertices."""
+    most = max(int(found[0][0]) for found in mesh.share(np.array([held.rows.n_own + held.rows.ghosts.size])))
     step = columns_at_a_time(most)
-    for first in range(0, rows.shape[1], step):
-        some = slice(first, min(first + step, rows.shape[1]))
-        few = shard.with_ghosts(mesh, np.ascontiguousarray(rows[:, some]))
-        out = np.empty((len(rows), few.shape[1]), np.float32)
-        sum_around(shard.indptr, shard.indices, weights, few, mean[some], 0, out)
-        moved[:, some] = out
-    return moved
 
+    def columns(width: int) -> list[slice]:
+        return [slice(first, min(first + step, width)) for first in range(0, width, step)]
 
-def _decided(mesh: Mesh, found: Moments, before: Turn, n_vertices: int) -> tuple[Turn, float]:
-    """Return what whitens all rows, and how much changed; decided on shard 0."""
+    def gathered(array: NDArray[Any]) -> list[NDArray[Any]]:
+        return [found[0] for found in mesh.share(array)]
 
-    def decide(parts: list[Message]) -> Message:
-        rows, gram, across = (sum(one[i] for one in parts[1:]) + parts[0][i] for i in range(3))
-        total = Moments(rows, gram, across)
-        turn = turn_of(total, n_vertices)
-        assert turn.matrix is not None
-        return turn.mean, turn.matrix, np.array([turn.rank, change(total, before, turn, n_vertices)])
-
-    mean, matrix, numbers = mesh.lead(decide, found.rows, found.gram, found.across)
-    return Turn(mean, matrix, int(numbers[0]), is_narrow=True), float(numbers[1])
+    return ShardWorkspace(SharedAdjacency(mesh, held, n_vertices), gathered, columns, checkpoint or NoCheckpoint())

@@ -12,12 +12,12 @@ from parge.cluster.ingest import Counts
 from parge.cluster.launch import ShardLauncher
 from parge.cluster.plan_checks import checked_plan, settings_of
 from parge.cluster.rendezvous import LOOPBACK
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, check_run_folder
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source
 from parge.cluster.split import Aim
 from parge.cluster.stage_results import checked_answers
-from parge.cluster.stages import Cut, Divide, Finish, Folders, Read
+from parge.cluster.stages import Cut, Divide, Finish, Read
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import much_lost
 from parge.decompose.supervertices import LandmarkDecomposer

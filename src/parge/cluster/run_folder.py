@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from parge.cluster.journal import FolderJournal
@@ -28,6 +29,43 @@ from parge.run.schema import (
 
 READ, DIVIDE, CUT, FINISH = "read", "divide", "cut", "finish"
 """The stages that shards take together; `done-NAME` in the run folder has what they answered."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the shards of a run keep what they have."""
+
+    path: Path
+
+    def shard(self, rank: int) -> Path:
+        """Return the folder of what a shard has read."""
+        return self.path / "shards" / f"{rank:03d}"
+
+    def rows(self, index: int) -> Path:
+        """Return the folder of the rows of a part."""
+        return self.path / "rows" / f"{index:03d}"
+
+    def part(self, index: int) -> Path:
+        """Return the part folder, as every run has it."""
+        return self.path / PARTS / f"{index:03d}"
+
+    def steps(self, key: str, rank: int) -> Path:
+        """Return the folder in which a shard keeps the steps of a split."""
+        return self.path / STEPS / f"{key}-{rank:03d}"
+
+    def kept(self, index: int, place: int) -> Path:
+        """Return one of the two folders in which the vectors of a part are kept during a pass."""
+        return self.path / "pass" / f"{index:03d}-{place}"
+
+    @property
+    def merged(self) -> Path:
+        """The folder of the weights between landmarks."""
+        return self.path / MERGED
+
+    @property
+    def shared(self) -> Path:
+        """The folder of what all workers get."""
+        return self.path / SHARED
 
 
 def check_run_folder(path: Path, *, resume: bool) -> None:

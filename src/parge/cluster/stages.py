@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.cluster.checkpoints import SavedPass, load_rows, load_shard
-from parge.cluster.checks import refusing
+from parge.cluster.checkpoints import FolderCheckpoint, load_rows, load_shard
 from parge.cluster.cutting import (
     Held,
     Landmarks,
@@ -31,72 +30,28 @@ from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh
 from parge.cluster.redistribute import PartRows, redistribute
-from parge.cluster.refine import State, begin, whiten_shared
+from parge.cluster.refine import shard_workspace
 from parge.cluster.rows import Owners, rows_of
+from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
-from parge.cluster.subspace import subspace_shared
 from parge.decompose.limits import Limits
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.graph.subgraph import Subgraph
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.parquet import write_parquet
 from parge.landmarks.base import LandmarkTechnique
-from parge.linalg.whitening import Turn
 from parge.memory import peak_bytes, reset_peak
 from parge.reconcile.base import Map
 from parge.reconcile.merge import AnchorMerge
 from parge.refine.base import Refiner
-from parge.refine.subspace import Subspace
-from parge.refine.whiten import Whiten
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays
-from parge.run.schema import MERGED, PARTS, PASS, ROWS, SHARD, SHARED, STEPS
+from parge.run.schema import MERGED, ROWS, SHARD, SHARED
 from parge.storage import release_pages
 from parge.techniques.base import Technique, check_shared
-from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray, IntArray
-
-# A pass is kept after every so many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
-KEPT_ROUNDS = 2
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where the shards of a run keep what they have."""
-
-    path: Path
-
-    def shard(self, rank: int) -> Path:
-        """Return the folder of what a shard has read."""
-        return self.path / "shards" / f"{rank:03d}"
-
-    def rows(self, index: int) -> Path:
-        """Return the folder of the rows of a part."""
-        return self.path / "rows" / f"{index:03d}"
-
-    def part(self, index: int) -> Path:
-        """Return the part folder, as every run has it."""
-        return self.path / PARTS / f"{index:03d}"
-
-    def steps(self, key: str, rank: int) -> Path:
-        """Return the folder in which a shard keeps the steps of a split."""
-        return self.path / STEPS / f"{key}-{rank:03d}"
-
-    def kept(self, index: int, place: int) -> Path:
-        """Return one of the two folders in which the vectors of a part are kept during a pass."""
-        return self.path / "pass" / f"{index:03d}-{place}"
-
-    @property
-    def merged(self) -> Path:
-        """The folder of the weights between landmarks."""
-        return self.path / MERGED
-
-    @property
-    def shared(self) -> Path:
-        """The folder of what all workers get."""
-        return self.path / SHARED
 
 
 def _started() -> float:
@@ -316,17 +271,11 @@ class Finish:
         held = held_by(mesh, self.folders, self.counts.n_vertices)
         vectors = self._merged(mesh, held)
         about: dict[str, Any] = {}
-        if isinstance(self.refiner, Whiten) and self.counts.n_edges:
-            state = self._resumed(mesh, vectors.shape) or begin(mesh, vectors)
-            del vectors
-            state = whiten_shared(
-                mesh, held, state, self.refiner, self.counts.n_vertices, lambda now: self._keep(mesh.rank, now)
+        if not self.refiner.is_identity and self.counts.n_edges:
+            work = shard_workspace(
+                mesh, held, self.counts.n_vertices, FolderCheckpoint(mesh, self.folders, self.run, vectors.shape)
             )
-            vectors = state.rows
-            about = {"rounds": state.done, "changes": [round(value, 4) for value in state.changes]}
-        elif isinstance(self.refiner, Subspace) and isinstance(self.technique, Factorisation) and self.counts.n_edges:
-            n_steps = subspace_shared(mesh, held, vectors, self.technique, self.refiner, self.counts.n_vertices)
-            about = {"steps": n_steps}
+            about = self.refiner.refine_shard(vectors, self.technique, work)
         self.out.mkdir(exist_ok=True)
         path = self.out / shard_name(mesh.rank)
         write_parquet(Vectors(vectors, held.part.ids), path)
@@ -351,44 +300,6 @@ class Finish:
             merge.add(rows, weights)
         out[held.part.is_anchor] = merge.vectors()
         return out
-
-    def _keep(self, index: int, state: State) -> None:
-        if state.done % KEPT_ROUNDS or state.turn.matrix is None:
-            return
-        about = {
-            "run": self.run,
-            "done": state.done,
-            "rank": state.turn.rank,
-            "changes": list(state.changes),
-            "length": state.length,
-            "is_over": state.is_over,
-        }
-        content: Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
-        arrays.save(self.folders.kept(index, state.done // KEPT_ROUNDS % 2), PASS, content, about)
-
-    def _resumed(self, mesh: Mesh, shape: tuple[int, ...]) -> State | None:
-        """Return the last state that all shards have kept, if there is one, and that all take for the end or not."""
-        found = [state for place in range(2) if (state := self._load(mesh.rank, place, shape)) is not None]
-        there = {2 * state.done + state.is_over: state for state in found}
-        mine = np.array([*there, *[0] * (2 - len(there))], np.int64)
-        common = set.intersection(*(set(found[0].tolist()) for found in mesh.share(mine))) - {0}
-        return there[max(common)] if common else None
-
-    def _load(self, index: int, place: int, shape: tuple[int, ...]) -> State | None:
-        folder = self.folders.kept(index, place)
-        if not arrays.exists(folder):
-            return None
-        try:
-            content, about = arrays.load(folder, PASS)
-            with refusing(folder):
-                kept = SavedPass.from_json(about)
-                kept.check({name: array.shape for name, array in content.items()}, shape)
-        except DamagedError:
-            return None
-        if kept.run != self.run:
-            return None
-        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), kept.rank, is_narrow=True)
-        return State(kept.done, np.array(content["vectors"]), turn, kept.changes, float(kept.length), kept.is_over)
 
 
 def shard_name(index: int) -> str:

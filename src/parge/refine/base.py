@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.errors import InputError
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
+from parge.refine.shards import ShardWorkspace
 from parge.registry import Registry
 from parge.storage import usable_cores
 from parge.techniques.base import WHITEN_20, Technique
@@ -76,6 +78,8 @@ class Refiner(ABC):
     """True where the vectors stay unchanged: there is no pass to run, time or report."""
     parts_only: ClassVar[bool] = False
     """True where the pass mends what parts do: a plan with one part runs none instead."""
+    in_shards: ClassVar[bool] = False
+    """True where `refine_shard` computes the same pass on a graph of which every process holds one part."""
 
     @property
     def rounds_planned(self) -> int:
@@ -98,6 +102,14 @@ class Refiner(ABC):
     @abstractmethod
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
         """Overwrite the vectors (an array or a memory map) in place; return what was done, as plain values."""
+
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+        """Overwrite the vectors of one part in place, while other shards do the same; return what was done.
+
+        For ``parge embed --sharded``. Override it, and set `in_shards`; a plan in shards is refused otherwise. The
+        vectors are those of the rows of `work.adjacency`. All shards return the same.
+        """
+        raise InputError(f"the pass {self.name} needs the whole graph in one process")
 
     def adjacency(self, graph: Graph, work: Workspace) -> Adjacency:
         """Return the graph as a matrix that multiplies columns with all threads."""

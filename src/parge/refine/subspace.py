@@ -8,6 +8,7 @@ from parge.graph.graph import Graph
 from parge.linalg.subspace import block_width, leading_eigenpairs
 from parge.linalg.tall import rows_of
 from parge.refine.base import Refiner, Workspace
+from parge.refine.shards import ShardWorkspace
 from parge.techniques.base import Technique
 from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray
@@ -30,6 +31,7 @@ class Subspace(Refiner):
     """
 
     name: ClassVar[str] = "subspace"
+    in_shards: ClassVar[bool] = True
     rounds_planned: ClassVar[int] = 4
     rounds_usual: ClassVar[int] = 4
     recomputes: ClassVar[bool] = True
@@ -63,4 +65,19 @@ class Subspace(Refiner):
             progress=work.progress,
         )
         technique.write(graph.degrees, operator, pairs, vectors)
+        return {"steps": pairs.steps}
+
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+        """Overwrite the vectors of one part, other shards those of the others; return the number of steps."""
+        assert isinstance(technique, Factorisation)  # `check` refuses others
+        operator = technique.operator(work.adjacency)
+        pairs = leading_eigenpairs(
+            operator,
+            technique.n_pairs,
+            rows_of(vectors),
+            columns=work.columns(block_width(technique.n_pairs)),
+            tolerance=self.tolerance,
+            steps=self.steps,
+        )
+        technique.write(work.adjacency.graph.degrees, operator, pairs, vectors)
         return {"steps": pairs.steps}

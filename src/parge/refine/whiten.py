@@ -5,11 +5,24 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.linalg.tall import mean_length
-from parge.linalg.whitening import whitened_rounds
+from parge.linalg.threads import Threads, one_blas_thread
+from parge.linalg.whitening import (
+    Moments,
+    Turn,
+    change,
+    finish,
+    is_looked_at,
+    propagate,
+    read_from,
+    turn_of,
+    whitened_rounds,
+)
 from parge.refine.base import Refiner, Workspace
+from parge.refine.shards import PassState, ShardWorkspace
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
@@ -33,6 +46,7 @@ class Whiten(Refiner):
     """
 
     name: ClassVar[str] = "whiten"
+    in_shards: ClassVar[bool] = True
 
     rounds: int = 10
     tolerance: float = 0.02
@@ -69,6 +83,57 @@ class Whiten(Refiner):
             progress=work.progress,
         )
         return {"rounds": found.done, "changes": [round(change, 4) for change in found.changes]}
+
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+        """Overwrite the vectors of one part, other shards those of the others; return the same as `refine`.
+
+        Sums over the rows of a part are that part's, and are added in the order of parts. So the bits do not depend on
+        where parts are. They are computed in float64 throughout.
+        """
+        state = work.checkpoint.load()
+        if state is None:
+            state = PassState(0, vectors, Turn.none(vectors.shape[1]), (), work.mean_length(vectors))
+        with one_blas_thread(), Threads(1) as threads:
+            while state.done < self.rounds and not state.is_over:
+                state = self._round(state, work, threads)
+                work.checkpoint.save(state)
+            finish(state.rows, vectors, state.turn, state.length, threads)
+        return {"rounds": state.done, "changes": [round(change, 4) for change in state.changes]}
+
+    def _round(self, state: PassState, work: ShardWorkspace, threads: Threads) -> PassState:
+        done, before = state.done + 1, state.turn
+        look = is_looked_at(done, 1)
+        moved = _sums(state.rows, before, work)
+        rows = np.array(state.rows)
+        found = propagate(read_from(moved), rows, rows, before, threads, whiten=True, look=look)
+        now, changed = _decided(found, before, work)
+        changes = (*state.changes, changed) if look else state.changes
+        return PassState(done, rows, now, changes, state.length, look and changed < self.tolerance)
+
+
+def _sums(rows: FloatArray, turn: Turn, work: ShardWorkspace) -> FloatArray:
+    """Return the sums of the rows of each vertex and its neighbours, less the mean."""
+    A, moved, mean = work.adjacency, np.empty_like(rows), turn.mean.astype(np.float32)
+    for some in work.columns(rows.shape[1]):
+        few = A.near(np.ascontiguousarray(rows[:, some]))
+        out = np.empty((len(rows), few.shape[1]), np.float32)
+        A.sum_around(few, mean[some], 0, out)
+        moved[:, some] = out
+    return moved
+
+
+def _decided(found: Moments, before: Turn, work: ShardWorkspace) -> tuple[Turn, float]:
+    """Return what whitens all rows, and how much changed; decided on one shard for all."""
+    A = work.adjacency
+    total = Moments(*A.total(found.rows, found.gram, found.across))
+
+    def decide() -> tuple[NDArray[Any], ...]:
+        turn = turn_of(total, A.n_vertices)
+        assert turn.matrix is not None
+        return turn.mean, turn.matrix, np.array([turn.rank, change(total, before, turn, A.n_vertices)])
+
+    mean, matrix, numbers = A.decided(decide)
+    return Turn(mean, matrix, int(numbers[0]), is_narrow=True), float(numbers[1])
 
 
 whiten_20 = partial(Whiten, rounds=20, tolerance=0.0005)
