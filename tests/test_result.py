@@ -201,7 +201,20 @@ def test_what_later_versions_and_other_tools_say_is_kept() -> None:
     report = Report.from_json(told)
     assert report == told
     assert (report.refine.name, report.refine.steps, report.refine.others.steps) == ("mine", None, "many")
-    assert report.others.shards == (Settings({"peak_bytes": 3}),)
+    assert report.others.by == "me"
+
+
+def test_shards_are_typed_and_measured() -> None:
+    took = {"peak_bytes": 3, "seconds": 0.5, "sent_bytes": 2, "rows_bytes": 7}
+    told = {"vertices": 4, "shards": [{"peak_bytes": 3, "stages": {"decompose": took}}]}
+    report = Report.from_json(told)
+    assert report == told
+    stages = report.shards[0].stages
+    assert stages is not None
+    assert stages.read is None
+    assert stages.decompose is not None
+    assert (stages.decompose.rows_bytes, stages.decompose.arcs) == (7, None)
+    assert report.reproducible() == {"vertices": 4}
 
 
 def change(path: str, value: Any) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn, Self
 
 from parge.display import report_html
-from parge.stage_reports import Coordinator, EdgeCounts, Part, Reconciled, Refined, Seconds, TechniqueChoice
+from parge.stage_reports import Coordinator, EdgeCounts, Part, Reconciled, Refined, Seconds, Shard, TechniqueChoice
 from parge.values import Settings, Value, known, plain
 
 
@@ -54,6 +54,8 @@ class Report(Value, dict[str, Any]):
         The fields of the decided `parge.Plan`, without the technique.
     parge : str, optional
         The version that computed it.
+    shards : tuple of Shard
+        One entry per shard of a run in shards: its memory, and what each stage took.
     others : Settings
         Other fields of the JSON.
 
@@ -84,6 +86,7 @@ class Report(Value, dict[str, Any]):
     coordinator: Coordinator = field(default_factory=Coordinator)
     plan: Settings = field(default_factory=Settings)
     parge: str | None = None
+    shards: tuple[Shard, ...] = ()
     others: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
@@ -143,6 +146,7 @@ class Report(Value, dict[str, Any]):
             retries=(),
             coordinator=Coordinator(),
             plan=Settings({name: value for name, value in self.plan.items() if name not in WHERE}),
+            shards=(),
         )
 
     def _repr_html_(self) -> str:

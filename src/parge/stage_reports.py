@@ -245,6 +245,57 @@ class Coordinator(Value):
     others: Settings = field(default_factory=Settings)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShardStage(Value):
+    """What a stage took in one shard.
+
+    Parameters
+    ----------
+    peak_bytes : int
+        Peak memory.
+    seconds : float
+        Processor time.
+    sent_bytes : int
+        Bytes of arrays sent to other processes.
+    arcs : int, optional
+        Neighbours of its vertices, after reading.
+    rows_bytes : int, optional
+        Bytes of the rows that were split.
+    """
+
+    peak_bytes: int
+    seconds: float
+    sent_bytes: int
+    arcs: int | None = None
+    rows_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardStages(Value):
+    """What each stage took in one shard."""
+
+    read: ShardStage | None = None
+    decompose: ShardStage | None = None
+    prepare: ShardStage | None = None
+    refine: ShardStage | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard(Value):
+    """One shard of a run in shards.
+
+    Parameters
+    ----------
+    peak_bytes : int
+        Peak memory over all stages.
+    stages : ShardStages, optional
+        What each stage took.
+    """
+
+    peak_bytes: int
+    stages: ShardStages | None = None
+
+
 @dataclass(frozen=True)
 class Tried(Value):
     """A technique that was tried on a sample, and how well it separated held-out edges from pairs drawn by degree."""

@@ -22,7 +22,7 @@ from parge.cluster.run import embed_sharded
 from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
-from parge.cluster.stage_results import checked_answers
+from parge.cluster.stage_results import CutResult, DivideResult, FinishResult, ReadResult, saved_results, shard_name
 from parge.cluster.stages import Divide, Read, held_by
 from parge.decompose.limits import Limits
 from parge.errors import PargeError
@@ -347,6 +347,13 @@ def place(stopped: Path, tmp_path: Path) -> Path:
     return found
 
 
+KINDS: dict[str, Any] = {"read": ReadResult, "divide": DivideResult, "cut": CutResult, "finish": FinishResult}
+
+
+def checked_answers(stage: str, about: dict[str, Any]) -> list[dict[str, Any]]:
+    return [found.to_json() for found in saved_results(KINDS[stage], stage, about, PARTS)]
+
+
 def put_answers(place: Path, stage: str, change: Callable[[dict[str, Any]], Any]) -> None:
     folder = place / "run" / f"done-{stage}"
     about = arrays.load(folder, DONE)[1]
@@ -369,15 +376,15 @@ def test_a_run_under_another_name_is_resumed(place: Path) -> None:
 @pytest.mark.parametrize("value", [None, "x", -1, [1, 2], {"a": 1}, 2**70], ids=str)
 def test_strange_answers_are_refused(stopped: Path, stage: str, name: str, value: Any) -> None:
     about = json.loads(json.dumps(arrays.load(stopped / "run" / f"done-{stage}", DONE)[1]))
-    assert checked_answers(stage, about, PARTS) == about["answers"]
+    assert checked_answers(stage, about) == about["answers"]
     if (name, value) in (("reconcile", "x"), ("kept", -1)):
         return  # a word, and a share that is wrong and harmless
     about["answers"][1][name] = value
     with pytest.raises(DamagedError):
-        checked_answers(stage, about, PARTS)
+        checked_answers(stage, about)
     del about["answers"][1][name]
     with pytest.raises(DamagedError):
-        checked_answers(stage, about, PARTS)
+        checked_answers(stage, about)
 
 
 @pytest.mark.parametrize("answers", [None, [], {}, "xx", [1, 2], [{}, {}], [[], []]], ids=str)
@@ -403,11 +410,11 @@ def test_answers_that_are_none_are_refused(place: Path, stage: str, answers: Any
 def test_files_of_others_are_refused(change: dict[str, Any]) -> None:
     took = {"peak_bytes": 1, "seconds": 0.5, "sent_bytes": 0}
     right = {"rows": 3, "dim": 4, "sha256": "0" * 64, "pass": {}, **took}
-    answers = [{**right, "file": stages.shard_name(rank)} for rank in range(PARTS)]
-    assert checked_answers("finish", {"answers": answers}, PARTS) == answers
+    answers = [{**right, "file": shard_name(rank)} for rank in range(PARTS)]
+    assert checked_answers("finish", {"answers": answers}) == answers
     answers[1] |= change
     with pytest.raises(DamagedError):
-        checked_answers("finish", {"answers": answers}, PARTS)
+        checked_answers("finish", {"answers": answers})
 
 
 def test_a_run_that_is_complete_writes_its_vectors_again(place: Path) -> None:

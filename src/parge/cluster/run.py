@@ -1,7 +1,7 @@
 """A run in shards, from a folder of edges to a folder of vectors: no process holds the graph or all vectors."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,16 @@ from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_r
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source
 from parge.cluster.split import Aim
-from parge.cluster.stage_results import checked_answers
+from parge.cluster.stage_results import (
+    CutResult,
+    DivideResult,
+    FinishResult,
+    R,
+    ReadResult,
+    ShardResult,
+    read_results,
+    saved_results,
+)
 from parge.cluster.stages import Cut, Divide, Finish, Read
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import much_lost
@@ -42,16 +51,14 @@ from parge.run.pipeline import prepared_engine
 from parge.run.run import timed
 from parge.run.schema import DONE, PLAN, SHARDED
 from parge.run.worker import PartJob, embed_part
-from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds
+from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds, ShardStage, ShardStages
 from parge.stage_reports import Part as PartReport
+from parge.stage_reports import Shard as ShardReport
 from parge.techniques.resolve import describe
 from parge.text import count
 from parge.values import Settings
 
 _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
-
-# Of a shard's answer, what the report has.
-_TAKEN = ("peak_bytes", "seconds", "sent_bytes", "arcs", "rows_bytes")
 
 
 def embed_sharded(
@@ -103,7 +110,7 @@ class ShardedRun:
     listener: Listener
     retries: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    shards: dict[int, dict[str, Any]] = field(default_factory=dict)
+    shards: dict[int, dict[str, ShardStage]] = field(default_factory=dict)
 
     @staticmethod
     def opened(folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener) -> "ShardedRun":
@@ -127,16 +134,16 @@ class ShardedRun:
     def embed(self, out: Path) -> Report:
         """Run all stages that are not done yet, and write the vectors."""
         size = self.plan.n_parts
-        read = self._stage(READ, size, lambda: Read(self.folders, self.source))
+        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, self.source))
         counts = _counts(read, self.source)
         self._check_memory(read)
         decision = self._divided(counts, size)
-        cut = self._stage(CUT, size, lambda: self._cut(counts, decision))
+        cut = self._stage(CutResult, CUT, size, lambda: self._cut(counts, decision))
         footprint = _footprint(decision)
         self._embed_parts(cut, decision, footprint)
         with timed(self.seconds, "reconcile"), one_blas_thread():
             self.listener(Step("reconcile", decision.plan.reconcile))
-            anchors = [self._anchor_vectors(i, cut[i]["own"], cut[0]["anchors"]) for i in range(size)]
+            anchors = [self._anchor_vectors(i, cut[i].own, cut[0].anchors) for i in range(size)]
             if len({found.shape[1] for found in anchors}) > 1:
                 raise arrays.DamagedError("parts have vectors of different dimensions. Start the run again.")
             reconciliation = reconcile(decision.plan.reconciler, anchors)
@@ -147,25 +154,24 @@ class ShardedRun:
         finish = Finish(
             self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
         )
-        if not all((staged / answer["file"]).is_file() for answer in self._answers(FINISH) or ()):
+        if not all((staged / result.file).is_file() for result in self._results(FinishResult, FINISH) or ()):
             arrays.discard(self.folder / f"done-{FINISH}")  # its vectors were written, or are gone
-        answers = self._stage(FINISH, size, lambda: finish)
-        report = self._report(counts, decision, cut, reconciliation, answers, footprint)
+        finished = self._stage(FinishResult, FINISH, size, lambda: finish)
+        report = self._report(counts, decision, cut, reconciliation, finished, footprint)
         self.listener(Step("write", str(out)))
-        shards = [{key: answer[key] for key in ("file", "rows", "sha256")} for answer in answers]
-        kept = replace(report.reproducible(), others=Settings())  # what shards took is measured, too
-        write_manifest(staged, shards, answers[0]["dim"], kept)
+        shards = [{"file": found.file, "rows": found.rows, "sha256": found.sha256} for found in finished]
+        write_manifest(staged, shards, finished[0].dim, report.reproducible())
         replace_vectors(staged, out)
         return report
 
-    def _check_memory(self, read: list[dict[str, Any]]) -> None:
+    def _check_memory(self, read: list[ReadResult]) -> None:
         """Refuse to split a graph of which a shard holds more than its worker has."""
         limits = self._limits()
-        for rank, answer in enumerate(read if limits else ()):
-            needs, has = split_bytes(answer["arcs"], answer["own"]), limits[rank] if limits else 0
+        for rank, found in enumerate(read if limits else ()):
+            needs, has = split_bytes(found.arcs, found.own), limits[rank] if limits else 0
             if needs > has:
                 raise InfeasibleError(
-                    f"shard {rank} holds {answer['own']:,} vertices and {answer['arcs']:,} arcs, and needs about "
+                    f"shard {rank} holds {found.own:,} vertices and {found.arcs:,} arcs, and needs about "
                     f"{format_bytes(needs)} to split the graph; its worker has {format_bytes(has)}. Use more workers, "
                     "or larger ones."
                 )
@@ -173,17 +179,17 @@ class ShardedRun:
     def _divided(self, counts: Counts, size: int) -> Decision:
         """Choose parts and anchors as decided; where that is not possible, by the next alternative."""
         decision = decide(counts, self.plan.request)
-        kept = self._answers(DIVIDE)
-        while kept is not None and decision.plan.reconcile != kept[0]["reconcile"] and decision.others:
+        done = self._results(DivideResult, DIVIDE)
+        while done is not None and decision.plan.reconcile != done[0].reconcile and decision.others:
             decision = next_decision(counts, decision, InfeasibleError("as the run began"))
         while True:
             name = decision.plan.reconcile
             try:
                 self._stage(
+                    DivideResult,
                     DIVIDE,
                     size,
                     partial(Divide, self.folders, aim_of(decision), counts.n_vertices, name),
-                    {"reconcile": name},
                 )
                 return decision
             except InfeasibleError as error:
@@ -199,32 +205,30 @@ class ShardedRun:
             self.folders, counts, decision.limits, plan.technique, metadata, plan.partitioner, plan.seed, decomposer
         )
 
-    def _stage(
-        self, name: str, size: int, program: Any, extra: Mapping[str, Any] | None = None
-    ) -> list[dict[str, Any]]:
-        """Run a stage, unless it is done; return what each shard answered."""
-        kept, stage = self._answers(name), _STAGES[name]
-        if kept is not None:
-            return kept
+    def _stage(self, kind: type[R], name: str, size: int, program: Callable[[], Program]) -> list[R]:
+        """Run a stage, unless it is done; return what each shard returned."""
+        done, stage = self._results(kind, name), _STAGES[name]
+        if done is not None:
+            return done
         self.listener(Step(stage, f"in {count(size, 'shard')}"))
         with timed(self.seconds, stage):
-            answers = [{**answer, **(extra or {})} for answer in self._launcher().run(name, size, _program(program))]
-        self._note(stage, answers)
-        arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": answers})
-        return answers
+            found = read_results(kind, self._launcher().run(name, size, program()))
+        self._record(stage, found)
+        arrays.save(self.folder / f"done-{name}", DONE, {}, {"answers": [result.to_json() for result in found]})
+        return found
 
-    def _note(self, stage: str, answers: list[dict[str, Any]]) -> None:
-        """Note what each shard took for a stage."""
-        for rank, answer in enumerate(answers):
-            took = {name: answer[name] for name in _TAKEN if name in answer}
-            self.shards.setdefault(rank, {})[stage] = took
+    def _record(self, stage: str, found: Sequence[ShardResult]) -> None:
+        """Record what each shard took for a stage, for the report."""
+        for rank, result in enumerate(found):
+            self.shards.setdefault(rank, {})[stage] = ShardStage.from_json(result.to_json())
 
-    def _answers(self, name: str) -> list[dict[str, Any]] | None:
+    def _results(self, kind: type[R], name: str) -> list[R] | None:
+        """Return what each shard returned from a stage that is done, or None."""
         place = self.folder / f"done-{name}"
         if not arrays.exists(place):
             return None
-        found = checked_answers(name, arrays.load(place, DONE)[1], self.plan.n_parts)
-        self._note(_STAGES[name], found)
+        found = saved_results(kind, name, arrays.load(place, DONE)[1], self.plan.n_parts)
+        self._record(_STAGES[name], found)
         return found
 
     def _launcher(self) -> ShardLauncher:
@@ -239,7 +243,7 @@ class ShardedRun:
         self.retries.append(reason)
         self.listener(Step("retry", reason))
 
-    def _embed_parts(self, cut: list[dict[str, Any]], decision: Decision, footprint: Footprint) -> None:
+    def _embed_parts(self, cut: list[CutResult], decision: Decision, footprint: Footprint) -> None:
         """Embed every part that has no result yet, as every run does."""
         n_parts, technique = len(cut), decision.plan.technique
         waiting = [i for i in range(n_parts) if parts.whole_result(self.folders.part(i)) is None]
@@ -250,7 +254,7 @@ class ShardedRun:
                 key=i,
                 function=embed_part,
                 argument=PartJob(self.folders.part(i), describe(technique) or technique),
-                projected_bytes=footprint.bytes(cut[i]["vertices"], cut[i]["edges"]),
+                projected_bytes=footprint.bytes(cut[i].vertices, cut[i].edges),
                 limit_bytes=None if budgets is None else int(budgets[i]),
                 label=f"subgraph {i}",
                 on_failure=partial(parts.record_failure, self.folders.part(i)),
@@ -275,13 +279,13 @@ class ShardedRun:
         self,
         counts: Counts,
         decision: Decision,
-        cut: list[dict[str, Any]],
+        cut: list[CutResult],
         reconciliation: Reconciliation,
-        answers: list[dict[str, Any]],
+        finished: list[FinishResult],
         footprint: Footprint,
     ) -> Report:
         plan, limits = decision.plan, decision.limits
-        edges = EdgeCounts(*cut[0]["counts"])
+        edges = EdgeCounts(*cut[0].counts)
         lost = edges.lost / max(1, counts.n_edges)
         took = [parts.load_metadata(self.folders.part(i)) for i in range(len(cut))]
         notices = [*counts.notices, *idle(plan.request)]
@@ -291,21 +295,21 @@ class ShardedRun:
         return Report(
             vertices=counts.n_vertices,
             edges=counts.n_edges,
-            dim=answers[0]["dim"],
+            dim=finished[0].dim,
             technique=plan.technique.name,
-            anchors=cut[0]["anchors"],
+            anchors=cut[0].anchors,
             edge_counts=edges,
             lost_edges=lost,
             parts=tuple(
                 PartReport(
-                    vertices=found["vertices"],
-                    own=found["own"],
-                    halo=found["halo"],
-                    supervertices=found["lumps"],
+                    vertices=found.vertices,
+                    own=found.own,
+                    halo=found.halo,
+                    supervertices=found.supervertices,
                     capacity=int(limits.capacities[i]),
-                    edges=found["edges"],
-                    projected_bytes=footprint.bytes(found["vertices"], found["edges"]),
-                    kept_edges=found["kept"],
+                    edges=found.edges,
+                    projected_bytes=footprint.bytes(found.vertices, found.edges),
+                    kept_edges=found.kept,
                     budget_bytes=None if limits.budgets is None else int(limits.budgets[i]),
                     peak_bytes=took[i].peak_bytes,
                     seconds=took[i].seconds,
@@ -316,12 +320,12 @@ class ShardedRun:
             notices=tuple(notices),
             seconds=self._stage_seconds(),
             reconcile=reconciliation.report(),
-            refine=Refined.from_json({**answers[0]["pass"], "name": plan.refine}),
+            refine=Refined.from_json({**finished[0].refined, "name": plan.refine}),
             retries=tuple(self.retries),
             coordinator=Coordinator(peak_bytes=peak_bytes()),
             plan=Settings(plan.settings()),
             parge=parge.__version__,
-            others=Settings({"shards": [_shard_report(self.shards[rank]) for rank in sorted(self.shards)]}),
+            shards=tuple(_shard_report(self.shards[rank]) for rank in sorted(self.shards)),
         )
 
     def _stage_seconds(self) -> Seconds:
@@ -330,24 +334,19 @@ class ShardedRun:
         return Seconds(**found, total=sum(found.values()))
 
 
-def _shard_report(stages: dict[str, Any]) -> dict[str, Any]:
-    return {"peak_bytes": max(took["peak_bytes"] for took in stages.values()), "stages": stages}
+def _shard_report(stages: Mapping[str, ShardStage]) -> ShardReport:
+    return ShardReport(peak_bytes=max(took.peak_bytes for took in stages.values()), stages=ShardStages(**stages))
 
 
-def _program(program: Any) -> Program:
-    found: Program = program()
-    return found
-
-
-def _counts(read: list[dict[str, Any]], source: Source) -> Counts:
+def _counts(read: list[ReadResult], source: Source) -> Counts:
     first = read[0]
-    if first["edges"] == 0 and source.vertices is None:
-        dropped = "".join(f" ({notice})" for notice in first["notices"])
+    if first.edges == 0 and source.vertices is None:
+        dropped = "".join(f" ({notice})" for notice in first.notices)
         raise InputError(
             f"the files have no edge between two vertices{dropped}. To embed a graph without edges, give its vertices: "
             "their number, or a file with one id per line (--vertices)."
         )
-    return Counts(first["vertices"], first["edges"], tuple(first["notices"]), first["weighted"])
+    return Counts(first.vertices, first.edges, first.notices, first.weighted)
 
 
 def aim_of(decision: Decision) -> Aim:

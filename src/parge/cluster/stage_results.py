@@ -1,35 +1,45 @@
-"""What shards answer after each stage, as a resumed run reads it back: checked before anything is taken of it."""
+"""What each shard returns from a stage, as typed values; written to `done-STAGE` and checked when a run is resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from parge.cluster.checks import demand, refusing
 from parge.cluster.rows import MOST_VERTICES
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ
-from parge.cluster.stages import shard_name
 from parge.values import Settings, Value
 
 _DIGEST, _COUNTS = 64, 4
 
+R = TypeVar("R", bound="ShardResult")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(Value):
-    """What a shard took for a stage; integers are counts, and so none is below 0."""
+class ShardResult(Value):
+    """What a shard took for a stage; integers are counts, so none is below 0.
+
+    Parameters
+    ----------
+    peak_bytes : int
+        Peak memory.
+    seconds : float
+        Processor time.
+    sent_bytes : int
+        Bytes of arrays sent to other processes.
+    """
 
     peak_bytes: int
     seconds: float
     sent_bytes: int
 
     def check(self, rank: int) -> None:
-        """Raise ValueError where the answer cannot be that of this shard."""
+        """Raise ValueError where this cannot be the result of that shard."""
         counts = [getattr(self, field.name) for field in fields(self)]
         demand(all(count >= 0 for count in counts if isinstance(count, int)), f"shard {rank} counts below 0")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadAnswer(Answer):
-    """What there is in the files, and what of it this shard holds."""
+class ReadResult(ShardResult):
+    """What there is in the files, and what of it this shard holds: `own` vertices, with `arcs` neighbours in all."""
 
     vertices: int
     edges: int
@@ -45,22 +55,25 @@ class ReadAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DivideAnswer(Answer):
-    """How spaces are to be brought together, how many anchors there are, and what rows take."""
+class DivideResult(ShardResult):
+    """The parts that this shard received (index, vertices, arcs), the reconciler they are for, and bytes of rows."""
 
     reconcile: str
     anchors: int
     rows_bytes: int
+    parts: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutAnswer(Answer):
+class CutResult(ShardResult):
     """The size of a part's subgraph, and where the edges of the graph are."""
+
+    KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}
 
     vertices: int
     own: int
     halo: int
-    lumps: int
+    supervertices: int
     edges: int
     landmarks: int
     anchors: int
@@ -75,32 +88,40 @@ class CutAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinishAnswer(Answer):
+class FinishResult(ShardResult):
     """The file of a part's vectors, and what the pass did."""
 
-    KEYS: ClassVar[Mapping[str, str]] = {"did": "pass"}
+    KEYS: ClassVar[Mapping[str, str]] = {"refined": "pass"}
 
     rows: int
     dim: int
     sha256: str
     file: str
-    did: Settings
+    refined: Settings
 
     def check(self, rank: int) -> None:
-        """Refuse the file of another."""
+        """Refuse the file of another shard."""
         super().check(rank)
         demand(self.file == shard_name(rank), f"shard {rank} writes no file of that name")
         demand(len(self.sha256) == _DIGEST and self.sha256.isalnum(), f"shard {rank} gives no checksum")
 
 
-_FORMS: dict[str, type[Answer]] = {READ: ReadAnswer, DIVIDE: DivideAnswer, CUT: CutAnswer, FINISH: FinishAnswer}
+def shard_name(index: int) -> str:
+    """Return the name of the file that holds the vectors of a part."""
+    return f"part-{index:05d}.parquet"
 
 
-def checked_answers(stage: str, metadata: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return the answers of a stage as they were kept; raise `DamagedError` where they are none."""
+def read_results(kind: type[R], answers: Sequence[Any]) -> list[R]:
+    """Return the results of all shards, given as JSON in their order; raise where one cannot be right."""
+    found = [kind.from_json(answer, f"shard {rank}") for rank, answer in enumerate(answers)]
+    for rank, result in enumerate(found):
+        result.check(rank)
+    return found
+
+
+def saved_results(kind: type[R], stage: str, metadata: Mapping[str, Any], size: int) -> list[R]:
+    """Return the results of a stage as its folder has them; raise `DamagedError` where they are none."""
     with refusing(f"done-{stage}"):
         answers = metadata["answers"]
-        demand(isinstance(answers, list) and len(answers) == size, f"it has not {size} answers")
-        for rank, answer in enumerate(answers):
-            _FORMS[stage].from_json(answer, f"shard {rank}").check(rank)
-        return list(answers)
+        demand(isinstance(answers, list) and len(answers) == size, f"it has not {size} results")
+        return read_results(kind, answers)

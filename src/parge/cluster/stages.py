@@ -35,6 +35,7 @@ from parge.cluster.rows import Owners, rows_of
 from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
+from parge.cluster.stage_results import CutResult, DivideResult, FinishResult, ReadResult, shard_name
 from parge.decompose.limits import Limits
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.graph.subgraph import Subgraph
@@ -52,6 +53,7 @@ from parge.run.schema import MERGED, ROWS, SHARD, SHARED
 from parge.storage import release_pages
 from parge.techniques.base import Technique, check_shared
 from parge.typing import FloatArray, IntArray
+from parge.values import Settings
 
 
 def _started() -> float:
@@ -60,9 +62,9 @@ def _started() -> float:
     return time.process_time()
 
 
-def _measured(mesh: Mesh, found: dict[str, Any], started: float) -> dict[str, Any]:
-    took = {"peak_bytes": peak_bytes(), "seconds": time.process_time() - started, "sent_bytes": mesh.sent_bytes}
-    return {**found, **took}
+def _measured(mesh: Mesh, started: float) -> dict[str, Any]:
+    """Return the fields that every `ShardResult` has."""
+    return {"peak_bytes": peak_bytes(), "seconds": time.process_time() - started, "sent_bytes": mesh.sent_bytes}
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,15 @@ class Read:
         if shard.weights is not None:
             content["weights"] = shard.weights
         arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
-        found = {"vertices": counts.n_vertices, "edges": counts.n_edges, "notices": list(counts.notices)}
-        return _measured(
-            mesh,
-            {**found, "weighted": counts.weighted, "own": int(shard.names.size), "arcs": int(shard.neighbours.size)},
-            started,
-        )
+        return ReadResult(
+            vertices=counts.n_vertices,
+            edges=counts.n_edges,
+            notices=tuple(counts.notices),
+            weighted=counts.weighted,
+            own=int(shard.names.size),
+            arcs=int(shard.neighbours.size),
+            **_measured(mesh, started),
+        ).to_json()
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class Divide:
     Parameters
     ----------
     key : str
-        Names the aim: the steps of another aim are not taken for this one's.
+        Name of the reconciler that the parts are for: steps that were saved for another one are not resumed.
     """
 
     folders: Folders
@@ -121,9 +126,14 @@ class Divide:
         sizes = []
         for part in redistribute(mesh, shard, rows, split, self.aim.limits.n_parts):
             self._save(part)
-            sizes.append([part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)])
-        found = {"parts": sizes, "anchors": mesh.count(int(split.anchors.sum())), "rows_bytes": rows.n_bytes}
-        return _measured(mesh, found, started)
+            sizes.append((part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)))
+        return DivideResult(
+            reconcile=self.key,
+            parts=tuple(sizes),
+            anchors=mesh.count(int(split.anchors.sum())),
+            rows_bytes=rows.n_bytes,
+            **_measured(mesh, started),
+        ).to_json()
 
     def _save(self, part: PartRows) -> None:
         content: Arrays = {
@@ -188,18 +198,18 @@ class Cut:
             marks = found.n
         counts, kept = edge_counts(mesh, held, halo, asked)
         parts.save_subgraph(self.folders.part(mesh.rank), subgraph, self.metadata, stored)
-        numbers = {
-            "vertices": subgraph.n_vertices,
-            "own": subgraph.n_own,
-            "halo": subgraph.n_halo,
-            "lumps": subgraph.n_supervertices,
-            "edges": subgraph.n_edges,
-            "landmarks": marks,
-            "kept": kept,
-            "counts": [counts.inside, counts.at_anchors, counts.in_halos, counts.lost],
-            "anchors": int(held.anchors.size),
-        }
-        return _measured(mesh, numbers, started)
+        return CutResult(
+            vertices=subgraph.n_vertices,
+            own=subgraph.n_own,
+            halo=subgraph.n_halo,
+            supervertices=subgraph.n_supervertices,
+            edges=subgraph.n_edges,
+            landmarks=marks,
+            kept=kept,
+            counts=(counts.inside, counts.at_anchors, counts.in_halos, counts.lost),
+            anchors=int(held.anchors.size),
+            **_measured(mesh, started),
+        ).to_json()
 
     def _backbone(self, mesh: Mesh, held: Held, found: Landmarks) -> dict[str, Any]:
         """Prepare the backbone on shard 0, from sums over all shards; return its files."""
@@ -270,18 +280,23 @@ class Finish:
         started = _started()
         held = held_by(mesh, self.folders, self.counts.n_vertices)
         vectors = self._merged(mesh, held)
-        about: dict[str, Any] = {}
+        done: dict[str, Any] = {}
         if not self.refiner.is_identity and self.counts.n_edges:
             work = shard_workspace(
                 mesh, held, self.counts.n_vertices, FolderCheckpoint(mesh, self.folders, self.run, vectors.shape)
             )
-            about = self.refiner.refine_shard(vectors, self.technique, work)
+            done = self.refiner.refine_shard(vectors, self.technique, work)
         self.out.mkdir(exist_ok=True)
         path = self.out / shard_name(mesh.rank)
         write_parquet(Vectors(vectors, held.part.ids), path)
-        digest = arrays.file_digest(path)
-        found = {"rows": len(vectors), "dim": int(vectors.shape[1]), "sha256": digest, "file": path.name}
-        return _measured(mesh, {**found, "pass": about}, started)
+        return FinishResult(
+            rows=len(vectors),
+            dim=int(vectors.shape[1]),
+            sha256=arrays.file_digest(path),
+            file=path.name,
+            refined=Settings(done),
+            **_measured(mesh, started),
+        ).to_json()
 
     def _merged(self, mesh: Mesh, held: Held) -> FloatArray:
         """Return the vectors of own vertices, mapped, and of anchors at home here, the mean of all copies."""
@@ -300,11 +315,6 @@ class Finish:
             merge.add(rows, weights)
         out[held.part.is_anchor] = merge.vectors()
         return out
-
-
-def shard_name(index: int) -> str:
-    """Return the name of the file that holds the vectors of a part."""
-    return f"part-{index:05d}.parquet"
 
 
 def _homes(mesh: Mesh, held: Held) -> IntArray:
