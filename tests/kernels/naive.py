@@ -409,5 +409,18 @@ def thinned(between, thin, name):
     return rows
 
 
+def joined(matrix):
+    """Return the rows of a matrix as dictionaries."""
+    return [{c: float(value) for c, value in enumerate(row) if value} for row in matrix.tolist()]
+
+
+def sparse(matrix):
+    """Return a matrix as offsets, columns and values of its rows."""
+    rows = joined(matrix)
+    columns, values = ([item[i] for row in rows for item in row.items()] for i in range(2))
+    offsets = np.cumsum([0, *map(len, rows)])
+    return offsets.astype(np.int64), np.array(columns, np.int32), np.array(values, np.float32)
+
+
 def shift_floored(values, above, below, floor):
     return np.maximum(values + above[:, None] - below[None, :], floor)

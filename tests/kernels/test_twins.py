@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,12 +72,14 @@ TWINS: dict[str, str] = {
     "products.mean_neighbours": "naive.mean_neighbours",
     "products.shift_floored": "naive.shift_floored",
     "csr.merged_size": "naive.quotient",
-    "csr.link_chance": "shared with csr.quotient_rows",
-    "csr.is_link": "shared with csr.quotient_rows",
-    "csr.quotient_size": "naive.thinned",
-    "csr.quotient_rows": "naive.thinned",
+    "csr.link_chance": "shared with csr.thinned_rows",
+    "csr.is_link": "shared with csr.thinned_rows",
+    "csr.quotient_rows": "naive.quotient",
+    "csr.thinned_rows": "naive.thinned",
+    "csr.is_merged": "shared with csr.joined_rows",
+    "csr.joined_rows": "naive.joined",
     "csr.quotient_matrix": "naive.quotient",
-    "csr.thinned_block": "csr.quotient_rows",
+    "csr.thinned_block": "csr.thinned_rows",
     "skipgram.update_window": "naive.update",
     "skipgram.draw_targets": "shared with skipgram.train_walks",
     "skipgram.window_around": "shared with skipgram.train_walks",
@@ -425,28 +428,65 @@ def test_values_are_shifted_and_kept_above_a_floor(n_rows: int, n_columns: int, 
     np.testing.assert_allclose(found, naive.shift_floored(values, above, below, -0.5), rtol=1e-5, atol=2e-6)
 
 
+def assert_rows(indptr: Any, indices: Any, weights: Any, expected: list[dict[int, float]]) -> None:
+    """Assert that sparse rows hold these entries, ascending."""
+    assert np.diff(indptr).tolist() == [len(row) for row in expected]
+    assert indices[: indptr[-1]].tolist() == [column for row in expected for column in sorted(row)]
+    found = [row[column] for row in expected for column in sorted(row)]
+    np.testing.assert_allclose(weights[: indptr[-1]], found, rtol=1e-6)
+
+
+def check_thinned(rng: Any, between: Any, inside: Any, indptr: Any, indices: Any, weights: Any) -> None:
+    """Take some entries off rows of a quotient, leave out some of its groups, and compare what is thinned out."""
+    n = len(between)
+    thin = np.where(rng.random(n) < 0.3, 0.0, rng.random(n) / 10)
+    groups = np.flatnonzero(rng.random(n) < 0.7)
+    place = np.full(n, -1, np.int32)
+    place[groups] = 100 + np.arange(groups.size)
+    off = [{h: w * rng.choice([0.5, 1.0]) for h, w in row.items() if rng.random() < 0.4} for row in between]
+    taken = np.cumsum([0, *map(len, off)]), np.array([h for row in off for h in row], np.int64)
+    out = np.zeros(groups.size + 1, np.int64), np.empty(indices.size, np.int32), np.empty(indices.size, np.float32)
+    loops = np.empty(groups.size, np.float32)
+    heavy = np.array([w for row in off for w in row.values()], np.float64)
+    csr.thinned_rows(indptr, indices, weights, np.array(inside, float), *taken, heavy, groups, place, thin, *out, loops)
+    left = [{h: w - o.get(h, 0) for h, w in row.items() if o.get(h) != w} for row, o in zip(between, off, strict=True)]
+    kept = naive.thinned(left, thin.tolist(), range(n))
+    assert_rows(*out, [{int(place[h]): w for h, w in kept[g].items() if place[h] >= 0} for g in groups])
+    np.testing.assert_allclose(loops, np.array(inside)[groups], rtol=1e-6)
+
+
+@given(st.integers(0, 999), *(st.integers(0, 5) for _ in range(4)))
+@shortly
+def test_rows_of_single_and_merged_vertices_are_joined(seed: int, own: int, anchors: int, halo: int, rest: int) -> None:
+    rng, n = np.random.default_rng(seed), own + anchors + halo + rest
+    whole = np.triu(rng.integers(0, 3, (n, n)), 1)
+    whole = whole + whole.T
+    place = np.arange(n)
+    is_merged = ((place >= own) & (place < own + anchors)) | (place >= own + anchors + halo)
+    single = naive.sparse(whole[~is_merged])
+    merged = naive.sparse(np.where(is_merged, whole[is_merged], 0))
+    size = np.count_nonzero(whole)
+    indptr, indices, weights = np.zeros(n + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float32)
+    csr.joined_rows(*single, *merged, own, anchors, halo, indptr, indices, weights)
+    assert_rows(indptr, indices, weights, naive.joined(whole))
+
+
 @given(graph=graphs(min_vertices=1, max_vertices=30), seed=st.integers(0, 999), n_groups=st.integers(1, 6))
 @shortly
 def test_rows_of_merged_vertices(graph: Graph, seed: int, n_groups: int) -> None:
     label = some(graph, seed).integers(0, n_groups, graph.n_vertices).astype(np.int32)
-    between, inside = naive.quotient(graph, label.tolist(), n_groups)
+    all_of, inside = naive.quotient(graph, label.tolist(), n_groups)
     members, offsets = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(n_groups + 1))
-    rng = some(graph, seed)
-    name = rng.permutation(100)[:n_groups]
-    thin = np.where(rng.random(n_groups) < 0.3, 0.0, rng.random(n_groups) / 10)
-    all_of, between = between, naive.thinned(between, thin.tolist(), name.tolist())
-    size = sum(len(row) for row in between)
-    rows = graph.indptr, graph.indices, weights_of(graph), members, offsets, label, thin, name
-    assert csr.quotient_size(*rows) == size
-    assert sum(len(row) for row in all_of) <= csr.merged_size(graph.indptr, members, offsets, n_groups)
-    assert csr.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
+    size = sum(len(row) for row in all_of)
+    assert size <= csr.merged_size(graph.indptr, members, offsets, n_groups) <= graph.indices.size
     indptr, indices = np.zeros(n_groups + 1, np.int64), np.empty(graph.indices.size, np.int32)
     weights, loops = np.empty(indices.size), np.empty(n_groups)
-    csr.quotient_rows(*rows, indptr, indices, weights, loops)
-    assert np.diff(indptr).tolist() == [len(row) for row in between]
-    assert indices[:size].tolist() == [group for row in between for group in sorted(row)]
-    np.testing.assert_allclose(weights[:size], [row[group] for row in between for group in sorted(row)])
+    groups = np.arange(n_groups), n_groups
+    rows = graph.indptr, graph.indices, weights_of(graph)
+    csr.quotient_rows(*rows, members, offsets, label, *groups, indptr, indices, weights, loops)
+    assert_rows(indptr, indices, weights, all_of)
     np.testing.assert_allclose(loops, inside)
+    check_thinned(some(graph, seed), all_of, inside, indptr, indices[:size], weights[:size])
 
     matrix = np.zeros((n_groups, n_groups))
     csr.quotient_matrix(graph.indptr, graph.indices, weights_of(graph), label.astype(np.int64), matrix)

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.storage import storage_like
-from parge.typing import FloatArray, IntArray, NeighbourArray
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix, NeighbourArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +154,82 @@ def coarse_matrix(graph: Graph, landmark: IntArray, n_landmarks: int) -> NDArray
 LINKS = 32
 
 
+class LandmarkRows(NamedTuple):
+    """Weights between landmarks, in rows, and inside each; and the weight of all edges at each."""
+
+    indptr: IntArray
+    indices: NeighbourArray
+    weights: Matrix
+    inside: Matrix
+    strength: Matrix
+
+
+def landmark_rows(graph: Graph, landmark: IntArray, *, without: IntArray | None = None) -> LandmarkRows:
+    """Merge the graph into its landmarks, once for the contexts of all parts.
+
+    Rows of the landmarks of the vertices `without` are left empty: for one part that owns these.
+    """
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
+
+    n = int(landmark.max(initial=-1)) + 1
+    label = landmark.astype(graph.indices.dtype)
+    members, offsets = _grouped(label, n)
+    if without is not None:
+        is_kept = np.ones(n, np.bool_)
+        is_kept[landmark[without]] = False
+        members = members[is_kept[landmark[members]]]
+        offsets = np.concatenate([[0], np.cumsum(np.where(is_kept, np.diff(offsets), 0))])
+    size = csr.merged_size(graph.indptr, members, offsets, n)
+    # Most of it is never touched, and takes no memory.
+    indptr, indices, weights = np.zeros(n + 1, np.int64), np.empty(size, graph.indices.dtype), np.empty(size)
+    inside = np.zeros(n)
+    every = np.arange(n)
+    csr.quotient_rows(
+        graph.indptr,
+        graph.indices,
+        _weights(graph),
+        members,
+        offsets,
+        label,
+        every,
+        n,
+        indptr,
+        indices,
+        weights,
+        inside,
+    )
+    at = np.bincount(landmark, graph.strengths, minlength=n).astype(np.float64)
+    return LandmarkRows(indptr, indices[: indptr[-1]], weights[: indptr[-1]], inside, at)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A subgraph with a context before its rows are joined.
+
+    `name` is the landmark of each of its vertices, and `counts` are own vertices, anchors and halo. `single` are the
+    rows of own vertices and halo to all; `merged` those of anchors and foreign super-vertices among each other.
+    """
+
+    name: IntArray
+    counts: tuple[int, int, int]
+    single: tuple[IntArray, NeighbourArray, FloatArray]
+    merged: tuple[IntArray, NeighbourArray, FloatArray]
+    loops: FloatArray
+
+    @cached_property
+    def is_merged(self) -> BoolArray:
+        """Whether each vertex is an anchor or a foreign super-vertex."""
+        own, anchors, halo = self.counts
+        place = np.arange(self.name.size)
+        return ((place >= own) & (place < own + anchors)) | (place >= own + anchors + halo)
+
+    @property
+    def size(self) -> int:
+        """Entries of all rows: those between the two kinds are in two rows."""
+        between = int(np.count_nonzero(self.is_merged[self.single[1]]))
+        return self.single[1].size + self.merged[1].size + between
+
+
 def induce_with_context(
     graph: Graph,
     own: IntArray,
@@ -162,6 +239,7 @@ def induce_with_context(
     *,
     index: int = 0,
     links: int = 0,
+    around: LandmarkRows | None = None,
 ) -> Subgraph:
     """Merge all of the graph but the vertices that are named into super-vertices.
 
@@ -175,71 +253,100 @@ def induce_with_context(
     links : int
         Edges among landmarks are thinned out to at most about so many per landmark, at random but always the same; what
         stays is heavier by as much. 0 keeps all.
+    around : LandmarkRows, optional
+        What `landmark_rows` returns: for several parts of one graph it is computed once.
     """
     from parge.kernels import csr  # compiled code, loaded only where it is needed
 
-    label, foreign = _labels(graph, own, anchors, halo, landmark)
-    o, a, h = own.size, anchors.size, halo.size
-    n = o + a + h + foreign.size
-    members, offsets = _grouped(label, n)
-    size = csr.merged_size(graph.indptr, members, offsets, n)
-    indptr, loops = np.zeros(n + 1, np.int64), np.zeros(n, np.float32)
-    # Most of it is never touched, and takes no memory.
-    indices, weights = np.empty(size, graph.indices.dtype), np.empty(size, np.float32)
-    name = np.concatenate([landmark[own], np.arange(a), landmark[halo], foreign]).astype(np.int64)
-    thin = _thinning(graph, landmark, name, (o, a, h), links)
-    csr.quotient_rows(
-        graph.indptr,
-        graph.indices,
-        _weights(graph),
-        members,
-        offsets,
-        label,
-        thin,
-        name,
-        indptr,
-        indices,
-        weights,
-        loops,
-    )
-    used = int(indptr[-1])
-    vertices = np.concatenate([own, anchors, halo, np.full(foreign.size, -1)]).astype(np.int64)
-    context = Context(name, loops, a, h, int(landmark.max(initial=-1)) + 1)
-    return Subgraph(Graph(indptr, indices[:used], weights[:used]), vertices, o, index, context)
+    cut = _cut(graph, own, anchors, halo, landmark, links, around)
+    n = cut.name.size
+    indptr, indices = np.zeros(n + 1, np.int64), np.empty(cut.size, graph.indices.dtype)
+    weights = np.empty(cut.size, np.float32)
+    csr.joined_rows(*cut.single, *cut.merged, *cut.counts, indptr, indices, weights)
+    loops = np.zeros(n, np.float32)
+    loops[cut.is_merged] = cut.loops
+    n_foreign = n - sum(cut.counts)
+    vertices = np.concatenate([own, anchors, halo, np.full(n_foreign, -1)]).astype(np.int64)
+    context = Context(cut.name, loops, anchors.size, halo.size, int(landmark.max(initial=-1)) + 1)
+    return Subgraph(Graph(indptr, indices, weights), vertices, own.size, index, context)
 
 
 def context_edges(
-    graph: Graph, own: IntArray, anchors: IntArray, halo: IntArray, landmark: IntArray, *, links: int = 0
+    graph: Graph,
+    own: IntArray,
+    anchors: IntArray,
+    halo: IntArray,
+    landmark: IntArray,
+    *,
+    links: int = 0,
+    around: LandmarkRows | None = None,
 ) -> int:
     """Return how many edges the subgraph has that `induce_with_context` would make."""
+    return _cut(graph, own, anchors, halo, landmark, links, around).size // 2
+
+
+def _cut(
+    graph: Graph,
+    own: IntArray,
+    anchors: IntArray,
+    halo: IntArray,
+    landmark: IntArray,
+    links: int,
+    around: LandmarkRows | None,
+) -> _Cut:
+    """Return the rows of own vertices and halo, and of anchors and foreign super-vertices without the halo."""
     from parge.kernels import csr  # compiled code, loaded only where it is needed
 
-    label, foreign = _labels(graph, own, anchors, halo, landmark)
-    o, a, h = own.size, anchors.size, halo.size
-    members, offsets = _grouped(label, o + a + h + foreign.size)
-    name = np.concatenate([landmark[own], np.arange(a), landmark[halo], foreign]).astype(np.int64)
-    thin = _thinning(graph, landmark, name, (o, a, h), links)
-    size = csr.quotient_size(graph.indptr, graph.indices, _weights(graph), members, offsets, label, thin, name)
-    return int(size) // 2
+    if around is None:
+        around = landmark_rows(graph, landmark, without=own)
+    label, foreign, place = _labels(graph, own, anchors, halo, landmark)
+    counts = own.size, anchors.size, halo.size
+    name = np.concatenate([landmark[own], np.arange(anchors.size), landmark[halo], foreign]).astype(np.int64)
+    rows = np.concatenate([own, halo]).astype(np.int64)
+    label_of = label[rows].astype(np.int64)
+    one_each = np.arange(rows.size + 1)
+    size = csr.merged_size(graph.indptr, rows, one_each, name.size)
+    single = np.zeros(rows.size + 1, np.int64), np.empty(size, graph.indices.dtype), np.empty(size, np.float32)
+    no_loops = np.empty(rows.size, np.float32)
+    whole = graph.indptr, graph.indices, _weights(graph)
+    csr.quotient_rows(*whole, rows, one_each, label, label_of, name.size, *single, no_loops)
+    single = single[0], single[1][: single[0][-1]], single[2][: single[0][-1]]
+    groups = np.concatenate([np.arange(anchors.size), foreign]).astype(np.int64)
+    thin = links / (2 * np.maximum(around.strength, np.finfo(np.float32).tiny))
+    size = int((around.indptr[groups + 1] - around.indptr[groups]).sum())
+    merged = np.zeros(groups.size + 1, np.int64), np.empty(size, graph.indices.dtype), np.empty(size, np.float32)
+    loops = np.zeros(groups.size, np.float32)
+    taken = _taken(single, name, counts, around.inside.size)
+    csr.thinned_rows(*around[:4], *taken, groups, place, thin, *merged, loops)
+    return _Cut(name, counts, single, (merged[0], merged[1][: merged[0][-1]], merged[2][: merged[0][-1]]), loops)
 
 
-def _thinning(
-    graph: Graph, landmark: IntArray, name: IntArray, counts: tuple[int, int, int], links: int
-) -> NDArray[np.float64]:
-    """Return how much each vertex of a subgraph is thinned out: `links` over twice its weight; 0 of single vertices."""
+def _taken(
+    single: tuple[IntArray, NeighbourArray, FloatArray], name: IntArray, counts: tuple[int, int, int], n_landmarks: int
+) -> tuple[IntArray, IntArray, Matrix]:
+    """Return, in rows, what the edges of the halo are of the weights between landmarks."""
     own, anchors, halo = counts
-    thin = np.zeros(name.size)
-    if links:
-        weight = np.bincount(landmark, graph.strengths, minlength=int(name.max(initial=-1)) + 1)
-        for some in (slice(own, own + anchors), slice(own + anchors + halo, name.size)):
-            thin[some] = links / (2 * np.maximum(weight[name[some]], np.finfo(np.float32).tiny))
-    return thin
+    indptr, indices, weights = single
+    some = slice(indptr[own], indptr[-1])
+    column, weight = indices[some], weights[some].astype(np.float64)
+    here = np.repeat(name[own + anchors : own + anchors + halo], np.diff(indptr[own:]))
+    there = name[column]
+    outside = column >= own
+    back = outside & ((column < own + anchors) | (column >= own + anchors + halo))  # a halo's vertex has a row itself
+    row = np.concatenate([here[outside], there[back]])
+    order = np.argsort(row, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_landmarks))]).astype(np.int64)
+    columns = np.concatenate([there[outside], here[back]])[order]
+    return offsets, columns, np.concatenate([weight[outside], weight[back]])[order]
 
 
 def _labels(
     graph: Graph, own: IntArray, anchors: IntArray, halo: IntArray, landmark: IntArray
-) -> tuple[NeighbourArray, IntArray]:
-    """Return what each vertex is numbered in the subgraph with a context, and which landmarks are foreign."""
+) -> tuple[NeighbourArray, IntArray, NeighbourArray]:
+    """Return what each vertex is numbered in a subgraph with a context, and which landmarks are foreign.
+
+    Also return what each landmark is numbered, -1 if it is of this part.
+    """
     o, a, h = own.size, anchors.size, halo.size
     n_landmarks = int(landmark.max(initial=-1)) + 1
     ours = np.zeros(n_landmarks, np.bool_)
@@ -251,7 +358,7 @@ def _labels(
     place[foreign] = o + a + h + np.arange(foreign.size)
     label = place[landmark]  # of own vertices it is overwritten here: no other part has their landmarks
     label[own], label[halo] = np.arange(o), o + a + np.arange(h)
-    return label, foreign
+    return label, foreign, place
 
 
 def _grouped(group: NDArray[Any], n_groups: int) -> tuple[IntArray, IntArray]:

@@ -10,6 +10,9 @@ from parge.typing import FloatArray, IntArray, NeighbourArray
 # Bits sorted per pass: 4096 counters stay in the first-level cache.
 _DIGIT = 12
 
+# What is left of a sum of weights when all of its terms are taken off again is less than this share of it.
+ROUNDING = 1e-7
+
 
 @kernel
 def bucket_sizes(source: NeighbourArray, target: NeighbourArray, shift: int, sizes: IntArray) -> None:
@@ -190,38 +193,6 @@ def is_link(chance: float, one: int, other: int) -> bool:
 
 
 @kernel
-def quotient_size(
-    indptr: IntArray,
-    indices: NeighbourArray,
-    weights: FloatArray,
-    rows: IntArray,
-    offsets: IntArray,
-    label: NeighbourArray,
-    thin: NDArray[np.float64],
-    name: IntArray,
-) -> int:
-    """Return how many entries `quotient_rows` writes."""
-    total = np.zeros(offsets.size - 1, np.float64)
-    found = np.empty(offsets.size - 1, label.dtype)
-    size = 0
-    for g in range(offsets.size - 1):
-        n_found = 0
-        for i in range(offsets[g], offsets[g + 1]):
-            for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                c = label[indices[j]]
-                if total[c] == 0.0 and c != g:
-                    found[n_found] = c
-                    n_found += 1
-                total[c] += 1.0 if weights.size == 0 else weights[j]
-        for k in range(n_found):
-            c = found[k]
-            size += is_link(link_chance(total[c], thin[g], thin[c]), name[g], name[c])
-            total[c] = 0.0
-        total[g] = 0.0
-    return size
-
-
-@kernel
 def quotient_rows(
     indptr: IntArray,
     indices: NeighbourArray,
@@ -229,42 +200,138 @@ def quotient_rows(
     rows: IntArray,
     offsets: IntArray,
     label: NeighbourArray,
-    thin: NDArray[np.float64],
-    name: IntArray,
+    label_of: IntArray,
+    n_labels: int,
     out_indptr: IntArray,
     out_indices: NeighbourArray,
     out_weights: FloatArray | NDArray[np.float64],
     loops: FloatArray | NDArray[np.float64],
 ) -> None:
-    """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to the others, ascending.
+    """Write for each group g of vertices, rows[offsets[g]:offsets[g+1]], its weight to each label, ascending.
 
-    `label` is the group of every vertex. What lies inside of a group goes to `loops`. An empty `weights` means ones.
-    Edges between groups for which `thin` is not 0 are thinned out (see `link_chance`) by draws that depend on the
-    `name` of both. What stays is heavier by as much, so that every weight is right on average.
+    `label` is that of every vertex, ``label_of[g]`` that of a group. What lies inside of a group goes to `loops`. An
+    empty `weights` means ones.
     """
-    total = np.zeros(offsets.size - 1, np.float64)
+    total = np.zeros(n_labels, np.float64)
     size = 0
     for g in range(offsets.size - 1):
         first = size
         for i in range(offsets[g], offsets[g + 1]):
             for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 c = label[indices[j]]
-                if total[c] == 0.0 and c != g:  # weights are positive
+                if total[c] == 0.0 and c != label_of[g]:  # weights are positive
                     out_indices[size] = c
                     size += 1
                 total[c] += 1.0 if weights.size == 0 else weights[j]
         out_indices[first:size].sort()
-        last, size = size, first
-        for k in range(first, last):
-            c = out_indices[k]
-            chance = link_chance(total[c], thin[g], thin[c])
-            if is_link(chance, name[g], name[c]):
-                out_indices[size], out_weights[size] = c, total[c] / chance
-                size += 1
-            total[c] = 0.0
-        loops[g] = total[g]
-        total[g] = 0.0
+        for k in range(first, size):
+            out_weights[k] = total[out_indices[k]]
+            total[out_indices[k]] = 0.0
+        loops[g] = total[label_of[g]]
+        total[label_of[g]] = 0.0
         out_indptr[g + 1] = size
+
+
+@kernel
+def thinned_rows(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    taken_indptr: IntArray,
+    taken_indices: IntArray,
+    taken_weights: NDArray[np.float64],
+    groups: IntArray,
+    place: NeighbourArray,
+    thin: NDArray[np.float64],
+    out_indptr: IntArray,
+    out_indices: NeighbourArray,
+    out_weights: FloatArray,
+    loops: FloatArray,
+) -> None:
+    """Thin out the edges among some groups, given the rows of weights between all groups and inside each.
+
+    Entries that are taken are subtracted first; what is left of a sum by rounding is no edge. ``place[h]`` is where
+    edges to group h are written, -1 where they are not. Edges between groups for which `thin` is not 0 stay with a
+    chance (see `link_chance`), by draws that depend on the numbers of both groups. What stays is heavier by as much,
+    so that every weight is right on average.
+    """
+    total = np.zeros(inside.size, np.float64)
+    size = 0
+    for i in range(groups.size):
+        g = groups[i]
+        for j in range(indptr[g], indptr[g + 1]):
+            total[indices[j]] = weights[j]
+        total[g] = inside[g]
+        for j in range(taken_indptr[g], taken_indptr[g + 1]):
+            total[taken_indices[j]] -= taken_weights[j]
+        for j in range(indptr[g], indptr[g + 1]):
+            h = indices[j]
+            weight = total[h]
+            total[h] = 0.0
+            if place[h] >= 0 and weight > ROUNDING * weights[j]:
+                chance = link_chance(weight, thin[g], thin[h])
+                if is_link(chance, g, h):
+                    out_indices[size], out_weights[size] = place[h], weight / chance
+                    size += 1
+        loops[i] = total[g] if total[g] > ROUNDING * inside[g] else 0.0
+        total[g] = 0.0
+        out_indptr[i + 1] = size
+
+
+@kernel
+def is_merged(c: int, n_own: int, n_anchors: int, n_halo: int) -> bool:
+    """Return whether a vertex of a subgraph with a context is an anchor or a foreign super-vertex."""
+    return n_own <= c < n_own + n_anchors or c >= n_own + n_anchors + n_halo
+
+
+@kernel
+def joined_rows(
+    indptr: IntArray,
+    indices: NeighbourArray,
+    weights: FloatArray,
+    merged_indptr: IntArray,
+    merged_indices: NeighbourArray,
+    merged_weights: FloatArray,
+    n_own: int,
+    n_anchors: int,
+    n_halo: int,
+    out_indptr: IntArray,
+    out_indices: NeighbourArray,
+    out_weights: FloatArray,
+) -> None:
+    """Write the rows of a subgraph with a context, ascending: own vertices, anchors, halo, foreign super-vertices.
+
+    `indptr` to `weights` are the rows of own vertices and halo to all; `merged_indptr` to `merged_weights` those of
+    anchors and super-vertices among each other. What these have to the former is the same seen from there.
+    """
+    single, n = n_own + n_anchors + n_halo, out_indptr.size - 1
+    for v in range(n_own + n_halo):
+        out_indptr[(v if v < n_own else v + n_anchors) + 1] += indptr[v + 1] - indptr[v]
+        for j in range(indptr[v], indptr[v + 1]):
+            if is_merged(indices[j], n_own, n_anchors, n_halo):
+                out_indptr[indices[j] + 1] += 1
+    for m in range(n_anchors + n - single):
+        out_indptr[n_own + m + (0 if m < n_anchors else n_halo) + 1] += merged_indptr[m + 1] - merged_indptr[m]
+    for v in range(n):
+        out_indptr[v + 1] += out_indptr[v]
+    end, read = out_indptr[:n].copy(), merged_indptr[:-1].copy()
+    for halo in range(2):  # columns of own vertices and anchors, then of halo and super-vertices
+        for v in range(n_own if halo else 0, n_own + n_halo if halo else n_own):
+            row = v + (n_anchors if halo else 0)
+            for j in range(indptr[v], indptr[v + 1]):
+                c = indices[j]
+                out_indices[end[row]], out_weights[end[row]] = c, weights[j]
+                end[row] += 1
+                if is_merged(c, n_own, n_anchors, n_halo):
+                    out_indices[end[c]], out_weights[end[c]] = row, weights[j]
+                    end[c] += 1
+        for m in range(n_anchors + n - single):
+            row = n_own + m + (0 if m < n_anchors else n_halo)
+            while read[m] < merged_indptr[m + 1] and (halo or merged_indices[read[m]] < n_own + n_anchors):
+                out_indices[end[row]], out_weights[end[row]] = merged_indices[read[m]], merged_weights[read[m]]
+                end[row] += 1
+                read[m] += 1
 
 
 @kernel
@@ -292,7 +359,7 @@ def thinned_block(
     out_sizes: IntArray,
     loops: FloatArray,
 ) -> int:
-    """Thin out the edges among groups as `quotient_rows` does, given rows of the matrix of their weights.
+    """Thin out the edges among groups as `thinned_rows` does, given rows of the matrix of their weights.
 
     Row i of the block is group ``first + i``; weights that are not positive are no edges. Returns how many stay.
     """

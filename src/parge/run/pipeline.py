@@ -202,8 +202,8 @@ def write_subgraphs(run: Run) -> list[int]:
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
     missing = [i for i in waiting if not run.has_subgraph(i)]
     shared = shared_arrays(run) if missing else {}
-    for i in missing:
-        parts.save_subgraph(run.folder.part(i), run.decomposition.subgraph(i), metadata, shared)
+    for subgraph in run.decomposition.subgraphs(missing):
+        parts.save_subgraph(run.folder.part(subgraph.index), subgraph, metadata, shared)
     return waiting
 
 
