@@ -1,6 +1,7 @@
 """Imports point one way: the table of ARCHITECTURE.md, asserted."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -40,7 +41,7 @@ MAY: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "kernels": {"typing", "storage", "events"},
     "graph": {*BASE, "kernels"},
-    "io": {*BASE, "graph"},
+    "io": {*BASE, "graph", "linalg"},
     "embedding": {*BASE, "io", "linalg"},
     "linalg": {*BASE, "kernels", "graph"},
     "decompose": {*BASE, "kernels", "graph"},
@@ -176,3 +177,41 @@ def test_behaviour_hangs_on_attributes_of_components_and_not_on_their_names() ->
         if any(isinstance(found, ast.Constant) and found.value in names for found in ast.walk(item))
     ]
     assert wrong == []
+
+
+def _named(tree: ast.AST) -> set[str]:
+    """Return all names that code uses: of variables, attributes and imports, and words of short texts."""
+    found: set[str] = set()
+    for item in ast.walk(tree):
+        if isinstance(item, ast.Name):
+            found.add(item.id)
+        elif isinstance(item, ast.Attribute):
+            found.add(item.attr)
+        elif isinstance(item, ast.alias):
+            found.add(item.name.split(".")[-1])
+        elif isinstance(item, ast.Constant) and isinstance(item.value, str):  # a registry, or an attribute by name
+            found.update(item.value.replace(":", ".").split("."))
+    return found
+
+
+# What other libraries call: numba's cache, click's help, notebooks.
+HOOKS = {"_load_data", "list_commands", "get_command", "format_commands", "_repr_html_"}
+
+
+def test_nothing_stands_unused() -> None:
+    """A function that neither the package nor a test or a benchmark names is removed; decorators name theirs."""
+    trees = {module: ast.parse((ROOT / module).read_text()) for module in MODULES}
+    used: set[str] = set().union(*(_named(tree) for tree in trees.values()))
+    alone = {
+        item.name: module
+        for module, tree in trees.items()
+        if module.parts[0] != "testing"
+        for item in ast.walk(tree)
+        if isinstance(item, ast.FunctionDef | ast.ClassDef) and not item.decorator_list
+        if not item.name.startswith("__") and item.name not in used | HOOKS
+    }
+    here = Path(__file__).parent
+    others = " ".join(
+        path.read_text() for folder in (here, here.parent / "benchmarks") for path in folder.rglob("*.py")
+    )
+    assert not {name: module for name, module in alone.items() if re.search(rf"\b{name}\b", others) is None}

@@ -81,13 +81,6 @@ class Gatherer:
             found._weights = [] if weight is None else [weight]
             yield found
 
-    def absorb(self, other: "Gatherer") -> None:
-        """Take over the edges of another file."""
-        weights: list[FloatArray | None] = [*other._weights] or [None] * len(other._named or other._ends[0])
-        runs: list[Any] = other._named or [(pa.array(u), pa.array(v)) for u, v in zip(*other._ends, strict=True)]
-        for ends, weight in zip(runs, weights, strict=True):
-            self.add(ends, weight)
-
     @property
     def is_weighted(self) -> bool:
         """Whether edges came with weights."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from parge.linalg.threads import one_blas_thread
 from parge.storage import release_pages, row_blocks, rows_at_once, usable_cores
-from parge.typing import Matrix
+from parge.typing import BoolArray, Matrix
 
 Block = Callable[[slice], Matrix]
 """Returns some rows of a matrix in float64."""
@@ -58,10 +58,11 @@ def inverse_roots(values: Matrix, least: float) -> Matrix:
     return np.divide(1.0, np.sqrt(np.where(kept, values, 1.0)), where=kept, out=np.zeros_like(values))
 
 
-def unit(rows: NDArray[_F], out: NDArray[_F] | None = None) -> NDArray[_F]:
-    """Return rows scaled to length 1, in place where `out` is `rows`; a row of zeros stays."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return np.divide(rows, np.where(lengths > 0, lengths, 1.0), out=out)
+def unit(rows: NDArray[_F], out: NDArray[_F] | None = None, *, some: BoolArray | None = None) -> NDArray[_F]:
+    """Return rows scaled to length 1, in place where `out` is `rows`; a row of zeros stays, and one not in `some`."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    scaled = lengths > 0 if some is None else some & (lengths > 0)
+    return np.divide(rows, np.where(scaled, lengths, 1.0)[:, None], out=out)
 
 
 def mean_length(vectors: NDArray[Any]) -> float:

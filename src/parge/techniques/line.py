@@ -13,6 +13,7 @@ from parge.graph.subgraph import Subgraph
 from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable, draw_items
+from parge.linalg.tall import unit
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode, run_batches
 from parge.skipgram.settings import BATCH_STEPS, walk_footprint
@@ -27,7 +28,7 @@ from parge.skipgram.train import (
 )
 from parge.storage import padded
 from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
-from parge.typing import BoolArray, FloatArray, IntArray, NeighbourArray
+from parge.typing import FloatArray, IntArray, NeighbourArray
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,7 @@ class LINE(Technique):
         orders = replace(self, dim=half, order="first"), replace(self, dim=half, order="second")
         for i, single in enumerate(orders):
             columns = single._train(subgraph.graph, rng, partial(_half_done, progress, i))
-            _scale_to_unit(columns, connected)
-            vectors[:, i * half : (i + 1) * half] = columns
+            vectors[:, i * half : (i + 1) * half] = unit(columns, columns, some=connected)
             del columns  # before the second order's tables exist
         return vectors
 
@@ -147,10 +147,3 @@ def _draw_edges(rows: walks.WalkCSR, ends: AliasTable, keys: splitmix.KeyArray) 
     edges = np.empty((keys.size, 2), rows.indices.dtype)
     walks.fill_walks(rows, draw_items(ends, keys), keys, edges)
     return edges
-
-
-def _scale_to_unit(vectors: FloatArray, chosen: BoolArray) -> None:
-    """Scale the chosen rows to length 1, in place."""
-    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    length[~chosen] = 1.0
-    vectors /= np.maximum(length, np.finfo(np.float32).tiny)[:, None]

@@ -13,6 +13,7 @@ from parge.ids import STRING
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.npy import check_line_ids, id_lines
 from parge.io.outputs import replacing
+from parge.linalg.tall import unit
 from parge.storage import release_pages, row_blocks, rows_at_once
 
 METRICS = ("cosine", "ip")
@@ -47,14 +48,9 @@ def blocks(table: Vectors, wanted: Export, *, unit_rows: bool = False) -> Iterat
     """Yield the rows as the export has them, a block at a time."""
     for rows in row_blocks(len(table.vectors), rows_at_once(table.dim)):
         some = np.asarray(table.vectors[rows])
-        some = _unit(some.astype(np.float64)) if unit_rows else some
+        some = unit(some.astype(np.float64)) if unit_rows else some
         yield rows, rounded(some, wanted)
         release_pages(table.vectors)
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[Any]:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(length > 0, length, 1)
 
 
 def rounded(rows: NDArray[Any], wanted: Export) -> NDArray[Any]:
