@@ -4,7 +4,7 @@ import numpy as np
 
 import parge
 from parge.graph.generate import planted, tree
-from parge.planning.summary import hints
+from parge.planning.summary import hints, recomputed
 
 
 def test_hints_follow_the_graph() -> None:
@@ -18,3 +18,14 @@ def test_hints_follow_the_graph() -> None:
     featured = dense.with_features(np.ones((1000, 4)))
     assert "--technique sgc --refine none" in hints(walks, featured)[0]
     assert hints(parge.SGC(), featured) == ()
+
+
+def test_a_plan_in_parts_says_what_a_factorisation_is_worth_without_its_pass() -> None:
+    for technique in ("hope", "spectral", "prone", "netmf", "line", "whitened", "blend"):
+        (said,) = recomputed(parge.Plan(technique=technique, parts=8).resolved)
+        assert "on this machine; the parts only give it a start" in said
+        assert "31 to 99 %" in said
+        assert recomputed(parge.Plan(technique=technique, parts=8, refine="none").resolved) == ()
+        assert recomputed(parge.Plan(technique=technique, parts=1).resolved) == ()
+    (walks,) = recomputed(parge.Plan(technique="deepwalk", parts=8, refine="settle").resolved)
+    assert "may score lower" in walks
