@@ -126,6 +126,22 @@ def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeyp
     assert auto._sample(dense, keyed_rng(0, "choose")).n_vertices >= 2_000, "of a small graph, half"
 
 
+def test_a_dense_graph_is_sampled_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_LEAST": 100, "_SMALL": 400, "_SMALL_EDGES": 10, "_SHARE": 1e-6}.items():
+        monkeypatch.setattr(auto, name, value)
+    asked = []
+
+    def one_more(graph: Graph, wanted: int, rng: np.random.Generator) -> Any:
+        asked.append(wanted)
+        return np.arange(wanted + 1)
+
+    monkeypatch.setattr(auto, "connected_sample", one_more)
+    dense = planted(2_000, 60_000, communities=4, seed=2).graph
+    assert auto._sample(dense, keyed_rng(0, "choose")).n_vertices == 101
+    assert len(asked) <= 5
+    assert asked[-1] == 100
+
+
 def test_the_spectral_half_of_a_blend_may_be_taken_from_wider_vectors() -> None:
     blend, whole = parge.Blend(dim=16), Subgraph.whole(GRAPH)
     wider = parge.Spectral(dim=16).embed(whole, np.random.default_rng(0))

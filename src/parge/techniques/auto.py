@@ -162,7 +162,7 @@ def _sample(graph: Graph, rng: np.random.Generator) -> Graph:
     wanted = min(_MOST, max(small, int(_SHARE * graph.n_vertices)))
     while True:
         sample = induce(graph, connected_sample(graph, wanted, rng), np.zeros(0, np.int64)).graph
-        if sample.n_edges <= at_most or sample.n_vertices <= _LEAST:
+        if sample.n_edges <= at_most or wanted <= _LEAST:  # walks may bring a few vertices more than are wanted
             return sample
         # In a dense core the edges of a sample grow with the square of its vertices.
         smaller = min(_SMALLER, (at_most / sample.n_edges) ** 0.5)
