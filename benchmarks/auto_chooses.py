@@ -7,7 +7,7 @@ From the project's root, some minutes::
 Half of the edges are held out before anything is computed. ROC-AUC by cosine, against pairs drawn by degree; where
 there are labels, also known-count micro-F1 at 50 %, of vectors of all edges. Auto sees no label. Each technique has its
 own pass. *cost* is the core time of the choice, as a share of that of the run with the chosen technique, graph in
-memory, and in seconds: at most a fifth, or a second, as the sample of a small graph is much of it. Generated graphs
+memory, and in seconds: at most a fifth, or a quarter of a second, which a sample large enough takes. Generated graphs
 have other seeds and sizes than those on which the rule was chosen. Before the rule was fixed, scores on half of the
 edges of the shared graphs were looked at, too, so those rows are not blind.
 """
@@ -36,7 +36,7 @@ from parge.techniques.auto import Auto
 
 FIXED = ("deepwalk", "prone", "hope", "whitened", "spectral", "blend")
 SHARED = ("cora", "blogcatalog", "ca-AstroPh", "youtube-groups")
-SEED = 71
+SEED, MOST_SECONDS = 71, 0.25
 
 
 def data(name: str, folder: Path) -> tuple[Graph, Any] | None:
@@ -118,7 +118,7 @@ def main() -> None:
             continue
         graph, labels = found
         scores, choice, (share_of_time, seconds) = links(graph, asked.techniques, asked.parts, asked.seed)
-        cheap &= share_of_time <= 0.2 or seconds <= 1.0
+        cheap &= share_of_time <= 0.2 or seconds <= MOST_SECONDS
         cost = f"{100 * share_of_time:.0f} % ({seconds:.2f} s)"
         made = {"links": row(f"{name}, links", scores, choice.technique, cost)}
         if labels is not None:
@@ -140,7 +140,7 @@ def main() -> None:
     ]
     claims.append(Claim("always above the worst fixed technique", float(kept), 1.0, at_least=True))
     claims.append(
-        Claim("choosing took at most a fifth of the embedding, or a second", float(cheap), 1.0, at_least=True)
+        Claim("choosing took at most a fifth of the embedding, or a quarter second", float(cheap), 1.0, at_least=True)
     )
     Result("auto-chooses", {"parts": asked.parts, "seed": asked.seed}, claims, [{"rows": rows}]).finish()
 

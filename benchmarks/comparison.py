@@ -152,14 +152,14 @@ def edges(graph: parge.Graph) -> dict[str, Any]:
     return {"source": source.astype(np.int64), "target": target.astype(np.int64)}
 
 
-def peer(package: str, **settings: Any) -> Run:
-    """Return how pycleora or scikit-network embeds a graph, in a process of its own."""
+def peer(package: str, *, longest: float = LONGEST, **settings: Any) -> Run:
+    """Return how pycleora or scikit-network embeds a graph, in a process of its own that is stopped after so long."""
 
     def run(graph: parge.Graph, seed: int) -> tuple[Vectors, Cell]:
         module = {"pycleora": "pycleora", "scikit-network": "sknetwork"}[package]
         _need(sys.executable, module)
         asked = {"package": package, "vertices": graph.n_vertices, "dim": DIM, "seed": seed, **settings}
-        return _embed_with(sys.executable, peers.__file__, asked, graph)
+        return _embed_with(sys.executable, peers.__file__, asked, graph, longest)
 
     return run
 
@@ -213,11 +213,13 @@ def _need(python: str, module: str) -> None:
         raise SkippedError(f"{module}: {reason}")
 
 
-def _embed_with(python: str, script: str, asked: dict[str, Any], graph: parge.Graph) -> tuple[Vectors, Cell]:
+def _embed_with(
+    python: str, script: str, asked: dict[str, Any], graph: parge.Graph, longest: float = LONGEST
+) -> tuple[Vectors, Cell]:
     try:
-        return competitors.embed_with(python, asked, script=script, timeout=LONGEST, **edges(graph))
+        return competitors.embed_with(python, asked, script=script, timeout=longest, **edges(graph))
     except subprocess.TimeoutExpired:
-        return None, {"failed": f"stopped after {LONGEST:.0f} s"}
+        return None, {"failed": f"stopped after {longest:.0f} s"}
     except subprocess.CalledProcessError as error:
         return None, {"failed": f"exit code {error.returncode}"}
 

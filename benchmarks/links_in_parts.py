@@ -108,8 +108,8 @@ def of_peer(run: Callable[[], tuple[Vectors, Cell]], held: HeldOut, corrected: A
 class Lab:
     """One graph: its rows, computed where they are not known yet."""
 
-    def __init__(self, graph: Graph, cells: Cells, wanted: Sequence[str], python: str) -> None:
-        self.graph, self.cells, self.wanted, self.python = graph, cells, wanted, python
+    def __init__(self, graph: Graph, cells: Cells, wanted: Sequence[str], python: str, longest: float) -> None:
+        self.graph, self.cells, self.wanted, self.python, self.longest = graph, cells, wanted, python, longest
         self.on_step = progress()
 
     def fill(self, techniques: Sequence[str], seed: int, *, peers: bool) -> None:
@@ -129,7 +129,7 @@ class Lab:
                 if name == chosen and cell is not None:
                     self._row(in_parts("auto", parts), seed, lambda c=cell: {**c, "chose": chosen})
         for name, settings in PEERS.items() if peers else ():
-            run = partial(peer(**settings), held.train, seed)
+            run = partial(peer(**settings, longest=self.longest), held.train, seed)
             self._row(name, seed, partial(of_peer, run, held, corrected, seed))
         if peers:
             self._row(PBG, seed, lambda: of_peer(partial(self._pbg, held.train, seed), held, corrected, seed))
@@ -232,6 +232,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="how the names of rows begin")
     parser.add_argument("--out", type=Path, default=harness.RESULTS / "links", help="where cells are kept")
     parser.add_argument("--pbg", default=str(comparison.ROOT / ".venv-pbg" / "bin" / "python"), help="Python with PBG")
+    parser.add_argument("--longest", type=float, default=comparison.LONGEST, help="seconds of a peer's run")
     parser.add_argument("--tables-only", action="store_true", help="compute nothing")
     asked, claims = parser.parse_args(), []
     for name in asked.graphs:
@@ -242,7 +243,7 @@ def main() -> None:
                 print(f"{name}: not at hand")
                 continue
             facts = {"name": name, "vertices": graph.n_vertices, "edges": graph.n_edges}
-            lab = Lab(graph, Cells(path, {"dataset": facts}), asked.only, asked.pbg)
+            lab = Lab(graph, Cells(path, {"dataset": facts}), asked.only, asked.pbg, asked.longest)
             for seed in range(asked.seeds):
                 lab.fill(asked.techniques, seed, peers=asked.peers)
         if not path.exists():
