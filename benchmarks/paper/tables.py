@@ -181,7 +181,7 @@ def figures(folder: Path) -> str:
     tables = _all(folder, "parallelism", _figure_table)
     if not any(read_results(folder, "parallelism")):
         return tables
-    return "\n\n".join([tables, *(f"![{text}](figures/{name}.svg)" for name, text in PLOTS.items())])
+    return "\n\n".join([tables, *(f"![{text}](../figures/{name}.svg)" for name, text in PLOTS.items())])
 
 
 PLOTS = {
@@ -295,11 +295,24 @@ TABLES: dict[str, Callable[[Path], str]] = {
 }
 
 
+# The experiment whose cells a table is made of.
+MADE_OF = {
+    "table 1": "vertices",
+    "table 1, SGC as it is": "unstandardised",
+    "table 2": "vertices",
+    "table 3": "links",
+    "table 3, other scores": "links",
+    "figures": "parallelism",
+    "pattern": "vertices",
+}
+
+
 def write_tables(page: Path, folder: Path) -> None:
-    """Replace what stands between the markers of a page by the tables of today."""
+    """Replace what stands between the markers of a page by the tables of today; without any cell a table stays."""
     text = page.read_text()
     for name, make in TABLES.items():
-        text = between(text, name, make(folder))
+        if any(read_results(folder, MADE_OF[name])):
+            text = between(text, name, make(folder))
     page.write_text(text)
 
 

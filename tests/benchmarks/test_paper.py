@@ -221,3 +221,11 @@ def test_shared_copies_are_the_papers(name: str, file: str, shared: Callable[[st
     data = datasets.load(name, shared(f"{file}.edges.gz").parent)
     assert not data.note
     assert data.name == file
+
+
+def test_a_table_without_cells_stays_as_it_is(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    before = "\n".join(f"<!-- begin {name} -->old<!-- end {name} -->" for name in TABLES)
+    page.write_text(before)
+    write_tables(page, tmp_path)
+    assert page.read_text() == before
