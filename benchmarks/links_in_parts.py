@@ -55,6 +55,9 @@ PROTOCOLS = {"uniform": COLUMNS[:3], "by degree": COLUMNS[3:]}
 # What was asked of `auto` in 8 and in 16 parts: the better of cosine and head, and by degree.
 ASKED = {"cora": (0.71, 0.69), "ca-AstroPh": (0.963, 0.955), "youtube-groups": (0.92, 0.81)}
 
+# Differences of means below that are called level.
+LEVEL = 0.0005
+
 Vectors = Any
 
 
@@ -199,27 +202,38 @@ def shown_mean(some: Sequence[float]) -> str:
 
 def best(of: Mapping[str, list[float]], rows: Sequence[str], columns: Sequence[str]) -> tuple[float, str]:
     """Return the best score among rows and columns, and whose it is."""
-    return max((of[row][COLUMNS.index(column)], f"{row} by {column}") for row in rows for column in columns)
+    return max((of[row][COLUMNS.index(column)], f"{row} ({column})") for row in rows for column in columns)
 
 
 def against(dataset: Mapping[str, Any], found: Mapping[str, list[Cell]]) -> Iterator[tuple[str, Claim | None]]:
-    """Yield, for both kinds of pairs, how `auto` stands beside the best peer and beside what was asked."""
+    """Yield, for both kinds of pairs, how parge stands beside the best peer, and `auto` beside what was asked."""
     of = means(found)
     peers = [name for name in of if name in (*PEERS, PBG)]
     for i, (protocol, columns) in enumerate(PROTOCOLS.items()):
         for parts in PARTS:
-            row = in_parts("auto", parts)
+            row, where = in_parts("auto", parts), f"{dataset['name']}, {protocol}, {parts} parts"
             if row not in of:
                 continue
             mine, _ = best(of, [row], columns)
-            who = f"{dataset['name']}, {protocol}, auto in {parts} parts"
             if dataset["name"] in ASKED:
                 asked = ASKED[dataset["name"]][i]
-                yield f"{who}: {mine:.4f}, asked {asked}", Claim(who, mine, asked, at_least=True)
+                yield f"{where}: auto {mine:.4f}, asked {asked}", Claim(f"{where}, auto", mine, asked, at_least=True)
             if peers:
                 theirs, whose = best(of, peers, columns)
-                word = "behind" if mine < theirs else "ahead of"
-                yield f"{who}: {mine - theirs:+.4f}, {word} {whose}", None
+                ours_in_parts = [name for name in of if name.endswith(f" {parts} parts")]
+                most, which = best(of, ours_in_parts, columns)
+                yield f"{where}: auto {stands(mine - theirs)} {whose}", None
+                yield f"{where}: {which} {stands(most - theirs)} {whose}", None
+
+
+def stands(difference: float) -> str:
+    """Return the difference in words; what differs by less than half a thousandth is level.
+
+    >>> stands(0.01), stands(-0.0004)
+    ('+0.0100, ahead of', '-0.0004, level with')
+    """
+    word = "level with" if abs(difference) < LEVEL else "ahead of" if difference > 0 else "behind"
+    return f"{difference:+.4f}, {word}"
 
 
 def main() -> None:
