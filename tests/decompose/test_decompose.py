@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from parge.decompose.anchors import AnchorDecomposer, strategies
+from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.limits import Limits
-from parge.decompose.partitioners import partitioners
+from parge.decompose.registry import partitioners, strategies
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph

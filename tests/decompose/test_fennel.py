@@ -18,7 +18,7 @@ from parge.decompose import partitioner_choice as choice
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.fennel import Stream, streamed
 from parge.decompose.limits import Limits
-from parge.decompose.partitioners import COMPRESSED, STREAMING
+from parge.decompose.registry import COMPRESSED, STREAMING
 from parge.errors import InfeasibleError
 from parge.graph.generate import planted
 from parge.graph.graph import Graph

@@ -16,9 +16,8 @@ import scipy.sparse as sp
 from pyarrow import parquet
 
 import parge
-from parge.decompose.anchors import strategies
 from parge.decompose.decomposition import Decomposition
-from parge.decompose.partitioners import partitioners
+from parge.decompose.registry import partitioners, strategies
 from parge.engine.registry import engines
 from parge.errors import InputError, UnknownNameError
 from parge.graph.generate import planted

@@ -11,12 +11,15 @@ import click
 from click.core import ParameterSource
 
 from parge.cli import show
+from parge.decompose.registry import partitioners, strategies
+from parge.engine.registry import engines
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.names import is_url, local_name, shown_url
 from parge.io.places import to_deliver
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan
+from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -252,19 +255,18 @@ plan_options = all_of(
         click.option(
             "--anchor-strategy",
             metavar="NAME",
-            help="How to choose anchors: alternating, top-cut, random, degree.  [default: alternating]",
+            help=f"How to choose anchors: {_listed(strategies.shipped())}.  [default: alternating]",
         ),
         click.option(
             "--partitioner",
             metavar="NAME",
-            help="How to split the other vertices: kaminpar, kaminpar-compressed, metis, streaming, random.  "
-            "[default: kaminpar]",
+            help=f"How to split the other vertices: {_listed(partitioners.shipped())}.  [default: kaminpar]",
         ),
         click.option(
             "--reconcile",
             metavar="NAME",
-            help="How to bring the parts into one space: consensus, orthogonal, linear, mlp or none; backbone "
-            "(walk techniques): one space from the start; auto: backbone if it fits, else consensus.  "
+            help=f"How to bring the parts into one space: {_listed(reconcilers.shipped())}. With backbone they are "
+            "in one space from the start (walk techniques). auto: backbone if it fits, else consensus.  "
             "[default: auto]",
         ),
         click.option(
@@ -297,8 +299,8 @@ plan_options = all_of(
             default="processes",
             show_default=True,
             metavar="NAME",
-            help="How to run the subgraphs: processes (one each), serial (one by one in this process), ray (on a "
-            "cluster), or the name of a plug-in.",
+            help=f"How to run the subgraphs: {_listed(engines.shipped())}, or the name of a plug-in. processes has "
+            "one for each, serial runs one by one in this process, ray uses a cluster.",
         ),
         click.option(
             "--address",

@@ -23,13 +23,13 @@ from parge.decompose.partitioners import (
     substitution,
     work_of,
 )
+from parge.decompose.registry import strategies
 from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Graph
 from parge.graph.subgraph import induce
 from parge.kernels import cut
 from parge.memory import Footprint, format_bytes
-from parge.registry import Registry
 from parge.seeds import keyed_rng
 from parge.text import count
 from parge.typing import BoolArray, IntArray, PartArray
@@ -182,8 +182,6 @@ class Splitter:
 Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]
 """Returns anchors, best first, and the part of every vertex if the choice produced a good one."""
 
-strategies: Registry[Strategy] = Registry("anchor strategy", group="parge.anchor_strategies")
-
 
 def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple[IntArray, PartArray | None]:
     """Alternate between splitting without the anchors and choosing anchors greedily by still-lost edges.
@@ -268,12 +266,6 @@ def random(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | No
 def degree(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
     """Choose the vertices with most neighbours."""
     return np.argsort(-splitter.graph.degrees, kind="stable")[:n_anchors], None
-
-
-strategies.register("alternating", alternating)
-strategies.register("top-cut", top_cut)
-strategies.register("random", random)
-strategies.register("degree", degree)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from parge.decompose.limits import repair
+from parge.decompose.registry import COMPRESSED, STREAMING, partitioners
 from parge.errors import PargeError
 from parge.memory import Footprint
-from parge.registry import Registry
 from parge.seeds import keyed_rng
 from parge.storage import Files, row_blocks, storage_like
 from parge.typing import IntArray, NeighbourArray, PartArray
@@ -31,8 +31,6 @@ _BLOCK = 1 << 20
 
 # A share of room that lets a partitioner move vertices: parts are kept near their share of the capacity.
 IMBALANCE = 0.03
-
-STREAMING, COMPRESSED = "streaming", "kaminpar-compressed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +136,6 @@ class Partitioner:
     around_anchors: Callable[..., PartArray] | None = None
     memory: SplitMemory | None = None
     smaller: tuple[str, ...] = ()
-
-
-partitioners: Registry[Partitioner | Callable[[Problem], PartArray]] = Registry("partitioner")
 
 
 def partitioner_named(name: str) -> Partitioner:
@@ -330,7 +325,7 @@ def _streamed(*args: Any, **options: Any) -> PartArray:
 # KaMinPar's peak beside what it is given, measured on planted graphs of 0.8, 8.6 and 34.5 M edges: 71, 689 and
 # 1,032 MB; of a compressed graph 61, 592 and 667 MB. A part of it grows with small graphs alone. Around it, choosing
 # anchors and splitting keep numbers of 64 bits of every vertex; the stream is written to do with few.
-_KAMINPAR = Partitioner(
+KAMINPAR = Partitioner(
     kaminpar,
     package="kaminpar",
     is_improvable=True,
@@ -338,20 +333,14 @@ _KAMINPAR = Partitioner(
     memory=SplitMemory(per_vertex=100, per_edge=30, per_early_edge=75, copies_rows=True),
     smaller=(COMPRESSED, STREAMING),
 )
-_COMPRESSED = replace(
-    _KAMINPAR,
+KAMINPAR_COMPRESSED = replace(
+    KAMINPAR,
     split=kaminpar_compressed,
     has_quick=False,
     memory=SplitMemory(per_vertex=100, per_edge=20, per_early_edge=75, copies_rows=True),
     smaller=(),
 )
-_STREAMING = Partitioner(streaming, around_anchors=_streamed, memory=SplitMemory(per_vertex=13))
-
-partitioners.register("kaminpar", _KAMINPAR)
-partitioners.register(COMPRESSED, _COMPRESSED)
-partitioners.register("metis", metis)
-partitioners.register("random", random)
-partitioners.register(STREAMING, _STREAMING)
+STREAM = Partitioner(streaming, around_anchors=_streamed, memory=SplitMemory(per_vertex=13))
 
 
 def fill(weights: IntArray, limits: IntArray) -> PartArray:
