@@ -8,7 +8,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class ShardLauncher:
             return run_local(size, program)
         with self._rendezvous(name, size) as rendezvous:
             tasks = [self._task(rank, rendezvous, program, name) for rank in range(size)]
-            engine = replace(self.engine, jobs=size)  # type: ignore[call-arg]
+            engine = self.engine.at_once(size)
             found = {task.key: answer for task, answer in engine.run(tasks, lambda _task, _share: None)}
             return [found[rank] for rank in range(size)]
 

@@ -140,9 +140,9 @@ class SocketMesh(Mesh):
             self._lines.update(found)
             waiting -= found.keys()
             if waiting:
-                self._look_around()
+                self._check_others()
             if waiting and time.monotonic() > until:
-                raise TimeoutError(f"shard {min(waiting)} does not call")
+                raise TimeoutError(f"shard {min(waiting)} does not connect")
 
     def swap(self, out: Sequence[Message]) -> list[Message]:
         """Send all messages, and wait for those of the others."""
@@ -164,12 +164,12 @@ class SocketMesh(Mesh):
         return [_alone(out[rank]) if rank == self.rank else found[rank] or () for rank in range(self.size)]
 
     def _wait(self, lines: Sequence[_Line]) -> None:
-        """Wait until one of the connections can go on; now and then look for news in the folder of the rendezvous."""
+        """Wait until one of the connections can go on; now and then read the rendezvous."""
         ready = select.poll()
         for line in lines:
             ready.register(line.line, line.waits_for)
         while not ready.poll(1e3 * _LOOK_SECONDS):
-            self._look_around()
+            self._check_others()
 
     def _move(self, rank: int, line: _Line) -> None:
         """Send and receive what a connection is ready for; wait for a shard that turns out to be gone."""
@@ -181,7 +181,7 @@ class SocketMesh(Mesh):
         except OSError:
             self._await_return(rank)
 
-    def _look_around(self) -> None:
+    def _check_others(self) -> None:
         """Raise where a shard has failed, or was started again."""
         failure = self.rendezvous.failure(self._roster.session)
         if failure is not None:
@@ -195,16 +195,18 @@ class SocketMesh(Mesh):
         """Wait until a shard that is gone is started again, and raise `LostError`; or give up."""
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
-            self._look_around()
+            self._check_others()
             time.sleep(_POLL_SECONDS)
-        raise GoneError(f"shard {rank} is gone and did not come back within {PATIENCE_SECONDS:.0f} s")
+        raise GoneError(
+            f"shard {rank} stopped and was not restarted within {PATIENCE_SECONDS:.0f} s. Resume the run (--resume)."
+        )
 
     def await_finished(self) -> None:
         """Return when shard 0 has noted that all are done; raise where it is started again before that."""
         if self.rank == 0:
             self.rendezvous.finished.touch()
         while not self.rendezvous.finished.exists():
-            self._look_around()
+            self._check_others()
             time.sleep(_POLL_SECONDS / 10)
 
     def fail(self, error: BaseException) -> None:

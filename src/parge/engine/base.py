@@ -5,7 +5,7 @@ import re
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from parge.errors import Extra, InputError, PargeError
@@ -16,7 +16,7 @@ Watch = Callable[["Task", float], None]
 """Called with a task and the share that is done."""
 
 
-def _ignore(_news: object) -> None:
+def _ignore(_value: object) -> None:
     """Ignore a failure or a retry; the default of `on_failure` and `on_retry`."""
 
 
@@ -98,6 +98,14 @@ class Engine(ABC):
         other work can go on before `run`.
         """
         yield self
+
+    def at_once(self, n_tasks: int) -> "Engine":
+        """Return this engine with room for that many tasks at the same time, for tasks that need each other.
+
+        It sets `jobs`, if the engine has that field. Override it where concurrency is set otherwise.
+        """
+        names = {field.name for field in fields(self)} & {"jobs", "workers"}
+        return replace(self, **dict.fromkeys(names, n_tasks))
 
     def worker_memory(self) -> list[int]:
         """Return the memory that each machine of the cluster has for one task, in bytes, the largest first."""
@@ -202,8 +210,8 @@ class End:
         if kind == "over":
             return WorkerError(_over(task, max(value, self.peak), self.processes))
         if task.limit_bytes is not None and _NO_MEMORY.search(self.last_output):
-            return WorkerError(f"{_over(task, max(task.limit_bytes, self.peak))}{self._said()}")
-        return WorkerError(f"{self._ending(task)}{self._said()}")
+            return WorkerError(f"{_over(task, max(task.limit_bytes, self.peak))}{self._shown_output()}")
+        return WorkerError(f"{self._ending(task)}{self._shown_output()}")
 
     def _ending(self, task: Task) -> str:
         memory = f"its memory had reached {format_bytes(self.peak)} of {_limit(task)}"
@@ -217,7 +225,7 @@ class End:
             )
         return f"the worker of {task.label} crashed {ATTEMPTS_CRASHED} times, the last time by {name}; {memory}"
 
-    def _said(self) -> str:
+    def _shown_output(self) -> str:
         return f"\nIts last output:\n{self.last_output}" if self.last_output else ""
 
 

@@ -156,7 +156,7 @@ class ForkServer:
             news = select.poll()  # not select(): the number of the socket may be large
             news.register(self._socket, select.POLLIN)
             while news.poll(None if seconds is None else 1000 * seconds):
-                self._hear()
+                self._receive()
                 seconds = 0.0
         except (OSError, ValueError):  # ValueError: it was closed
             for child in self._running.values():
@@ -165,20 +165,20 @@ class ForkServer:
 
     def _reply(self, key: str) -> Any:
         while True:
-            said = self._hear()
-            if key in said:
-                return said[key]
+            answer = self._receive()
+            if key in answer:
+                return answer[key]
 
-    def _hear(self) -> dict[str, Any]:
+    def _receive(self) -> dict[str, Any]:
         message = self._socket.recv(4096)
         if not message:
             raise ConnectionError("the server has ended")
-        said: dict[str, Any] = json.loads(message)
-        if "ended" in said:
-            pid, status = said["ended"]
+        answer: dict[str, Any] = json.loads(message)
+        if "ended" in answer:
+            pid, status = answer["ended"]
             if (child := self._running.pop(pid, None)) is not None:
                 child.returncode = os.waitstatus_to_exitcode(status)
-        return said
+        return answer
 
     def close(self) -> None:
         """End the server, and with it what it has started."""

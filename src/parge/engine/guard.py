@@ -97,7 +97,7 @@ class _Guard:
                 return self.status
             if asked or os.getppid() != self.parent:
                 return signal.SIGTERM
-            self.look()
+            self.measure()
             if self.tree.is_over:
                 self._over()
                 return signal.SIGKILL
@@ -105,7 +105,7 @@ class _Guard:
             with contextlib.suppress(BlockingIOError):
                 os.read(ready, 4096)
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Measure the tree of processes, and report to the worker and the parent."""
         seen = self.tree.look()
         struct.pack_into("q", self.peak, 0, seen.bytes)
@@ -126,11 +126,11 @@ class _Guard:
                     return True
                 if pid == self.worker:
                     self.status = status
-                    self._last_look(usage)
+                    self._measure_last(usage)
         except ChildProcessError:
             return False
 
-    def _last_look(self, usage: Any) -> None:
+    def _measure_last(self, usage: Any) -> None:
         """Report the worker's peak memory up to its end, which may fall between two measurements."""
         if self.group is not None and self.group.was_full():
             self._over()

@@ -135,7 +135,7 @@ class Child:
             self.process.stdin.write(len(payload).to_bytes(8, "little") + payload)
             self.process.stdin.flush()  # and stays open: its end tells the worker that we are gone
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Read the messages (frames of a length and a pickled (kind, value)), the output, and the measurements."""
         self._printed += _available(self.output)
         del self._printed[:-_LAST_OUTPUT]
@@ -178,7 +178,7 @@ class Child:
 
     def kill(self) -> None:
         """Ask the guard to end the worker and the processes it started."""
-        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped would not hear
+        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped would not notice
             self.process.send_signal(number)
 
     def reap(self) -> End:
@@ -188,7 +188,7 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.hear()
+        self.receive()
         if not self._is_clean:
             self._sweep()
         if self.process.stdin is not None:
@@ -250,6 +250,8 @@ def _environment(threads: int) -> dict[str, str]:
 @dataclass(frozen=True)
 class Processes(Engine):
     """Runs each task in a separate process, as many at once as cores and memory allow.
+
+    Use it on one machine; it is the default. On the command line: ``--engine processes``.
 
     A forked process costs about 0.05 s of a core, so small tasks that may share one follow each other in it.
 
@@ -357,7 +359,7 @@ class _Pool:
     def _ended(self) -> list[tuple[Task, End]]:
         """Wait briefly for messages; return the tasks whose workers have ended, and how."""
         for key, _ in self.selector.select(POLL_SECONDS):
-            key.data.hear()
+            key.data.receive()
         ended = []
         for child in list(self.alive):
             if child.has_ended():

@@ -17,6 +17,8 @@ from parge.values import takes_workers
 class Ray(Engine):
     """Runs each task on a node of a Ray cluster that has a core and the memory for it.
 
+    Use it on several machines. On the command line: ``--engine ray``.
+
     Parameters
     ----------
     jobs : int, optional

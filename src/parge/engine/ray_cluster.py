@@ -49,7 +49,7 @@ def joined(address: str | None) -> Iterator[Any]:
     _check_address(address or os.environ.get("RAY_ADDRESS"))
     if not address and not os.environ.get("RAY_ADDRESS"):
         _refuse_cluster_of_another()
-    # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is said by us.
+    # Ray writes warnings of its own to stdout, where our JSON goes, and what it warns of is text by us.
     logging.getLogger("ray").setLevel(logging.ERROR)
     with _uncapped():
         _connect(ray, address)
@@ -144,13 +144,13 @@ def _refuse_cluster_of_another() -> None:
 
 def _why_not_joined(address: str, error: BaseException) -> str:
     """Return in one line why a cluster could not be joined, and what to do, if Ray's message says it."""
-    what, said = f"the Ray cluster {address}".rstrip(), f"{type(error).__name__} {error} {error.__cause__}"
-    if "AuthToken" in said or "AuthenticationError" in said:
+    what, text = f"the Ray cluster {address}".rstrip(), f"{type(error).__name__} {error} {error.__cause__}"
+    if "AuthToken" in text or "AuthenticationError" in text:
         return (
             f"{what} needs its token. Set RAY_AUTH_MODE=token here, and copy ~/.ray/auth_token from the machine "
             "that started the cluster."
         )
-    if "No node info found" in said:
+    if "No node info found" in text:
         return (
             f"{what} does not know this machine. Join it first: ray start --address={address} (add --num-cpus=0 to "
             "embed nothing here)"
@@ -189,7 +189,7 @@ class Nodes:
 
     def usable(self, *, patience: float = 0.0) -> list[Node]:
         """Return the nodes that can run tasks; new ones only after they have answered."""
-        self._look()
+        self._refresh()
         self._greet([node for node in self.alive.values() if node.id not in self.greeted])
         waiting = {ref: id_ for id_, ref in self.greeted.items() if id_ not in self.version}
         if waiting:
@@ -206,7 +206,7 @@ class Nodes:
         """The nodes that have not answered yet."""
         return [node.name for node in self.alive.values() if node.id not in self.version]
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if time.monotonic() - self.last < NODES_SECONDS:
             return
         self.last = time.monotonic()

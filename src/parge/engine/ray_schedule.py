@@ -64,7 +64,7 @@ def run_guarded(remote: RemoteTask, files: list[Any], threads: int) -> Iterator[
                     selector.register(pipe, selectors.EVENT_READ)
                 while not child.has_ended():
                     selector.select(_POLL_SECONDS)
-                    child.hear()
+                    child.receive()
                     while child.progress:
                         yield "share", child.progress.pop(0)
         finally:
@@ -100,7 +100,7 @@ class _Sent:
     task: Task
     node: Node
     on_progress: Any
-    home: ExitStack = field(repr=False)
+    resources: ExitStack = field(repr=False)
     until: float = float("inf")
 
 
@@ -132,7 +132,7 @@ class Schedule:
             while self.refused:
                 yield self.refused.pop()
             if self.running:
-                yield from self._hear(waiting)
+                yield from self._collect(waiting)
             elif any(_fits_any(task, self.nodes.usable()) for task in waiting):
                 time.sleep(_WAIT_SECONDS)  # until a node that lost a worker is found dead, or trusted again
             else:
@@ -181,21 +181,21 @@ class Schedule:
 
     def _begin(self, task: Task, node: Node) -> None:
         patience = _BEGIN_SECONDS * 2 ** self.not_begun[task.key]
-        with ExitStack() as home:
+        with ExitStack() as resources:
             job = task.argument
-            on_progress = home.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
+            on_progress = resources.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
             remote, files = RemoteTask.of(task)
             options = self.guarded.options(
                 num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **on_node(self.ray, node)
             )
             stream = options.remote(remote, [self.ray.put(files)], self.threads)
-            self.running[stream] = _Sent(task, node, on_progress, home.pop_all(), time.monotonic() + patience)
+            self.running[stream] = _Sent(task, node, on_progress, resources.pop_all(), time.monotonic() + patience)
         self.attempts[task.key] += 1
 
-    def _hear(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
+    def _collect(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
         """Wait briefly for messages; yield the tasks that ended, and put those to retry back into `waiting`."""
         self.ray.wait(list(self.running), num_returns=1, timeout=_WAIT_SECONDS)
-        heard = time.monotonic()  # a task that starts from now on is noticed the next time
+        checked_at = time.monotonic()  # a task that starts from now on is noticed the next time
         ready, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for stream in ready:
             sent = self.running[stream]
@@ -217,13 +217,13 @@ class Schedule:
                 waiting.insert(0, sent.task)
             else:
                 yield sent.task, outcome
-        waiting[:0] = self._not_started(heard)
+        waiting[:0] = self._not_started(checked_at)
 
-    def _not_started(self, heard: float) -> list[Task]:
+    def _not_started(self, checked_at: float) -> list[Task]:
         """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
         for stream, sent in list(self.running.items()):
-            if stream in self.started or heard < sent.until:
+            if stream in self.started or checked_at < sent.until:
                 continue
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
@@ -240,7 +240,7 @@ class Schedule:
         return back
 
     def _drop(self, stream: Any) -> None:
-        self.running.pop(stream).home.close()
+        self.running.pop(stream).resources.close()
         self.started.discard(stream)
 
     def _progress(self, sent: _Sent, share: float) -> None:
@@ -339,9 +339,9 @@ def _reason(ray: Any, error: BaseException) -> str:
     if isinstance(error, known.OutOfMemoryError):
         return "Ray ended it because the node was short of memory"
     if isinstance(error, known.WorkerCrashedError):
-        return "its process died, or its node did"
+        return "its process or its node ended"
     if isinstance(error, _gone(ray)):
-        return "its node is gone"
+        return "its node left the cluster"
     if isinstance(error, known.ObjectLostError):
         return "its answer was lost with its node"
     if isinstance(error, known.RayTaskError):

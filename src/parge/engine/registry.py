@@ -22,7 +22,7 @@ def runs_here(name: str) -> bool:
     >>> runs_here("serial"), runs_here("processes"), runs_here("a plug-in that is not installed")
     (True, False, False)
     """
-    return name in engines.names() and bool(_says(name, "in_this_process", default=False))
+    return name in engines.names() and bool(_attribute(name, "in_this_process", default=False))
 
 
 def joins_cluster(name: str) -> bool:
@@ -31,10 +31,10 @@ def joins_cluster(name: str) -> bool:
     >>> joins_cluster("serial"), joins_cluster("processes")
     (False, False)
     """
-    return bool(_says(name, "joins_cluster", default=True))
+    return bool(_attribute(name, "joins_cluster", default=True))
 
 
-def _says(name: str, attribute: str, *, default: Any) -> Any:
+def _attribute(name: str, attribute: str, *, default: Any) -> Any:
     """Return an attribute of an engine; the engine of a plug-in may be any callable, without attributes."""
     return getattr(engines.get(name), attribute, default)
 
@@ -44,7 +44,7 @@ def check_engine(name: str, address: str | None = None) -> None:
     engines.check(name)
     if address is not None and not joins_cluster(name):
         raise InputError(f"--address is for a cluster, and the engine {name} uses only this machine. Use --engine ray.")
-    extra: Extra | None = _says(name, "needs_extra", default=None)
+    extra: Extra | None = _attribute(name, "needs_extra", default=None)
     if extra is not None:
         extra.check(f"the engine {name}")
 

@@ -15,6 +15,8 @@ from parge.values import takes_workers
 class Serial(Engine):
     """Runs every task in this process, one by one.
 
+    Use it to debug, or where no process may be started. On the command line: ``--engine serial``.
+
     Parameters
     ----------
     jobs : int, optional
@@ -35,7 +37,7 @@ class Serial(Engine):
             try:
                 result = task.function(task.argument, partial(watch, task))
             except (Exception, SystemExit) as error:  # noqa: BLE001  a task may fail in any way; the others still run
-                failure = with_place(as_failure(error), f"while at work on {task.label}", traceback.format_exc())
+                failure = with_place(as_failure(error), f"in {task.label}", traceback.format_exc())
                 failures.append(with_advice(task, failure))
                 continue
             watch(task, 1.0)

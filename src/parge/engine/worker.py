@@ -32,7 +32,7 @@ def work(pipe: int, guard: int, tree_peak: Callable[[], int]) -> NoReturn:
     goes_on = True
     while goes_on:
         message, goes_on = _answer(tasks.get(), pipe)
-        _say(pipe, message)
+        _send(pipe, message)
     os._exit(0)  # not through atexit handlers of libraries, which may hang
 
 
@@ -57,14 +57,14 @@ def _answer(payload: bytes, pipe: int) -> tuple[bytes, bool]:
     try:
         function, argument, limit, shares = pickle.loads(payload)  # from our parent, never from a file
         limit_memory(limit)  # its own, and not that which the parent may have set for itself
-        on_progress = spaced(lambda share: _say(pipe, _frame("progress", share)), _PROGRESS_SECONDS)
+        on_progress = spaced(lambda share: _send(pipe, _frame("progress", share)), _PROGRESS_SECONDS)
         result = function(argument, on_progress)
         return (_frame("over", tree_peak_bytes()), False) if over_limit() else (_frame("done", result), shares)
     except MemoryError as error:
         wanted = bytes_wanted(error)
         limit_memory(None)  # the report itself needs a little
         return _frame("over", max(wanted, tree_peak_bytes())), False
-    except BaseException as error:  # noqa: BLE001  whatever a task raises goes home
+    except BaseException as error:  # noqa: BLE001  whatever a task raises is sent back
         message = f"{type(error).__name__}: {error}"
         return _frame("error", (_pickled(error), message, traceback.format_exc())), False
 
@@ -73,7 +73,7 @@ def _frame(kind: str, value: Any) -> bytes:
     return pickle.dumps((kind, value))
 
 
-def _say(pipe: int, message: bytes) -> None:
+def _send(pipe: int, message: bytes) -> None:
     data = memoryview(len(message).to_bytes(_HEADER, "little") + message)
     with contextlib.suppress(BrokenPipeError):
         while data:

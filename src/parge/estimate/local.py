@@ -11,7 +11,7 @@ from heapq import heapreplace
 from parge.estimate.constants import Constant, constants
 from parge.estimate.question import Question
 from parge.estimate.speed import slowness
-from parge.estimate.stages import Sizes, stages, work_share
+from parge.estimate.stages import Sizes, stages
 from parge.techniques.base import Technique
 
 
@@ -107,7 +107,7 @@ def _embed(technique: Technique, load: Load, known: dict[str, Constant]) -> floa
     rate = _rate(technique, load, known)
     if rate is None:
         return 0.0
-    share = technique.dim / 128 if load.around_landmarks else work_share(technique)
+    share = technique.dim / 128 if load.around_landmarks else technique.relative_work
     return rate.of(load.edges if rate.per_edge else load.vertices) * share
 
 

@@ -10,7 +10,6 @@ from parge.estimate.question import Question
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import BUDGET, Workspace, refiners
 from parge.techniques.base import Technique
-from parge.techniques.deepwalk import SkipGramWalks
 
 HOUR, DAY = 3600.0, 86_400.0
 
@@ -325,15 +324,6 @@ def _stage(
     return Stage(name, machines, seconds, core_seconds, memory, disk, network, how)
 
 
-def work_share(technique: Technique) -> float:
-    """Return the work of a vertex against that of the measured setting: 10 walks of 40, window 5, 5 negatives."""
-    share = technique.dim / 128
-    if isinstance(technique, SkipGramWalks):
-        steps, pairs = technique.walks * technique.walk_length, (technique.window + 1) * (technique.negatives + 1)
-        share *= steps * pairs / (10 * 40 * 6 * 6)
-    return share
-
-
 def _embed_seconds(sizes: Sizes) -> float:
     """Return the seconds of all workers: per vertex or per edge, whichever the work grows with."""
     known, technique = constants(), sizes.technique
@@ -342,4 +332,4 @@ def _embed_seconds(sizes: Sizes) -> float:
         measured = ", ".join(sorted(name.removeprefix("embed_") for name in known if name.startswith("embed_")))
         raise InputError(f"{technique.name} has not been measured on large graphs; estimates are for {measured}")
     count = sizes.question.edges if found.per_edge else sizes.question.vertices
-    return found.value * count * work_share(technique)
+    return found.value * count * technique.relative_work

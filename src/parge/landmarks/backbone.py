@@ -3,7 +3,8 @@ r"""The closed-form backbone: one space for all workers of a walk technique, bef
 The graph is merged into m vertices: anchors, and groups of a part's vertices. On so few the matrix that skip-gram with
 negative sampling factorises (Levy and Goldberg, NIPS 2014; Qiu et al., WSDM 2018) can be written down and decomposed.
 What it gives the landmarks are frozen vectors. A worker places its own vertices by regression on those, and trains them
-with everything foreign frozen. Vectors of different workers then lie in one space by construction.
+with everything foreign frozen (`parge.landmarks.train`). Vectors of different workers then lie in one space by
+construction.
 
 With the transition matrix P of the coarse graph, window W and k negatives drawn from p ∝ Σ_members d^0.75:
 
@@ -19,28 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.events import Progress
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Context, Subgraph, coarse_matrix
-from parge.kernels import skipgram_ir, splitmix, walks
-from parge.kernels.skipgram import Tables
-from parge.kernels.walks import alias_table, draw_items
+from parge.graph.subgraph import coarse_matrix
 from parge.landmarks.base import DECOMPOSED_EXTRA
-from parge.landmarks.extension import CSR, logarithms, opened, start, step_shares
+from parge.landmarks.extension import logarithms, step_shares
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.memory import current_limit
-from parge.skipgram.batches import run_batches
-from parge.skipgram.settings import BATCH_STEPS, WalkSettings
-from parge.skipgram.train import NOISE_POWER, Drawn, falling_rates, trained_vectors
+from parge.skipgram.settings import WalkSettings
+from parge.skipgram.train import NOISE_POWER
 from parge.storage import row_blocks, usable_cores
 from parge.typing import FloatArray, IntArray, Matrix
-
-# Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
-# generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
-# began at every vertex and landmark of the graph, which take a worker as long however many there are.
-WALK_SHARE = 0.1
-RATE_SHARE = 0.2
 
 # Power steps of the decomposition.
 _POWERS = 2
@@ -138,82 +128,3 @@ def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, Flo
     left, right = basis @ U[:, :k], Vt[:k].T
     turned = signs(weighed_sums(n, left.__getitem__, dim=left.shape[1])).astype(left.dtype)
     return left * turned, S[:k], right * turned
-
-
-def train(
-    settings: WalkSettings, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float, q: float
-) -> FloatArray:
-    """Return the vectors of own vertices, trained around the frozen rest, and of the anchors."""
-    context, rows = opened(subgraph)
-    seed = rng.integers(2**64, dtype=np.uint64)
-    with one_blas_thread():
-        tables = start(settings, subgraph, context, rows, seed)
-    walkable, strength = _walkable(rows, context.loops), rows.strength
-    del rows
-    _train_own(settings, subgraph, context, walkable, strength, tables, seed, progress, p, q)
-    return trained_vectors(tables.In[: subgraph.n_embedded], settings.dim, settings.learning_rate)
-
-
-def _walkable(rows: CSR, loops: FloatArray) -> walks.WalkCSR:
-    """Return what walks read: the rows with a loop at every landmark that has edges inside, and shares of weights.
-
-    The rows, which may be in a file, are read a few at a time.
-    """
-    indptr = rows.indptr + np.concatenate([[0], np.cumsum(loops > 0)])
-    found = walks.WalkCSR(indptr, np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], np.uint32))
-    for first, piece in rows.pieces(slice(0, indptr.size - 1)):
-        walks.fill_rows_with_loops(piece.indptr, piece.indices, piece.weights, loops, first, *found)
-    return found
-
-
-def _train_own(
-    settings: WalkSettings,
-    subgraph: Subgraph,
-    context: Context,
-    walkable: walks.WalkCSR,
-    strength: NDArray[Any],
-    tables: Tables,
-    seed: Any,
-    progress: Progress,
-    p: float,
-    q: float,
-) -> None:
-    """Walk from own vertices over the coarse graph and train the pairs that touch an own vertex."""
-    starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(subgraph.graph.indices.dtype)
-    total = round(WALK_SHARE * settings.walks * starts.size)
-    if not total:
-        return
-    dtype = subgraph.graph.indices.dtype
-    noise = alias_table(_noise(subgraph, context, strength), dtype)
-    even = alias_table(np.ones(starts.size), dtype)
-
-    def draw(firsts: range) -> Drawn:
-        keys = splitmix.item_keys(seed, 0, np.asarray(firsts))
-        begins = starts[draw_items(even, keys)]
-        steps = np.empty((begins.size, settings.walk_length), dtype)
-        if p == q == 1.0:
-            walks.fill_walks(walkable, begins, keys, steps)
-        else:
-            walks.fill_biased_walks(walkable, begins, keys, p, q, steps)
-        return Drawn(steps, keys, falling_rates(RATE_SHARE * settings.learning_rate, firsts.start, len(firsts), total))
-
-    def train_drawn(drawn: Drawn) -> int:
-        skipgram_ir.train(tables, noise, *drawn, settings.window, settings.negatives)
-        return drawn.keys.size
-
-    size, done = max(walks.LANES, BATCH_STEPS // settings.walk_length), 0
-    todo = (range(first, min(first + size, total)) for first in range(0, total, size))
-    for count in run_batches(todo, draw, train_drawn, threads=settings.threads, mode=settings.mode):
-        done += count
-        progress(done / total)
-
-
-def _noise(subgraph: Subgraph, context: Context, strength: NDArray[Any]) -> NDArray[Any]:
-    """Return how often each vertex is drawn as a negative: a landmark for the members that are not in the halo."""
-    n_single = subgraph.n_embedded + context.n_halo
-    noise, whole = strength**NOISE_POWER, subgraph.shared["mass"].astype(np.float64)
-    halo = slice(subgraph.n_embedded, n_single)
-    left = whole - np.bincount(context.landmark[halo], noise[halo], minlength=whole.size)
-    noise[n_single:] = np.maximum(left, 0.0)[context.landmark[n_single:]]
-    noise[strength == 0] = 0
-    return noise

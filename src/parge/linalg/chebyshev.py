@@ -1,4 +1,4 @@
-"""Spectral propagation: vectors pass through a band of the graph's frequencies."""
+"""Filters by Chebyshev polynomials: of eigenvalues (`parge.linalg.subspace`), and ProNE's of a graph's frequencies."""
 
 from math import factorial
 from typing import Any
@@ -10,6 +10,12 @@ from parge.typing import Matrix
 
 # Columns filtered at once: filters act on each column alone, and few columns keep the six tall arrays small.
 COLUMNS = 16
+
+Factors = tuple[float, float, float]
+
+# After a filter a column may hold this much of a stronger direction, as a multiple of itself: float32 keeps the
+# rest well enough. And the most products of a filter.
+_SWAMPED, _MOST_DEGREE = 100.0, 20
 
 
 def propagate(
@@ -89,3 +95,22 @@ def modified_bessel(order: int, x: float) -> float:
         k += 1
         term *= (x / 2) ** 2 / (k * (k + order))
     return total
+
+
+def filter_degree(values: Matrix, residuals: Matrix, interval: tuple[float, float]) -> int:
+    """Return the most products before float32 columns drown in directions that grow faster.
+
+    Other columns hold as much of a direction as its own vector is wrong, or rounding; a filter multiplies that by
+    ``cosh(degree * arccosh(distance / half))``.
+    """
+    middle, half = sum(interval) / 2, (interval[1] - interval[0]) / 2
+    distance = np.abs(values - middle)
+    wrong = np.clip(residuals / np.maximum(distance, half), 2.5 * np.finfo(np.float32).eps, 1.0)
+    speed = np.arccosh(np.maximum(distance / half, 1.0 + 1e-9))
+    return int(np.clip((np.log(2 * _SWAMPED / wrong) / speed).min(initial=_MOST_DEGREE), 1, _MOST_DEGREE))
+
+
+def filter_factors(low: float, high: float, degree: int) -> list[Factors]:
+    """Return the factors of a Chebyshev polynomial that stays within 1 between two eigenvalues, and grows outside."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    return [(1 / half, -middle / half, 0.0), *[(2 / half, -2 * middle / half, -1.0)] * (degree - 1)]

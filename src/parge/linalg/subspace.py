@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from parge.events import Progress, silent
 from parge.graph.features import uniform_rows
 from parge.linalg.adjacency import Adjacency
+from parge.linalg.chebyshev import Factors, filter_degree, filter_factors
 from parge.linalg.signs import best_first, fix_signs, signs, weighed_sums
 from parge.linalg.tall import Block, inverse_roots
 from parge.linalg.threads import Threads, one_blas_thread
@@ -27,17 +28,11 @@ from parge.typing import IntArray, Matrix
 NewMatrix = Callable[[tuple[int, int], Any], NDArray[Any]]
 """Returns a new matrix of a shape and a dtype, in memory or in a file."""
 
-Factors = tuple[float, float, float]
-
 # Columns beside the wanted ones: the last wanted ones converge only if there are others after them.
 _GUARD = 24
 
 # Up to this number of vertices, or this multiple of the columns, matrices are decomposed densely: exact, and as fast.
 _DENSE, _DENSE_TIMES = 512, 1.5
-
-# After a filter a column may hold this much of a stronger direction, as a multiple of itself: float32 keeps the
-# rest well enough. And the most products of a filter.
-_SWAMPED, _MOST_DEGREE = 100.0, 20
 
 # Products of the first filter: plain ones while nothing is known of the eigenvalues; more, which damp what is negative,
 # where the least eigenvalue is known.
@@ -187,7 +182,7 @@ def leading_eigenpairs(
         space.overwrite(basis, _with_draws(start, shape[1], seed, A.numbers))
         if steps:
             lowest = operator.lowest or 0.0
-            first = _filter(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
+            first = filter_factors(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
             basis, image = space.recur(basis, image, first)
         before, interval = 0.0, (0.0, 0.0)
         for done in range(min(1, steps), steps + 1):
@@ -197,7 +192,7 @@ def leading_eigenpairs(
             if done == steps or (done > 1 and total <= (1 + tolerance) * before):
                 break
             space.turn(basis, found.turn, seed + done)
-            basis, image = space.recur(basis, image, _filter(*found.interval, found.degree))
+            basis, image = space.recur(basis, image, filter_factors(*found.interval, found.degree))
             before, interval = total, found.interval
             progress(done / steps)
         del image
@@ -363,7 +358,7 @@ def _ritz(
         interval = _nearest(H, K, operator, sum(before) / 2, reach)
     lengths, along = (np.einsum("ij,ij->j", turn, some @ turn) for some in (K, H))
     residuals = np.sqrt(np.maximum(lengths - along**2, 0.0))
-    return _Ritz(values, basis @ turn, interval, _degree(values, residuals, interval))
+    return _Ritz(values, basis @ turn, interval, filter_degree(values, residuals, interval))
 
 
 def _by_squares(H: Matrix, K: Matrix, n_pairs: int) -> tuple[Matrix, Matrix]:
@@ -391,22 +386,3 @@ def _nearest(H: Matrix, K: Matrix, operator: Operator, centre: float, least: flo
             break
         centre = (centre + middle) / 2
     return middle - half, middle + half
-
-
-def _degree(values: Matrix, residuals: Matrix, interval: tuple[float, float]) -> int:
-    """Return the most products before float32 columns drown in directions that grow faster.
-
-    Other columns hold as much of a direction as its own vector is wrong, or rounding; a filter multiplies that by
-    ``cosh(degree * arccosh(distance / half))``.
-    """
-    middle, half = sum(interval) / 2, (interval[1] - interval[0]) / 2
-    distance = np.abs(values - middle)
-    wrong = np.clip(residuals / np.maximum(distance, half), 2.5 * np.finfo(np.float32).eps, 1.0)
-    speed = np.arccosh(np.maximum(distance / half, 1.0 + 1e-9))
-    return int(np.clip((np.log(2 * _SWAMPED / wrong) / speed).min(initial=_MOST_DEGREE), 1, _MOST_DEGREE))
-
-
-def _filter(low: float, high: float, degree: int) -> list[Factors]:
-    """Return the factors of a Chebyshev polynomial that stays within 1 between two eigenvalues, and grows outside."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    return [(1 / half, -middle / half, 0.0), *[(2 / half, -2 * middle / half, -1.0)] * (degree - 1)]

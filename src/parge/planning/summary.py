@@ -241,9 +241,7 @@ _SMALL = 1000
 
 def hints(technique: Technique, graph: Graph) -> tuple[str, ...]:
     """Return hints on techniques that may suit this graph better; a rule of thumb that uses no labels."""
-    from parge.techniques.deepwalk import SkipGramWalks  # not needed to refuse a plan
-
-    if not isinstance(technique, SkipGramWalks) or graph.n_vertices < _SMALL:
+    if not technique.on_walks or graph.n_vertices < _SMALL:
         return ()
     if graph.features is not None:
         return (_WITH_FEATURES,)

@@ -32,26 +32,26 @@ def run_batches(
         for batch in batches:
             yield train(draw(batch))
     elif mode == "deterministic":
-        with _Team(threads - 1) as team:
-            for drawn in _ahead(team, draw, batches, threads - 1):
+        with _Pool(threads - 1) as pool:
+            for drawn in _ahead(pool, draw, batches, threads - 1):
                 yield train(drawn)
     else:
-        with _Team(threads) as team:
-            yield from _ahead(team, lambda batch: train(draw(batch)), batches, 2 * threads)
+        with _Pool(threads) as pool:
+            yield from _ahead(pool, lambda batch: train(draw(batch)), batches, 2 * threads)
 
 
-class _Team(ThreadPoolExecutor):
+class _Pool(ThreadPoolExecutor):
     """Threads that drop what they have not started when the work is left early, by an error or an interrupt."""
 
     def __exit__(self, *raised: object) -> None:
         self.shutdown(wait=True, cancel_futures=True)
 
 
-def _ahead(team: Executor, function: Callable[[B], R], batches: Iterable[B], depth: int) -> Iterator[R]:
+def _ahead(pool: Executor, function: Callable[[B], R], batches: Iterable[B], depth: int) -> Iterator[R]:
     """Yield ``function(batch)`` in order, holding at most `depth` batches."""
     waiting = iter(batches)
-    running: deque[Future[R]] = deque(team.submit(function, batch) for batch in islice(waiting, depth))
+    running: deque[Future[R]] = deque(pool.submit(function, batch) for batch in islice(waiting, depth))
     while running:
         result = running.popleft().result()
-        running.extend(team.submit(function, batch) for batch in islice(waiting, 1))
+        running.extend(pool.submit(function, batch) for batch in islice(waiting, 1))
         yield result

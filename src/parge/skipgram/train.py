@@ -1,7 +1,7 @@
 """What the walk techniques share: tables, and training in batches of walks."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ NOISE_POWER = 0.75
 
 # The rate never falls below this share of its start, as in word2vec's default settings.
 LAST_RATE = 0.01
+
+B = TypeVar("B")
 
 
 class Batch(NamedTuple):
@@ -69,22 +71,51 @@ def _train_table(
 
     def draw(batch: Batch) -> Drawn:
         keys = splitmix.item_keys(seed, batch.repetition, batch.starts)
-        steps = np.empty((batch.starts.size, settings.walk_length), batch.starts.dtype)
-        if p == q == 1.0:
-            walks.fill_walks(rows, batch.starts, keys, steps)
-        else:
-            walks.fill_biased_walks(rows, batch.starts, keys, p, q, steps)
+        steps = walk_steps(rows, batch.starts, keys, settings.walk_length, p, q)
         return Drawn(steps, keys, falling_rates(settings.learning_rate, batch.done, keys.size, total))
+
+    batches = walk_batches(starts, settings.walks, settings.walk_length, rng)
+    train_batches(settings, tables, noise, batches, draw, lambda done: progress(done / total))
+
+
+def walk_steps(
+    rows: walks.WalkCSR, starts: NeighbourArray, keys: splitmix.KeyArray, length: int, p: float, q: float
+) -> NeighbourArray:
+    """Return a walk of that length from each start, drawn by its key: uniform where p and q are 1, else node2vec's."""
+    steps = np.empty((starts.size, length), starts.dtype)
+    if p == q == 1.0:
+        walks.fill_walks(rows, starts, keys, steps)
+    else:
+        walks.fill_biased_walks(rows, starts, keys, p, q, steps)
+    return steps
+
+
+def train_batches(
+    settings: WalkSettings,
+    tables: Tables,
+    noise: AliasTable,
+    batches: Iterable[B],
+    draw: Callable[[B], Drawn],
+    on_done: Callable[[int], None],
+) -> None:
+    """Draw the walks of each batch and train the tables on them, in place; `on_done` gets the number of walks so far.
+
+    With several threads as `parge.skipgram.batches.run_batches` says.
+    """
 
     def train_drawn(drawn: Drawn) -> int:
         skipgram_ir.train(tables, noise, *drawn, settings.window, settings.negatives)
         return drawn.keys.size
 
     done = 0
-    todo = walk_batches(starts, settings.walks, settings.walk_length, rng)
-    for count in run_batches(todo, draw, train_drawn, threads=settings.threads, mode=settings.mode):
+    for count in run_batches(batches, draw, train_drawn, threads=settings.threads, mode=settings.mode):
         done += count
-        progress(done / total)
+        on_done(done)
+
+
+def batch_walks(walk_length: int) -> int:
+    """Return how many walks of that length a batch has: about `BATCH_STEPS` steps."""
+    return max(walks.LANES, BATCH_STEPS // walk_length)
 
 
 def connected_vertices(graph: Graph) -> NeighbourArray:
@@ -118,7 +149,7 @@ def walk_batches(
     starts: NeighbourArray, repetitions: int, walk_length: int, rng: np.random.Generator
 ) -> Iterator[Batch]:
     """Cut the walks of every repetition, in an order drawn anew for each, into batches of about `BATCH_STEPS` steps."""
-    size = max(walks.LANES, BATCH_STEPS // walk_length)
+    size = batch_walks(walk_length)
     for repetition in range(repetitions):
         rng.shuffle(starts)
         for first in range(0, starts.size, size):

@@ -17,7 +17,8 @@ from parge.graph.subgraph import Subgraph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.numbers import is_whole
-from parge.techniques.base import Technique, check_choice, check_counts
+from parge.techniques.base import Technique
+from parge.techniques.settings import check_choice, check_counts
 
 GraphAs = Literal["auto", "csr", "networkx"]
 
@@ -53,6 +54,9 @@ def adapt(
 ) -> Technique:
     """Return a technique that embeds each subgraph with a given function or object of any library.
 
+    Use it for settings that a plan cannot guess; ``Plan(technique=target)`` calls it with the defaults. On the command
+    line: ``--technique module:function``.
+
     Parameters
     ----------
     target : callable or object
@@ -86,7 +90,7 @@ def adapt(
     if inspect.isclass(target):
         target = _instance(target, dim)
     return Adapted(
-        dim=dim if dim is not None else _told_dim(target),
+        dim=dim if dim is not None else _declared_dim(target),
         target=target,
         title=name or path or _title(target),
         graph_as=graph_as,
@@ -245,7 +249,7 @@ def _instance(cls: type, dim: int | None) -> Any:
         ) from error
 
 
-def _told_dim(target: Any) -> int:
+def _declared_dim(target: Any) -> int:
     for name in DIM_NAMES:
         value: Any = getattr(target, name, None)
         if is_whole(value) and value > 0:

@@ -16,9 +16,10 @@ from parge.memory import Footprint
 from parge.seeds import keyed_rng
 from parge.stage_reports import TechniqueChoice, Tried
 from parge.storage import row_blocks
-from parge.techniques.base import Chooser, Chosen, Technique, check_counts
+from parge.techniques.base import Chooser, Chosen, Technique
 from parge.techniques.blend import Blend
 from parge.techniques.deepwalk import DeepWalk
+from parge.techniques.settings import check_counts
 from parge.techniques.sgc import SGC
 from parge.techniques.spectral import Spectral
 from parge.techniques.whitened import Whitened

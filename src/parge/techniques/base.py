@@ -4,22 +4,19 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any, ClassVar, NamedTuple, Protocol, get_args
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from parge.errors import Extra, InputError, TechniqueError
+from parge.errors import Extra, TechniqueError
 from parge.events import Progress, silent
 from parge.graph.features import with_features
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
-from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
-from parge.skipgram.batches import Mode
 from parge.stage_reports import TechniqueChoice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
@@ -53,6 +50,8 @@ class Technique(ABC):
     refines_whole: ClassVar[bool] = True
     """Whether the pass also improves the vectors of a graph that was embedded whole."""
 
+    on_walks: ClassVar[bool] = False
+    """True where vectors are trained on random walks; `parge plan` then names techniques that may suit better."""
     needs_extra: ClassVar[Extra | None] = None
     """The optional package that it cannot embed without; a plan is refused where that is missing."""
 
@@ -60,6 +59,11 @@ class Technique(ABC):
         """Return the pass that ``refine="auto"`` means for this graph."""
         del graph
         return self.refine
+
+    @property
+    def relative_work(self) -> float:
+        """The work for a vertex as a multiple of that of the default settings; `parge estimate` multiplies by it."""
+        return self.dim / 128
 
     @property
     def shared_shapes(self) -> Mapping[str, Shape]:
@@ -116,54 +120,6 @@ class Chooser(ABC):
     @abstractmethod
     def around_landmarks(self) -> Technique:
         """Return the technique for plans that need a backbone; it has the capability of landmarks."""
-
-
-# Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
-# is not listed counts what a kernel counts.
-_MOST = {
-    "dim": MOST_DIM,
-    "seed": MOST,
-    "threads": 1024,
-    "walks": 100_000,
-    "walk_length": 1_000_000,
-    "window": 10_000,
-    "negatives": 10_000,
-    "samples": 10_000_000,
-    "batch": 10_000_000,
-    "hops": 100_000,
-    "rounds": 100_000,
-    "step": 100_000,
-    "rank": MOST_DIM,
-    "exact_up_to": MOST_DIM,
-}
-
-MOST_RATE = 1e6
-"""Learning rates far below this one diverge already, which is said; over it float32 itself ends."""
-
-
-def check_counts(technique: Technique, least: int, *settings: str) -> None:
-    """Raise `InputError` for settings that are not whole numbers of at least `least`."""
-    for setting in settings:
-        most = _MOST.get(setting, MOST_SETTING)
-        check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
-
-
-def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
-    """Raise `InputError` unless a setting is a number from `low` to `high`, both included; `above` excludes `low`."""
-    check_number(f"{setting} of {technique.name}", getattr(technique, setting), low, high, above=above)
-
-
-def check_choice(technique: Technique, setting: str, choices: tuple[str, ...]) -> None:
-    """Raise `InputError` for a setting that is not one of the choices."""
-    value = getattr(technique, setting)
-    if value not in choices:
-        raise InputError(f"{setting} of {technique.name} must be one of {', '.join(choices)}; got {shown(value)}")
-
-
-def check_threads(technique: Technique) -> None:
-    """Raise `InputError` unless `threads` and `mode` are valid."""
-    check_counts(technique, 1, "threads")
-    check_choice(technique, "mode", get_args(Mode))
 
 
 _SHARED_NAME = re.compile("[a-z][a-z0-9_]{0,39}")

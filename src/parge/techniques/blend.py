@@ -11,7 +11,8 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.tall import unit_rows
 from parge.memory import Footprint
-from parge.techniques.base import Technique, check_counts, check_range
+from parge.techniques.base import Technique
+from parge.techniques.settings import check_counts, check_range
 from parge.techniques.spectral import Spectral
 from parge.techniques.whitened import Whitened
 from parge.typing import FloatArray
@@ -21,13 +22,13 @@ from parge.typing import FloatArray
 class Blend(Technique):
     """Half of the columns of `parge.Spectral`, half of `parge.Whitened`; each half of a row has length 1.
 
-    On the command line: ``--technique blend``.
+    Use it for links, for labels and links together, or if you do not know which of the two suits a graph. On the
+    command line: ``--technique blend``.
 
     The two make different mistakes. Spectral vectors weigh directions by their eigenvalues and follow degrees; whitened
     ones weigh all directions alike. The cosine of a pair is the mean of both cosines. On nine generated graphs of
     different kinds, half of the edges held out, its ROC-AUC against pairs drawn by degree was the highest of the three
-    on six. On the others it was at most .0084 below the best (`benchmarks/auto_chooses.py`). Use it for links, for
-    labels and links together, or if you do not know which of the two suits a graph.
+    on six. On the others it was at most .0084 below the best (`benchmarks/auto_chooses.py`).
 
     Parameters
     ----------

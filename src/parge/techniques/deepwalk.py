@@ -13,7 +13,8 @@ from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
 from parge.storage import padded
-from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
+from parge.techniques.base import WHITEN_20, Technique
+from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
 from parge.typing import FloatArray
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
@@ -48,6 +49,7 @@ class SkipGramWalks(Technique, BackboneTechnique):
         faster, but results differ from run to run.
     """
 
+    on_walks: ClassVar[bool] = True
     refine: ClassVar[str] = "whiten"
     link_refine: ClassVar[str] = "blend"
 
@@ -68,6 +70,12 @@ class SkipGramWalks(Technique, BackboneTechnique):
     def footprint(self) -> Footprint:
         """Return the bound: both tables, the graph with its sampling tables, the walks of every thread."""
         return walk_footprint(2 * padded(self.dim), self.walk_length, self.threads)
+
+    @property
+    def relative_work(self) -> float:
+        """Steps of walks by trained pairs, against 10 walks of 40 with window 5 and 5 negatives."""
+        steps, pairs = self.walks * self.walk_length, (self.window + 1) * (self.negatives + 1)
+        return super().relative_work * (steps * pairs / (10 * 40 * 6 * 6))
 
     @property
     def walker(self) -> Self:
@@ -97,7 +105,7 @@ class SkipGramWalks(Technique, BackboneTechnique):
         if subgraph.context is None:
             from parge.skipgram.train import train  # compiled code: not needed to plan
         else:
-            from parge.landmarks.backbone import train
+            from parge.landmarks.train import train
 
         return train(self, subgraph, rng, progress, p, q)
 

@@ -159,7 +159,7 @@ def _value(value: Any, expected: Any, setting: str) -> Any:
         found = _attempt(value, choice)
         if found is not _attempt:
             return found
-    raise InputError(f"{setting} must be {' or '.join(_words(choice) for choice in choices)}; got {shown(value)}")
+    raise InputError(f"{setting} must be {' or '.join(_expected(choice) for choice in choices)}; got {shown(value)}")
 
 
 def _attempt(value: Any, expected: Any) -> Any:
@@ -196,7 +196,7 @@ def _guess(text: str) -> Any:
     return text.lower() == "true" if text.lower() in ("true", "false") else text
 
 
-def _words(expected: Any) -> str:
+def _expected(expected: Any) -> str:
     if get_origin(expected) is Literal:
         return f"one of {', '.join(str(choice) for choice in get_args(expected))}"
     words = {int: "a whole number", float: "a number", bool: "true or false", type(None): "none"}
