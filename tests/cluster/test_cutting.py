@@ -10,23 +10,14 @@ from tests.examples import examples
 
 from parge.cluster.cutting import cut_out, cut_plain, edge_counts, fetch, hold, landmarks, merged_weights
 from parge.cluster.mesh import Mesh, run_local
-from parge.cluster.redistribute import PartRows
+from parge.cluster.redistribute import PartRows, rows_of_part
 from parge.decompose.decomposition import Contexts, Decomposition
 from parge.graph.graph import Graph
 from parge.graph.subgraph import LINKS, Subgraph, coarse_matrix, induce, induce_with_context
-from parge.reconcile.merge import stretches
 
 
 def part_rows(graph: Graph, part: np.ndarray, anchors: np.ndarray, index: int) -> PartRows:
-    names = np.flatnonzero(part == index).astype(np.int32)
-    arcs = stretches(graph.indptr[names], graph.degrees[names])
-    codes = (2 * part + anchors).astype(np.int16)
-    indptr = np.concatenate([[0], np.cumsum(graph.degrees[names])]).astype(np.int64)
-    neighbours = graph.indices[arcs].astype(np.int32)
-    weights = None if graph.weights is None else graph.weights[arcs]
-    return PartRows(
-        index, names, anchors[names], names.astype(np.int64), indptr, neighbours, codes[neighbours], weights
-    )
+    return rows_of_part(graph, part, index, anchors)
 
 
 def cut(mesh: Mesh, graph: Graph, part: np.ndarray, anchors: np.ndarray) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def test_a_failure_ends_all_shards_with_its_words(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         started = [pool.submit(take_part, rank, rendezvous, program) for rank in range(3)]
         for one in started:
-            with pytest.raises(InfeasibleError, match="3 do not fit in 2"):
+            with pytest.raises(InfeasibleError, match=r"3 .* 2"):
                 one.result(60)
 
 

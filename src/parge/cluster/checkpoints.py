@@ -36,7 +36,7 @@ def load_shard(folder: Path, owners: Owners, rank: int) -> Shard:
     with refusing(folder):
         check_rows(content, owners.n_vertices)
         names = np.array(content["names"])
-        demand(names.size == owners.count(rank), "it has not as many vertices as it owns")
+        demand(names.size == owners.count(rank), "the number of its vertices is not that which it owns")
         demand(bool((owners(names) == rank).all()), "it has a vertex that another shard owns")
         return Shard(names, _ids(content), np.array(content["indptr"]), content["indices"], content.get("weights"))
 
@@ -148,5 +148,5 @@ def _ids(content: Arrays) -> IdArray:
     found = ids_of(content)
     if found is None:
         raise ValueError("it lacks the ids of its vertices")
-    demand(len(found) == content["names"].size, "it has not one id for each vertex")
+    demand(len(found) == content["names"].size, "the number of its ids is not that of its vertices")
     return found

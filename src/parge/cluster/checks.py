@@ -61,15 +61,15 @@ def check_rows(content: Arrays, n_vertices: int) -> None:
         for name in one_each:
             demand(name not in content or content[name].size == size, f"the length of {name} does not fit")
     for block in row_blocks(indices.size, _NEIGHBOURS):
-        check_range(indices[block], n_vertices, "a neighbour is no vertex of the graph")
+        check_range(indices[block], n_vertices, "a neighbour is not in the graph")
         check_neighbours(indptr, indices, content.get("weights"), block, names)
     release_pages(*content.values())
 
 
 def check_names(names: PartArray, n_vertices: int) -> None:
     """Raise ValueError unless names are ascending numbers of vertices."""
-    check_range(names, n_vertices, "a name is no vertex of the graph")
-    demand(bool((names[1:] > names[:-1]).all()), "its names do not increase")
+    check_range(names, n_vertices, "a vertex is not in the graph")
+    demand(bool((names[1:] > names[:-1]).all()), "its vertices are not in ascending order")
 
 
 def check_range(numbers: NDArray[np.integer], n: int, fault: str) -> None:
@@ -97,7 +97,7 @@ def checked_parts(found: Arrays, n_rows: int, n_parts: int, *, name: str = "part
     with refusing("a step of the split"):
         part = found[name]
         demand(part.size == n_rows, f"the length of {name} does not fit")
-        check_range(part, n_parts, "a part has no such number")
+        check_range(part, n_parts, "a number of a part is too small or too large")
         return part
 
 
@@ -119,12 +119,12 @@ def check_level(mesh: Mesh, owners: Owners, found: Arrays, n_below: int, below: 
     """
     with refusing("a level of the split"):
         check_rows(found, owners.n_vertices)
-        demand(bool((owners(found["names"]) == mesh.rank).all()), "a group is at home in another shard")
+        demand(bool((owners(found["names"]) == mesh.rank).all()), "a group belongs to another shard")
         label, loads, times = found["label"], found["loads"], found["times"]
         demand(label.size == n_below, "the length of label does not fit")
-        check_range(label, owners.n_vertices, "a label is no vertex of the graph")
+        check_range(label, owners.n_vertices, "a label is not a vertex of the graph")
         for counts in (loads, times):
-            demand(not counts.size or int(counts.min()) > 0, "a group or an edge counts for nothing")
-            demand(float(counts.sum(dtype=np.float64)) < _MOST_SUM, "a group or an edge counts for too much")
+            demand(not counts.size or int(counts.min()) > 0, "a group or an edge has no weight")
+            demand(float(counts.sum(dtype=np.float64)) < _MOST_SUM, "a group or an edge weighs too much")
         total = mesh.total(np.array([loads.sum(), times.sum(dtype=np.int64)]))
-        demand(bool(total[0] == below[0] and total[1] <= below[1]), "groups are not as heavy as their members")
+        demand(bool(total[0] == below[0] and total[1] <= below[1]), "a group does not weigh as much as its members")

@@ -64,7 +64,7 @@ def hold(mesh: Mesh, part: PartRows) -> Held:
     own = (2 * part.index + part.is_anchor).astype(np.int16)
     anchors = np.sort(np.concatenate([found[0] for found in mesh.share(part.names[part.is_anchor])]))
     if (anchors[1:] == anchors[:-1]).any():
-        raise DamagedError("an anchor is at home in two parts. Start the run again in another folder.")
+        raise DamagedError("an anchor belongs to two parts. Start the run again in another folder.")
     return Held(part, rows, anchors, rows.with_ghosts(mesh, own))
 
 
@@ -96,7 +96,7 @@ def _among(held: Held, own: IntArray) -> Graph:
     counts = np.bincount(source[inside], minlength=own.size)
     graph = Graph(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), place[rows.indices][inside])
     if not leads_both_ways(graph.indptr, graph.indices):  # a partitioner would end the process
-        raise DamagedError("an edge leads one way only. Start the run again in another folder.")
+        raise DamagedError("an edge is stored in one direction only. Start the run again in another folder.")
     return graph
 
 

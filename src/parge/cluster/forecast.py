@@ -66,7 +66,9 @@ def forecast(source: Source, plan: Plan) -> Forecast:
     resolved = checked_plan(replace(plan, coordinator_memory=None))
     found, shards = counted(source), resolved.n_parts
     if found.edges == 0:
-        raise InputError("the files have no edge between two vertices, so that there is nothing to split")
+        raise InputError(
+            "the files have no edge between two vertices, so there is nothing to split. Check --source and --target."
+        )
     decision = decide(Counts(found.vertices, found.edges), resolved.request)
     anchors, budgets = aim_of(decision).n_anchors, decision.limits.budgets
     smallest = None if budgets is None else int(budgets.min())

@@ -18,11 +18,11 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
     """Return the plan; refuse what only a process that holds the whole graph can do."""
     found, technique = plan.resolved, plan.resolved.technique
     if found.n_parts > MOST_PARTS:
-        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}")
+        raise InputError(f"--sharded takes up to {MOST_PARTS} parts; got {found.n_parts:,}. Use fewer parts.")
     usual = PRESETS[Plan.preset]
     if any(getattr(found, name) != usual[name] for name in ("partitioner", "anchor_strategy")):
         raise InputError(
-            "--sharded has its own way to choose parts and anchors: omit --partitioner and --anchor-strategy, and use "
+            "--sharded chooses parts and anchors itself. Omit --partitioner and --anchor-strategy, and use "
             "--preset best."
         )
     if isinstance(technique, Chooser):

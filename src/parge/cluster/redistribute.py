@@ -12,6 +12,7 @@ from parge.cluster.ingest import Shard, ids_from, message_of
 from parge.cluster.mesh import Mesh
 from parge.cluster.rows import Rows, slices_for
 from parge.cluster.split import Split
+from parge.graph.graph import Graph
 from parge.reconcile.merge import stretches
 from parge.storage import release_pages
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, PartArray
@@ -67,6 +68,25 @@ class PartRows:
         from parge.kernels.walks import strengths
 
         return strengths(self.indptr, self.weights)
+
+
+def rows_of_part(graph: Graph, part: PartArray, index: int, anchors: BoolArray | None = None) -> PartRows:
+    """Return the rows of a part of a graph that one process holds: what shards have after `redistribute`, for tests."""
+    anchors = np.zeros(graph.n_vertices, np.bool_) if anchors is None else anchors
+    names = np.flatnonzero(part == index).astype(np.int32)
+    arcs = stretches(graph.indptr[names], graph.degrees[names])
+    indptr = np.concatenate([[0], np.cumsum(graph.degrees[names])]).astype(np.int64)
+    neighbours = graph.indices[arcs].astype(np.int32)
+    return PartRows(
+        index,
+        names,
+        anchors[names],
+        names.astype(np.int64),
+        indptr,
+        neighbours,
+        (2 * part + anchors).astype(np.int16)[neighbours],
+        None if graph.weights is None else graph.weights[arcs],
+    )
 
 
 def redistribute(mesh: Mesh, shard: Shard, rows: Rows, split: Split, n_parts: int) -> list[PartRows]:

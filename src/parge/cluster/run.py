@@ -145,12 +145,14 @@ class ShardedRun:
             self.listener(Step("reconcile", decision.plan.reconcile))
             anchors = [self._anchor_vectors(i, cut[i].own, cut[0].anchors) for i in range(size)]
             if len({found.shape[1] for found in anchors}) > 1:
-                raise arrays.DamagedError("parts have vectors of different dimensions. Start the run again.")
+                raise arrays.DamagedError(
+                    "parts have vectors of different dimensions. Start the run again in another folder."
+                )
             reconciliation = reconcile(decision.plan.reconciler, anchors)
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
         if staged.is_symlink():
-            raise InputError(f"{staged} is a link. Remove it: vectors are gathered in a folder of that name.")
+            raise InputError(f"{staged} is a link, and vectors are gathered in a folder of that name. Remove the link.")
         finish = Finish(
             self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
         )

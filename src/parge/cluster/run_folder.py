@@ -114,7 +114,7 @@ def discard(folder: Path) -> str | None:
         with hold(folder, patience=0):
             _remove(folder)
         folder.rmdir()
-    return f"{folder} is kept: it holds files that this run did not write" if folder.exists() else None
+    return f"{folder} is not deleted: it holds files that this run did not write" if folder.exists() else None
 
 
 def _remove(folder: Path) -> None:

@@ -34,7 +34,7 @@ class ShardResult(Value):
     def check(self, rank: int) -> None:
         """Raise ValueError where this cannot be the result of that shard."""
         counts = [getattr(self, field.name) for field in fields(self)]
-        demand(all(count >= 0 for count in counts if isinstance(count, int)), f"shard {rank} counts below 0")
+        demand(all(count >= 0 for count in counts if isinstance(count, int)), f"shard {rank} has a count below 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,8 @@ class CutResult(ShardResult):
     def check(self, rank: int) -> None:
         """Refuse edges that are nowhere."""
         super().check(rank)
-        demand(len(self.counts) == _COUNTS, f"shard {rank} does not say where the edges are")
-        demand(min(self.counts) >= 0, f"shard {rank} counts below 0")
+        demand(len(self.counts) == _COUNTS, f"shard {rank} has {len(self.counts)} counts of edges, not {_COUNTS}")
+        demand(min(self.counts) >= 0, f"shard {rank} has a count below 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,8 @@ class FinishResult(ShardResult):
     def check(self, rank: int) -> None:
         """Refuse the file of another shard."""
         super().check(rank)
-        demand(self.file == shard_name(rank), f"shard {rank} writes no file of that name")
-        demand(len(self.sha256) == _DIGEST and self.sha256.isalnum(), f"shard {rank} gives no checksum")
+        demand(self.file == shard_name(rank), f"shard {rank} names a file of another shard")
+        demand(len(self.sha256) == _DIGEST and self.sha256.isalnum(), f"shard {rank} has no valid checksum")
 
 
 def shard_name(index: int) -> str:
@@ -123,5 +123,5 @@ def saved_results(kind: type[R], stage: str, metadata: Mapping[str, Any], size: 
     """Return the results of a stage as its folder has them; raise `DamagedError` where they are none."""
     with refusing(f"done-{stage}"):
         answers = metadata["answers"]
-        demand(isinstance(answers, list) and len(answers) == size, f"it has not {size} results")
+        demand(isinstance(answers, list) and len(answers) == size, f"it does not have {size} results")
         return read_results(kind, answers)

@@ -56,7 +56,7 @@ def decoding(step: int) -> Generator[memoryview, None, Message]:
     mark, n_header, n_bytes = _PREFIX.unpack(prefix)
     if mark != _MARK or not 0 < n_header <= MOST_HEADER or n_bytes > MOST_BYTES:
         raise MessageError(
-            f"a shard sent what is no message of parge ({prefix[:4]!r}, {n_header:,} and {n_bytes:,} bytes)"
+            f"a shard sent bytes that are not a message of parge ({prefix[:4]!r}, {n_header:,} and {n_bytes:,} bytes)"
         )
     header = bytearray(n_header)
     yield memoryview(header)
@@ -85,16 +85,16 @@ def _read_header(header: bytes, step: int, n_bytes: int) -> Shapes:
         given, arrays = json.loads(header)
         found = [(np.dtype(str(kind)), [int(size) for size in shape]) for kind, shape in arrays]
     except (ValueError, TypeError, RecursionError, SyntaxError) as error:
-        raise MessageError(f"a shard sent what is no message of parge: {error}") from error
+        raise MessageError(f"a shard sent bytes that are not a message of parge: {error}") from error
     if given != step:
         raise MessageError(f"a shard sent a message of step {given!r} in step {step}")
     total = 0
     for dtype, shape in found:
         if dtype.kind not in _NUMBERS or any(size < 0 for size in shape):
-            raise MessageError(f"a shard sent what is no array of numbers: {dtype}, {shape}")
+            raise MessageError(f"a shard sent an array that is not of numbers: {dtype}, {shape}")
         total += _padded(_size(shape) * dtype.itemsize)
     if total != n_bytes:
-        raise MessageError(f"a shard sent arrays of {total:,} bytes, and said {n_bytes:,}")
+        raise MessageError(f"a shard sent arrays of {total:,} bytes, but declared {n_bytes:,}")
     return found
 
 

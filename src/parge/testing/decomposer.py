@@ -20,7 +20,7 @@ def check_decomposition(graph: Graph, limits: Limits, found: Decomposition) -> N
         assert len(members) == found.sizes[i] <= limits.capacities[i], f"subgraph {i} is over its capacity"
         subgraph = found.subgraph(i)
         assert set(subgraph.vertices.tolist()) == members
-        assert subgraph.vertices[subgraph.n_own :].tolist() == found.anchors.tolist(), "anchors stand last, in order"
+        assert subgraph.vertices[subgraph.n_own :].tolist() == found.anchors.tolist(), "anchors come last, in order"
         edges = {(u, int(v)) for u in members for v in _row(graph, u) if v in members and u < v}
         assert subgraph.n_edges == len(edges) == found.edges[i]
         seen |= edges

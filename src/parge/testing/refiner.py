@@ -32,8 +32,8 @@ _VERTICES, _EDGES = 10_000, 3
 # and numbers for each vertex may be held.
 _WIDE, _BYTES, _ROWS, _FEW = 128, 8 * 8, 64, 6
 
-# Rotated vectors: inner products may differ by this share of the largest.
-_ROUNDING = 2e-3
+# Rotated vectors: inner products may differ by this share of the largest. In shards: by this share of all.
+_ROUNDING, _SHARDS = 2e-3, 0.02
 
 
 @contextmanager
@@ -48,6 +48,30 @@ def in_files() -> Iterator[Callable[[tuple[int, int], Any], NDArray[Any]]]:
         yield matrix
 
 
+def refined_in_shards(
+    refiner: Refiner, graph: Graph, vectors: FloatArray, technique: Technique, n_shards: int = 3
+) -> tuple[FloatArray, list[dict[str, Any]]]:
+    """Return refined vectors of a graph whose vertices are dealt to shards, and what each shard returned."""
+    from parge.cluster.cutting import hold  # contracts of other interfaces do not need it
+    from parge.cluster.mesh import Mesh, run_local
+    from parge.cluster.redistribute import rows_of_part
+    from parge.cluster.refine import shard_workspace
+
+    part = np.arange(graph.n_vertices, dtype=np.int32) % n_shards
+
+    def program(mesh: Mesh) -> tuple[Any, FloatArray, dict[str, Any]]:
+        held = hold(mesh, rows_of_part(graph, part, mesh.rank))
+        mine = vectors[held.part.names].copy()
+        done = refiner.refine_shard(mine, technique, shard_workspace(mesh, held, graph.n_vertices))
+        return held.part.names, mine, done
+
+    out, answers = np.empty_like(vectors), []
+    for names, mine, done in run_local(n_shards, program):
+        out[names] = mine
+        answers.append(done)
+    return out, answers
+
+
 class RefinerContract:
     """Laws of `Refiner`, as tests. Inherit, and override `refiner()` to return the pass under test.
 
@@ -58,6 +82,7 @@ class RefinerContract:
     * The graph is not written to, nor is a random generator of the process touched.
     * Rotated vectors give the same inner products, up to rounding.
     * In files, no more is in memory than the budget (or four columns), and a few blocks of rows.
+    * Where `in_shards` is True, shards find what one process finds, nearly, and the same bits each time.
     * `check` accepts `technique()` and refuses each of `refuses()` with an `InputError`.
     * The pass is a value: it has a name, can be pickled, and what it returns can be written as JSON.
 
@@ -169,6 +194,25 @@ class RefinerContract:
             finally:
                 tracemalloc.stop()
         assert peak <= allowed < mapped.nbytes, f"{peak:,} bytes, at most {allowed:,}"
+
+    def test_shards_find_what_one_process_finds(self) -> None:
+        """A pass with `in_shards` gives nearly the same inner products where three shards hold the graph, twice alike.
+
+        Any other says that it is not for shards.
+        """
+        refiner, graph = self.refiner(), communities(weighted=True)[0].graph
+        vectors, technique = self.vectors(graph), self.technique(self.dim)
+        if not refiner.in_shards:
+            with pytest.raises(InputError):
+                refined_in_shards(refiner, graph, vectors, technique)
+            return
+        found, done = refined_in_shards(refiner, graph, vectors, technique)
+        again, _ = refined_in_shards(refiner, graph, vectors, technique)
+        assert np.array_equal(found, again)
+        whole = self.refined(graph, vectors)
+        assert np.linalg.norm(found @ found.T - whole @ whole.T) <= _SHARDS * np.linalg.norm(whole @ whole.T)
+        assert all(each == done[0] for each in done), "all shards return the same"
+        assert json.loads(json.dumps(done[0])) == done[0]
 
     def test_techniques_are_checked_before_any_work(self) -> None:
         """One that the pass is for is accepted; one that it is not for is refused."""

@@ -18,7 +18,7 @@ from parge.graph.subgraph import Subgraph, induce, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
 from parge.linalg.tall import unit
 from parge.memory import Footprint, format_bytes, limit_memory, peak_bytes
-from parge.techniques.base import Technique, check_shared, embed_checked
+from parge.techniques.base import Technique, check_shared, embed_checked, prepare_checked
 from parge.typing import FloatArray, IntArray
 
 _COMMUNITIES = 4
@@ -118,6 +118,21 @@ def landmark_subgraphs(technique: LandmarkTechnique, graph: Graph, n_anchors: in
 
 
 @dataclass(frozen=True)
+class _Alone:
+    """A decomposition into one part without a context, as far as a technique that prepares arrays sees it."""
+
+    graph: Graph
+    contexts: None = None
+
+
+def with_prepared(technique: Technique, subgraph: Subgraph) -> Subgraph:
+    """Return the subgraph with the arrays that the technique prepares for all workers, checked; itself if none are."""
+    if not technique.shared_shapes:
+        return subgraph
+    return replace(subgraph, shared={**subgraph.shared, **prepare_checked(technique, _Alone(subgraph.graph))})
+
+
+@dataclass(frozen=True)
 class FreshRun:
     """The memory that a separate process needed for a subgraph, and its result."""
 
@@ -133,10 +148,10 @@ def embed_in_fresh_process(technique: Technique, subgraph: Subgraph, *, limit_by
     limit_bytes : int, optional
         Private memory that the operating system grants the process.
     """
-    graph = subgraph.graph
+    graph, shared = subgraph.graph, dict(with_prepared(technique, subgraph).shared)
     arrays = {name: getattr(graph, name) for name in ("indptr", "indices", "weights")}
     with tempfile.TemporaryDirectory(prefix="parge-contract-") as folder:
-        arguments = {"vertices": subgraph.vertices, "n_own": subgraph.n_own, "index": subgraph.index}
+        arguments = {"vertices": subgraph.vertices, "n_own": subgraph.n_own, "index": subgraph.index, "shared": shared}
         content = pickle.dumps((technique, arrays, graph.features, arguments, limit_bytes), protocol=5)
         (Path(folder) / "task").write_bytes(content)
         del content
@@ -190,8 +205,9 @@ class TechniqueContract:
         return self.technique()
 
     def embed(self, subgraph: Subgraph, seed: int = 1) -> FloatArray:
-        """Return the vectors of the quick settings."""
-        return self.quick().embed(subgraph, np.random.default_rng(seed))
+        """Return the vectors of the quick settings, with the arrays that the technique prepares."""
+        technique = self.quick()
+        return technique.embed(with_prepared(technique, subgraph), np.random.default_rng(seed))
 
     def test_vectors_are_finite_on_every_shape(self) -> None:
         """One finite float32 vector per vertex, however odd the graph."""
@@ -200,6 +216,14 @@ class TechniqueContract:
             assert vectors.shape == (graph.n_vertices, self.quick().dim), shape
             assert vectors.dtype == np.float32, shape
             assert np.isfinite(vectors).all(), shape
+
+    def test_prepared_arrays_are_those_declared(self) -> None:
+        """`prepare` returns what `shared_shapes` declares, on every shape, and the same each time."""
+        technique = self.quick()
+        for shape, graph in small_graphs().items():
+            first, second = (with_prepared(technique, Subgraph.whole(graph)).shared for _ in range(2))
+            assert first.keys() == set(technique.shared_shapes), shape
+            assert all(np.array_equal(first[name], second[name]) for name in first), shape
 
     def test_same_generator_same_bits(self) -> None:
         """The same subgraph and generator state give the same vectors, on every shape."""
@@ -236,12 +260,14 @@ class TechniqueContract:
         assert technique.name
         assert sent == technique
         subgraph = Subgraph.whole(small_graphs()["random and isolated"])
-        assert np.array_equal(sent.embed(subgraph, np.random.default_rng(1)), self.embed(subgraph))
+        again = sent.embed(with_prepared(sent, subgraph), np.random.default_rng(1))
+        assert np.array_equal(again, self.embed(subgraph))
 
     def test_progress_rises_to_the_end(self) -> None:
         """Shares never fall, and lie in 0..1."""
         shares: list[float] = []
-        self.quick().embed(communities()[0], np.random.default_rng(1), progress=shares.append)
+        technique, subgraph = self.quick(), communities()[0]
+        technique.embed(with_prepared(technique, subgraph), np.random.default_rng(1), progress=shares.append)
         assert shares
         assert all(0 <= share <= 1 for share in shares)
         assert shares == sorted(shares)
