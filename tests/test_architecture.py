@@ -1,6 +1,7 @@
 """Imports point one way: the table of ARCHITECTURE.md, asserted."""
 
 import ast
+import inspect
 import re
 from collections import Counter
 from pathlib import Path
@@ -8,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import parge
-from parge.decompose.anchors import strategies
-from parge.decompose.partitioners import partitioners
+from parge.decompose.registry import partitioners, strategies
 from parge.engine.registry import engines
 from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
@@ -61,7 +61,7 @@ MAY: dict[str, set[str]] = {
     "spark": {*BASE, "graph", "embedding"},
     "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run", "space"},
     "front": {*BASE, "graph", "io", "embedding", "decompose", "techniques", "planning", "run", "report"},
-    "testing": {*BASE, *STAGES, "linalg", "engine", "run"},
+    "testing": {*BASE, *STAGES, "linalg", "engine", "run", "cluster"},
     "cli": {
         *BASE,
         *STAGES,
@@ -215,3 +215,75 @@ def test_nothing_stands_unused() -> None:
         path.read_text() for folder in (here, here.parent / "benchmarks") for path in folder.rglob("*.py")
     )
     assert not {name: module for name, module in alone.items() if re.search(rf"\b{name}\b", others) is None}
+
+
+# Classes that say what a component can do; any package may subclass them.
+INTERFACES = {
+    "Technique",
+    "LandmarkTechnique",
+    "BackboneTechnique",
+    "Factorisation",
+    "Chooser",
+    "Reconciler",
+    "Refiner",
+    "Engine",
+    "Partitioner",
+}
+
+
+def _component_classes() -> dict[str, Path]:
+    """Return the classes of parge's own components, and of what they inherit from: name and module."""
+    found: dict[str, Path] = {}
+    for registry in (techniques, refiners, reconcilers, engines, partitioners, strategies):
+        for name in registry.shipped():
+            component = registry.get(name)
+            for cls in inspect.getmro(component) if inspect.isclass(component) else ():
+                if cls.__module__.startswith("parge.") and cls.__name__ not in INTERFACES:
+                    found[cls.__name__] = Path(*cls.__module__.split(".")[1:]).with_suffix(".py")
+    return found
+
+
+def _tested_classes(path: Path) -> list[tuple[int, str]]:
+    """Return the names that a module tests types against: in isinstance and issubclass, and after `is`."""
+    found = []
+    for item in ast.walk(ast.parse(path.read_text())):
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name):
+            tested = item.args[1:2] if item.func.id in {"isinstance", "issubclass"} else []
+        elif isinstance(item, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in item.ops):
+            tested = [item.left, *item.comparators]
+        else:
+            continue
+        found += [(n.lineno, n.id) for each in tested for n in ast.walk(each) if isinstance(n, ast.Name)]
+    return found
+
+
+def test_behaviour_hangs_on_attributes_of_components_and_not_on_their_classes() -> None:
+    """Outside of a component's own folder, and of the pass that shares its name, its class is nobody's business."""
+    homes = _component_classes()
+    assert {"DeepWalk", "SkipGramWalks", "Whiten", "Serial", "Ray"} <= homes.keys()
+    wrong = [
+        f"{module}, line {line}: {name}"
+        for module in MODULES
+        for line, name in _tested_classes(ROOT / module)
+        if name in homes and _folder(module) != _folder(homes[name]) and module.stem != homes[name].stem
+    ]
+    assert wrong == []
+
+
+# What the system says itself, and what a user is to type.
+_NOT_OURS = ("No space left", "File too large", "pip install")
+
+
+def test_errors_are_matched_by_numbers_and_names_and_not_by_sentences() -> None:
+    """Words of messages may change without a change here; a class, a number, a file or an option may not."""
+    tests = Path(__file__).parent
+    found = [
+        (path, item.value.lineno, ast.unparse(item.value))
+        for path in sorted(tests.rglob("*.py"))
+        for item in ast.walk(ast.parse(path.read_text()))
+        if isinstance(item, ast.keyword) and item.arg == "match"
+    ]
+    ours = [each for each in found if not any(words in each[2] for words in _NOT_OURS)]
+    wrong = [f"{path}, line {line}: {match}" for path, line, match in ours if re.search("[a-z]+ [a-z]+ [a-z]+", match)]
+    assert len(found) > 100
+    assert wrong == []

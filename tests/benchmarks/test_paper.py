@@ -65,7 +65,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(results: Path, tmp_path: Pa
 def test_cells_of_other_settings_are_not_mixed(results: Path) -> None:
     source = next(results.glob("links-*.json"))
     metadata = json.loads(source.read_text())
-    with pytest.raises(SystemExit, match="move that file away"):
+    with pytest.raises(SystemExit, match="--out"):
         Cells(source, {"settings": {**metadata["settings"], "dim": 99}})
 
 
@@ -99,7 +99,7 @@ def test_tables_stand_between_their_markers(results: Path, tmp_path: Path) -> No
     assert once.endswith("\nend\n")
     write_tables(page, results)
     assert page.read_text() == once
-    with pytest.raises(SystemExit, match="no place for 'x'"):
+    with pytest.raises(SystemExit, match="'x'"):
         between("text", "x", "y")
 
 
@@ -194,7 +194,7 @@ COPIES: dict[str, tuple[str, Callable[[Path], None]]] = {
 def test_local_copies_are_read_and_counted(copy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, write = COPIES[copy]
     write(tmp_path)
-    with pytest.raises(WrongCountsError, match=rf"{name} has .* vertices and .* the local copy has 5 and 6"):
+    with pytest.raises(WrongCountsError, match=rf"{name}.* 5 .* 6\b"):
         datasets.load(name, tmp_path)
     monkeypatch.setitem(datasets.COUNTS, name, exactly(5, 6))
     data = datasets.load(name, tmp_path)

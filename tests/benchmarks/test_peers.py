@@ -103,7 +103,7 @@ def test_scikit_network_runs_in_a_process_of_its_own() -> None:
 
 def test_an_absent_package_is_named() -> None:
     graph = planted_case(300, 1_500, "labels").graph
-    with pytest.raises(SkippedError, match="torchbiggraph: there is no /nowhere/python"):
+    with pytest.raises(SkippedError, match=r"torchbiggraph.*/nowhere/python"):
         comparison.train_pbg("/nowhere/python", graph, 0, epochs=1, **comparison.TUNED)
 
 

@@ -18,6 +18,7 @@ import scipy.sparse
 
 from parge.cli.main import run
 from parge.embedding import Embedding
+from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.io.graphs.read import read
 from parge.io.graphs.write import write
@@ -428,11 +429,11 @@ def test_a_device_is_not_replaced_by_a_file(world: Path, capsys: pytest.CaptureF
     except OSError:
         pytest.skip("making a device is not permitted here")
     refused(world, ["embed", "g.txt", *PLAN, "-o", null, "--overwrite"], capsys)
-    with pytest.raises(Exception, match="not a regular file"):
+    with pytest.raises(InputError, match=null.name):
         Embedding.load(world / "v.npy").save(null)
     null.rename(world / "null.txt")
     refused(world, [*MADE, "-o", "new.txt", "--labels", "null.txt", "--overwrite"], capsys)
-    with pytest.raises(Exception, match="not a regular file"):
+    with pytest.raises(InputError, match=r"null\.txt"):
         write(read(world / "g.txt"), world / "null.txt")
     assert stat.S_ISCHR((world / "null.txt").lstat().st_mode)
 

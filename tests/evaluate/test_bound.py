@@ -240,7 +240,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         theorem_1([1.0], [1], n_vertices=1, dim=1, alpha=2)
     with pytest.raises(InputError, match=r"adjacency.*line.*alpha"):
         a_posteriori(signal_of(graph, "line"), np.ones((12, 2)))
-    with pytest.raises(InputError, match="5 vectors for a graph of 12"):
+    with pytest.raises(InputError, match=r"5 .* 12\b"):
         a_posteriori(signal_of(graph, "hope"), np.ones((5, 2)))
 
 

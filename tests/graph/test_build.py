@@ -106,7 +106,7 @@ def test_tiny_weights_are_not_zero() -> None:
 @pytest.mark.parametrize("small", [0, 10**9])
 def test_sums_beyond_float32_are_refused(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
     monkeypatch.setattr(build, "_SMALL", small)
-    with pytest.raises(InputError, match="add up to more than"):
+    with pytest.raises(InputError, match=r"3\.4e38"):
         Graph.from_edges([0, 0], [1, 1], [3e38, 3e38])
 
 

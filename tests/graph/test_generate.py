@@ -314,7 +314,7 @@ def test_labels_are_written_one_per_line_and_read_without_options(tmp_path: Path
 
 def test_labels_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "graph.labels"
-    with pytest.raises(InputError, match="cannot hold the id 'ann b'"):
+    with pytest.raises(InputError, match="'ann b'"):
         write_labels(file, np.array(["ann b", "bob", "cid"], np.dtypes.StringDType()), example_labels())
     with pytest.raises(InputError, match=r"2 ids .* 3 vertices"):
         write_labels(file, np.array([1, 2]), example_labels())

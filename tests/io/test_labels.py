@@ -204,7 +204,7 @@ def test_parquet_of_lists_categories_and_missing_values(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'y' holds fractions"):
         read_labels(path)
     pq.write_table(pa.table({"x": ["p", None], "y": [1, 1]}), path)
-    with pytest.raises(InputError, match="'x' has no value"):
+    with pytest.raises(InputError, match="'x'"):
         read_labels(path)
 
 

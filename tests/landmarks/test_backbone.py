@@ -210,14 +210,14 @@ def test_budgets_that_leave_little_room_have_fewer_landmarks() -> None:
 
 
 def test_too_little_room_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InfeasibleError, match="a backbone takes"):
+    with pytest.raises(InfeasibleError, match=r"24 .* 5\b"):
         parge.embed(GRAPH, plan(parts=None, capacities=[380] * 4), run_dir=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="1,501 parts of 1,500 vertices"):
         decide(GRAPH, plan(parts=1501))
-    with pytest.raises(InfeasibleError, match="a backbone takes"):
+    with pytest.raises(InfeasibleError, match=r"24 .* 5\b"):
         decide(GRAPH, plan(parts=None, capacities=[380] * 4))
-    with pytest.raises(InputError, match="hope does not"):
+    with pytest.raises(InputError, match="hope"):
         plan(technique="hope").resolved  # noqa: B018  a property that raises
     with pytest.raises(InputError, match="--reconcile backbone"):
         plan(parts=1).resolved  # noqa: B018

@@ -152,7 +152,7 @@ def test_components_of_others_are_judged_by_what_they_say_of_themselves(
     np.testing.assert_array_equal(np.load("spine.npy"), np.load("backbone.npy"))
     assert run(["report", "spine", "-o", "spine.html"]) == 0
     assert "As embedded" in Path("spine.html").read_text()
-    with pytest.raises(InputError, match="hope does not"):
+    with pytest.raises(InputError, match="hope"):
         _ = parge.Plan("hope", parts=3, reconcile="spine").resolved
     assert idle(parge.Plan("hope", parts=3, anchors=0, reconcile="same")) == ()
     assert idle(parge.Plan("hope", parts=3, anchors=0, reconcile="linear")) == (

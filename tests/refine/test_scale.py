@@ -55,7 +55,7 @@ def test_a_sample_that_cannot_tell_the_factor_from_1_changes_nothing(
 
 def test_one_part_has_the_scale_already() -> None:
     plan = parge.Plan(parge.DeepWalk(dim=8, walks=2, walk_length=10), engine="serial")
-    with pytest.warns(parge.PargeNotice, match="--refine has no effect with one part"):
+    with pytest.warns(parge.PargeNotice, match="--refine"):
         scaled = parge.embed(GRAPH, plan, refine="scale", progress=False)
     plain = parge.embed(GRAPH, plan, refine="none", progress=False)
     assert np.array_equal(scaled.vectors, plain.vectors)

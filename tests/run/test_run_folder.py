@@ -11,11 +11,12 @@ import pytest
 
 import parge
 from parge.cli.main import run
-from parge.errors import InputError, PargeError
+from parge.errors import InputError
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.run import arrays
 from parge.run.folder import RunFolder
+from parge.run.lock import InUseError
 from parge.run.metadata import record_retries, recorded_retries
 from parge.run.open_run import open_planned, open_run
 from parge.run.pipeline import embed_parts, embed_to_file, finish, write_subgraphs
@@ -101,7 +102,7 @@ def test_damage_is_found_and_repaired(tmp_path: Path, reference: np.ndarray, nam
 def test_a_damaged_plan_is_refused(tmp_path: Path, name: str, damage: str) -> None:
     begin(tmp_path)
     spoil(tmp_path / "plan" / name, damage)
-    with pytest.raises(arrays.DamagedError, match=f"{name} (was altered|cannot be read)"):
+    with pytest.raises(arrays.DamagedError, match=name):
         result(tmp_path)
 
 
@@ -123,7 +124,7 @@ def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
         parge.embed(GRAPH, other, run_dir=tmp_path, resume=True)
     with pytest.raises(InputError, match="graph"):
         parge.embed(planted(200, 900, communities=4, seed=3).graph, PLAN, run_dir=tmp_path, resume=True)
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="--resume"):
         parge.embed(GRAPH, PLAN, run_dir=tmp_path)
 
 
@@ -172,7 +173,7 @@ def test_results_of_another_run_are_not_taken(tmp_path: Path, reference: np.ndar
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    with RunFolder(tmp_path).locked(), pytest.raises(PargeError, match=r"another parge .* is at work"):
+    with RunFolder(tmp_path).locked(), pytest.raises(InUseError):
         parge.embed(GRAPH, PLAN, run_dir=tmp_path)
 
 
@@ -216,7 +217,7 @@ def test_a_part_folder_of_another_run_is_written_anew(tmp_path: Path, reference:
     shutil.rmtree(tmp_path / "mine/parts/000")
     shutil.copytree(tmp_path / "other/parts/000", tmp_path / "mine/parts/000")
     with (
-        pytest.raises(InputError, match=r"no intact subgraph .* 000: .*decompose .* --resume"),
+        pytest.raises(InputError, match=r"000.*--resume"),
         open_planned(tmp_path / "mine"),
     ):
         pass

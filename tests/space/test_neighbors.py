@@ -33,7 +33,7 @@ def test_zeros_and_extremes_have_a_cosine() -> None:
 
 def test_what_cannot_be_answered_is_refused() -> None:
     embedding = Embedding(np.ones((2, 2)), np.arange(2))
-    with pytest.raises(InputError, match="no vector for 5"):
+    with pytest.raises(InputError, match=r"\b5\b"):
         neighbors(embedding, 5)
     with pytest.raises(InputError, match=r"neighbours .* got 0"):
         neighbors(embedding, 0, 0)
@@ -68,9 +68,9 @@ def test_link_vectors_score_links_by_inner_product() -> None:
 
 def test_without_a_head_links_are_refused() -> None:
     plain = Embedding(np.eye(3), np.arange(3))
-    with pytest.raises(InputError, match="no degree head"):
+    with pytest.raises(InputError, match="head"):
         neighbors(plain, 0, task="links")
-    with pytest.raises(InputError, match="no degree head"):
+    with pytest.raises(InputError, match="head"):
         plain.link_vectors()
     with pytest.raises(InputError, match="no task 'cats'"):
         neighbors(plain, 0, task="cats")
@@ -89,5 +89,5 @@ def test_the_metric_is_the_cosine_or_the_inner_product() -> None:
     assert neighbors(embedding, "b", 1, metric="ip")[0].tolist() == ["a"]
     with pytest.raises(InputError, match="cosine, ip"):
         embedding.neighbors("a", metric="euclid")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="Omit the metric"):
+    with pytest.raises(InputError, match="metric"):
         embedding.neighbors("a", task="links", metric="ip")

@@ -124,8 +124,8 @@ def test_a_vertex_that_loses_all_its_edges_stays() -> None:
 
 
 @pytest.mark.parametrize("edges", [[(9_000, 9_001)], [("a", "b")]])
-def test_edges_of_strangers_are_refused(edges: object) -> None:
-    with pytest.raises(InputError, match="none of the vertices"):
+def test_edges_of_strangers_are_refused(edges: list[tuple[object, object]]) -> None:
+    with pytest.raises(InputError, match=str(edges[0][0])):
         update(frozen(), edges)
 
 

@@ -114,7 +114,7 @@ def test_the_default_decay_is_half_of_what_converges() -> None:
 
 
 def test_a_decay_that_does_not_converge_is_refused_with_the_limit() -> None:
-    with pytest.raises(InputError, match=r"must be under 1 / \|largest eigenvalue\| = 0\.25 .* got 0\.5"):
+    with pytest.raises(InputError, match=r"0\.25 .* 0\.5"):
         embed(Graph.from_edges(*np.triu_indices(5, 1)), dim=2, signal="katz", beta=0.5)
 
 

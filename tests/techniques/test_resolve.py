@@ -1,6 +1,7 @@
 """From names, paths and objects to techniques; from settings as text to values; to files and back."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def test_every_name_is_a_technique_of_that_name() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"'deepwalks'.*, deepwalk, graphsage, hope.*Did you mean deepwalk\?"):
+    with pytest.raises(InputError, match=r"'deepwalks'.*, deepwalk, graphsage, hope.*deepwalk"):
         resolve("deepwalks")
 
 
@@ -215,7 +216,7 @@ def test_live_objects_have_no_description() -> None:
 
 @pytest.mark.parametrize("described", [None, 3, {}, {"technique": "sgc"}, {"technique": 3, "settings": {}}, ["sgc"]])
 def test_a_description_that_is_none_is_refused(described: Any) -> None:
-    with pytest.raises(InputError, match="a technique must be given with its settings"):
+    with pytest.raises(InputError, match=re.escape(repr(described))):
         restore(described)
 
 

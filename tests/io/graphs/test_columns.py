@@ -59,9 +59,9 @@ def test_named_columns_mean_the_same_in_every_format(name: str, tmp_path: Path) 
     assert read(path, source="payer", target="payee", weighted=False, **how).weights is None
     with pytest.raises(InputError, match=r"'paid'.*'when', 'amount', 'payer', 'payee'"):
         read(path, source="paid", target="payee", **how)
-    with pytest.raises(InputError, match="source and the target"):
+    with pytest.raises(InputError, match=r"source.*target"):
         read(path, source="payer", target="payer", **how)
-    with pytest.raises(InputError, match="end of the edges"):
+    with pytest.raises(InputError, match="payee"):
         read(path, source="payer", target="payee", weight="payee", **how)
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_first_columns_that_are_no_ends_are_refused_with_what_to_say(names: list
     frame.to_csv(tmp_path / "g.csv", index=False)
     frame.to_parquet(tmp_path / "g.parquet")
     for source in (frame, tmp_path / "g.csv", tmp_path / "g.parquet"):
-        with pytest.raises(InputError, match=r"hardly an end.*source="):
+        with pytest.raises(InputError, match="source="):
             parge.as_graph(source)
         graph = parge.as_graph(source, source=names[1], target=names[2])
         assert graph.outside_ids.tolist() == [5, 6, 7]
@@ -219,6 +220,6 @@ def test_a_misspelt_keyword_of_reading_names_the_one_that_is_meant(tmp_path: Pat
 def test_a_missing_file_is_answered_with_one_of_nearly_its_name(tmp_path: Path, typed: str, meant: str | None) -> None:
     (tmp_path / "people.csv").write_text("a,b\nb,c\n")
     (tmp_path / "peoples").mkdir()
-    with pytest.raises(InputError, match="does not exist") as caught:
+    with pytest.raises(InputError, match=re.escape(typed)) as caught:
         read(tmp_path / typed)
     assert str(caught.value).partition("Did you mean ")[2] == (f"{tmp_path / meant}?" if meant else "")

@@ -156,7 +156,7 @@ def test_weights_are_asked_for_by_name(tmp_path: Path, suffix: str) -> None:
     assert not any("strength" in notice for notice in graph.notices)
     with pytest.raises(InputError, match=r"'strenght'.*'strength'"):
         read(path, weight="strenght")
-    with pytest.raises(InputError, match="only one of"):
+    with pytest.raises(InputError, match="strength"):
         read(path, weight="strength", weighted=False)
     assert run(["plan", str(path), "--parts", "1", "--weight", "strenght"]) == 2
     assert run(["plan", str(path), "--parts", "1", "--weight", "strength"]) == 0
@@ -236,7 +236,7 @@ class TestOtherLibraries:
         assert found is not None
         assert found.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
         for wrong in (np.eye(2), np.ones(3), np.array([["a"]] * 3)):
-            with pytest.raises(InputError, match="x must be"):
+            with pytest.raises(InputError, match=r"\bx\b"):
                 Graph.from_pyg(SimpleNamespace(edge_index=data.edge_index, num_nodes=3, x=wrong))
 
     def test_a_pyg_graph_whose_edges_go_one_way_is_told(self) -> None:
