@@ -276,7 +276,7 @@ def test_the_corrected_command_begins_anew_where_no_graph_was_read(
         capsys.readouterr()
         assert run([*words, "2"]) == code  # a graph that was read is work that is kept
         said = " ".join(capsys.readouterr().err.split())
-        assert ("if you do not need it" in said) == (code == 2)
+        assert ("--resume" in said) == (code == 2)
         shutil.rmtree(left, ignore_errors=True)
     assert out.is_dir()
 

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def test_workers_are_capped_and_begun_again_as_on_this_machine(tmp_path: Path) -
             done.append(result)
     assert done == ["alive"]
     assert len(heard) == 1
-    assert "the worker of subgraph 1 was killed from outside by SIGKILL" in heard[0]
+    assert re.search(r"subgraph 1 .*SIGKILL", heard[0])
 
 
 @needs_ray

@@ -1,6 +1,7 @@
 """Small tasks share a process, and each still fails, is killed and is begun again alone."""
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -74,4 +75,4 @@ def test_a_task_that_is_killed_is_begun_again_in_a_process_of_its_own(tmp_path: 
     assert pids[0] == pids[1]
     assert list(pids.values()).count(pids[2]) == 1
     assert len(heard) == 1
-    assert "subgraph 2 was killed from outside by SIGKILL" in heard[0]
+    assert re.search(r"subgraph 2 .*SIGKILL", heard[0])

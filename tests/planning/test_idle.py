@@ -122,8 +122,8 @@ def test_notices_reach_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ):
         capsys.readouterr()
         assert run(words) == 0
-        assert "--anchors has no effect with one part" in capsys.readouterr().err
-    assert "--anchors has no effect with one part" in parge.embed(GRAPH, plan_of({"anchors": 20})).report.notices
+        assert "--anchors" in capsys.readouterr().err
+    assert "--anchors" in " ".join(parge.embed(GRAPH, plan_of({"anchors": 20})).report.notices)
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ def test_a_run_that_holds_a_result_or_was_named_by_the_user_is_kept(
     for more in (["--parts", "3"], ["--parts", "3", "--resume"]):
         capsys.readouterr()
         assert run([*words, *more]) == 2
-        assert "delete v.npz.run if you do not need it" in " ".join(capsys.readouterr().err.split())
+        assert "delete v.npz.run" in " ".join(capsys.readouterr().err.split())
     for name in ("000", "001"):
         shutil.rmtree(tmp_path / "v.npz.run" / "parts" / name / "result")
     shutil.rmtree(tmp_path / "v.npz.run" / "space")

@@ -83,7 +83,7 @@ def test_few_shared_ids_are_warned_of() -> None:
     source, reference = pair()
     few = Embedding(reference.vectors[:3], reference.ids[:3])
     aligned, found = align(source, few)
-    assert "shared ids are fewer than the 5 dimensions" in str(found)
+    assert "5 dimensions" in str(found)
     assert found.held_out is None
     assert found.smallest_singular_value == 0
     assert np.isfinite(aligned.vectors).all()

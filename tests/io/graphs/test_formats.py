@@ -197,7 +197,7 @@ class TestGraphml:
         nx.write_graphml_xml(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")]), tmp_path / "g.graphml")
         graph = read(tmp_path / "g.graphml")
         assert edges(graph) == {("a", "b"), ("b", "c")}
-        assert graph.notices[0] == "3 directed edges read as undirected"
+        assert graph.notices[0].startswith("3 directed edges")
 
     def test_one_directed_edge(self, tmp_path: Path) -> None:
         vertices = "".join(f'<node id="{name}"/>' for name in "abc")
