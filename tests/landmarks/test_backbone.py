@@ -15,7 +15,7 @@ from tests.examples import examples
 
 import parge
 from parge.cli.main import run as parge_command
-from parge.errors import InfeasibleError, InputError
+from parge.errors import InfeasibleError, InputError, TechniqueError
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph, coarse_matrix, context_edges, induce_with_context
@@ -27,6 +27,7 @@ from parge.planning.decision import decide, decompose
 from parge.run.status import status
 from parge.seeds import keyed_rng
 from parge.testing.graphs import graphs
+from parge.testing.technique import landmark_subgraphs
 
 GRAPH = planted(1500, 9000, communities=6, mixing=0.2, seed=3).graph
 TECHNIQUE = parge.DeepWalk(dim=16, walks=4, walk_length=20)
@@ -341,3 +342,11 @@ def test_more_anchors_than_a_backbone_can_hold_are_refused_or_reconciled_otherwi
     decided, found, *_ = decompose(GRAPH, decide(GRAPH, plan(anchors="99%", reconcile="auto")))
     assert decided.reconcile == "consensus"
     assert found.anchors.size == round(0.99 * GRAPH.n_vertices)
+
+
+def test_arrays_of_another_type_are_no_backbone() -> None:
+    technique = parge.DeepWalk(dim=8)
+    part = landmark_subgraphs(technique, GRAPH)[0]
+    strange = replace(part, shared={**part.shared, "mass": part.shared["mass"].astype(np.float64)})
+    with pytest.raises(TechniqueError, match=r"mass .*float64"):
+        technique.embed(strange, np.random.default_rng(0))

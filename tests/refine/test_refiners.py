@@ -83,6 +83,9 @@ class TestSubspace(RefinerContract):
     def refiner(self) -> Refiner:
         return Subspace(steps=2)
 
+    def complete(self) -> Refiner:
+        return Subspace()
+
     def refuses(self) -> tuple[Technique, ...]:
         return parge.DeepWalk(dim=self.dim), parge.SGC(dim=self.dim)
 

@@ -13,7 +13,7 @@ from parge.engine.processes import Processes
 from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.memory import BASE_BYTES, Footprint
+from parge.memory import Footprint
 from parge.reconcile.base import IdentityMap, LinearMap, Map, Reconciler, check_anchors, nothing_to_map
 from parge.refine.base import Refiner, Workspace
 from parge.refine.shards import ShardWorkspace
@@ -59,7 +59,7 @@ class Averages(Technique):
 
     def footprint(self) -> Footprint:
         """Return the bound."""
-        return Footprint(BASE_BYTES + 4096 * 16 * self.dim, 40 + 20 * self.dim, 40)
+        return Footprint(90_000_000 + 4096 * 16 * self.dim, 40 + 20 * self.dim, 40)
 
 
 def _classes(graph: Graph) -> NDArray[np.int64]:

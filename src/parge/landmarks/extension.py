@@ -85,6 +85,9 @@ def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
     context, graph = subgraph.context, subgraph.graph
     if context is None or "reached" not in subgraph.shared:
         raise TechniqueError(f"subgraph {subgraph.index} has no backbone")
+    for name, array in subgraph.shared.items():
+        if array.dtype != np.float32:
+            raise TechniqueError(f"the array {name} of the backbone holds {array.dtype}, not float32")
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     strength = walks.strengths(graph.indptr, weights) + context.loops
     release_pages(graph.indices, weights)

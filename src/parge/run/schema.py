@@ -57,15 +57,6 @@ _ROWS = {
     "features_shape": Kind(("int64",)),
 }
 
-# What a backbone is, as every worker receives it: vectors, matrices and one number per landmark.
-_SHARED = {
-    **{
-        f"shared_{name}": Kind(("float32",), ndim=2, finite=True)
-        for name in ("in", "out", "to_in", "to_out", "reached", "reached_beyond")
-    },
-    **{f"shared_{name}": Kind(("float32",), finite=True) for name in ("mass", "degree")},
-}
-
 # Rows of a graph in shards (`parge.cluster`): numbers of the vertices, and neighbours by number.
 _SHARD = {
     "names": Kind(("int32",), needed=True),
@@ -92,9 +83,8 @@ LAYOUT: dict[str, dict[str, Kind]] = {
         "vertices": Kind(("int64",), needed=True),
         "lump": Kind(("int64",)),
         "loops": Kind(("float32",)),
-        **_SHARED,
     },
-    SHARED: _SHARED,
+    SHARED: {},
     RESULT: {"vectors": Kind(("float32",), ndim=2, needed=True, finite=True)},
     SPACE: {
         **_EDGES,
@@ -133,7 +123,8 @@ LAYOUT: dict[str, dict[str, Kind]] = {
 }
 """Kind of folder -> name of array -> what it must be."""
 
-# What other techniques prepare for every worker (`Technique.prepare`): the technique declares and checks the shapes.
+# What techniques prepare for every worker (`Technique.prepare`, `LandmarkTechnique.embed_landmarks`): the technique
+# declares names and shapes, and `parge.techniques.base.check_shared` compares.
 _PREPARED_NAME = re.compile(r"shared_[a-z][a-z0-9_]{0,39}")
 _PREPARED = Kind(("float32", "float64", *_INTEGERS, "uint8", "bool"), ndim=None, finite=True)
 
