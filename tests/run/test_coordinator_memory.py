@@ -108,7 +108,7 @@ for i, room in enumerate([*rooms, rooms[-1] - 10**6]):
     plan, folder = Plan(parts=4, coordinator_memory=limit), sys.argv[1] + str(i)
     with open_run(graph, plan, run_dir=folder, resume=False, listener=ignore) as run:
         write_subgraphs(run)
-        print(json.dumps([run.plan.reconcile, run.choice.get("lumps"), run.decomposition.notices]))
+        print(json.dumps([run.plan.reconcile, run.coordinator.landmarks, run.decomposition.notices]))
     limit_memory(None)
     del run
 """

@@ -1,7 +1,6 @@
 """Which partitioner the coordinator's memory has room for, chosen from projected bytes and said in words."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from parge.decompose.anchors import Decomposer
 from parge.decompose.decomposition import Decomposition
@@ -12,7 +11,9 @@ from parge.errors import InfeasibleError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.memory import format_bytes, private_bytes
+from parge.stage_reports import Coordinator
 from parge.storage import MEMORY, storage_like
+from parge.values import Settings
 
 # `SplitMemory.per_early_edge` counts up to here.
 _EARLY_EDGES = 6_000_000
@@ -66,16 +67,17 @@ class PartitionerChoice:
             f"{self.partitioner}{backbone if self.landmarks else ''}"
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, for the report."""
-        return {
-            "partitioner": self.partitioner,
-            "rows": "files" if self.in_files else "memory",
-            "limit_bytes": self.limit,
-            "room_bytes": self.free,
-            "projected_bytes": self.projected,
-            **({"lumps": self.landmarks, "backbone_bytes": self.backbone} if self.landmarks else {}),
-        }
+    def report(self) -> Coordinator:
+        """Return the choice as the report has it."""
+        return Coordinator(
+            partitioner=self.partitioner,
+            rows="files" if self.in_files else "memory",
+            limit_bytes=self.limit,
+            room_bytes=self.free,
+            projected_bytes=Settings(self.projected),
+            landmarks=self.landmarks or None,
+            backbone_bytes=self.backbone if self.landmarks else None,
+        )
 
 
 def choose(graph: Graph, limit: int, asked: str = "kaminpar") -> PartitionerChoice:

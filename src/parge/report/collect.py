@@ -236,7 +236,7 @@ def _maps(run: Run, report: Report) -> tuple[Map, ...]:
 
 
 def _technique(run: Run) -> dict[str, Any]:
-    described = run.folder.plan_metadata().settings["technique"]
+    described = run.folder.plan_metadata().settings.to_json()["technique"]
     if isinstance(described, str):
         return {"name": described, "settings": {}}
     return {"name": described["technique"], "settings": dict(described["settings"])}

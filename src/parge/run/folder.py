@@ -185,8 +185,8 @@ class RunFolder:
 
     def _metadata(self, metadata: dict[str, Any]) -> PlanMetadata:
         try:
-            return PlanMetadata.of(metadata)
-        except (KeyError, TypeError, ValueError) as error:
+            return PlanMetadata.from_json(metadata)
+        except InputError as error:
             raise DamagedError(f"{self.path / PLAN} is not a plan of parge: {printable(error, 200)}") from None
 
     def load_plan(self, graph: Graph | None = None) -> tuple[Decomposition, PlanMetadata]:
@@ -285,7 +285,7 @@ def _decomposition(graph: Graph, content: Arrays, metadata: PlanMetadata) -> Dec
     budgets = content.get("budgets")
     if not capacities.size or (budgets is not None and budgets.size != capacities.size):
         raise ValueError(f"{capacities.size} capacities and {0 if budgets is None else budgets.size} budgets")
-    footprint = None if budgets is None else metadata.technique.footprint()
+    footprint = None if budgets is None else metadata.technique.bound
     around = _contexts(graph, content, capacities.size)
     decomposition = Decomposition(
         graph, content["part"], anchors, capacities, budgets, footprint, metadata.notices, contexts=around

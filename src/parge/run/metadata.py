@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 from zlib import crc32
@@ -20,6 +20,7 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.stage_reports import Coordinator, TechniqueChoice
 from parge.storage import create_new
 from parge.techniques.base import Technique
 from parge.text import on_one_line, printable
@@ -27,51 +28,74 @@ from parge.values import Settings, Value
 
 
 @dataclass(frozen=True)
-class RecordedTechnique(Technique):
-    """A technique as a run stores it: its name and memory, without its code.
+class TechniqueRecord(Value):
+    """What a run stores of its technique: its name and memory, without its code.
 
-    So a run can be completed without importing the code that its folder names.
+    Parameters
+    ----------
+    name : str
+        Its name.
+    dim : int
+        Columns of its vectors.
+    aligned : bool
+        Whether the spaces of all parts agree by construction.
+    footprint : tuple of float
+        Bound on a worker's memory: fixed bytes, bytes per vertex, bytes per edge.
     """
 
-    dim: int = 0
-    title: str = ""
-    bound: Footprint = field(default_factory=lambda: Footprint(0, 0.0, 0.0))
-    in_one_space: bool = False
+    name: str
+    dim: int
+    aligned: bool
+    footprint: tuple[float, ...]
+
+    @staticmethod
+    def of(technique: Technique, bound: Footprint) -> "TechniqueRecord":
+        """Return the record of a technique that needs that memory."""
+        fields = (bound.fixed, bound.per_vertex, bound.per_edge)
+        return TechniqueRecord(technique.name, technique.dim, technique.aligned, fields)
+
+    @property
+    def bound(self) -> Footprint:
+        """The bound on a worker's memory."""
+        fixed, per_vertex, per_edge = self.footprint
+        return Footprint(int(fixed), float(per_vertex), float(per_edge))
+
+
+@dataclass(frozen=True)
+class RecordedTechnique(Technique):
+    """The technique of a record: a run can be completed without importing the code that its folder names."""
+
+    record: TechniqueRecord = TechniqueRecord("", 0, aligned=False, footprint=(0, 0.0, 0.0))
 
     name: ClassVar[str] = "recorded"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.title)
-        object.__setattr__(self, "aligned", self.in_one_space)
+        for name in ("dim", "name", "aligned"):
+            object.__setattr__(self, name, getattr(self.record, name))
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> Any:
         """Raise: there is no code."""
         raise InputError(
-            f"only the name of the technique {self.title} is known. Embed with the command that planned it."
+            f"only the name of the technique {self.name} is known. Embed with the command that planned it."
         )
 
     def footprint(self) -> Footprint:
         """Return the bound that the technique gave."""
-        return self.bound
+        return self.record.bound
 
     def footprint_for(self, graph: Graph) -> Footprint:
         """Return the stored bound, features and landmarks included."""
         del graph
-        return self.bound
-
-    @staticmethod
-    def of(technique: Technique) -> "RecordedTechnique":
-        """Return the record of a technique."""
-        return RecordedTechnique(technique.dim, technique.name, technique.footprint(), technique.aligned)
+        return self.record.bound
 
 
 @dataclass(frozen=True)
-class PlanMetadata:
+class PlanMetadata(Value):
     """The settings of a run and what follows from them.
 
     Parameters
     ----------
-    settings : dict
+    settings : Settings
         Everything that determines the result; a run is resumed only with equal settings.
     run : str
         Id that connects the results of a run to its settings and decomposition.
@@ -79,79 +103,52 @@ class PlanMetadata:
         Digest of the part of each vertex.
     decompose_seconds : float
         How long that took.
-    technique : RecordedTechnique
+    technique : TechniqueRecord
         Its name and memory.
     sizes, edges : tuple of int
         Vertices and edges that each worker holds.
-    coordinator : dict
+    coordinator : Coordinator
         What the coordinator's memory limit decided, and the projections; empty without a limit.
     notices : tuple of str
         Notices on the decomposition.
-    choice : dict
-        Why this technique, if the plan left it open; else empty.
+    choice : TechniqueChoice, optional
+        Why this technique, if the plan left it open.
     """
 
-    settings: dict[str, Any]
+    settings: Settings
     run: str
     decomposition: str
     decompose_seconds: float
-    technique: RecordedTechnique
+    technique: TechniqueRecord
     sizes: tuple[int, ...]
     edges: tuple[int, ...]
-    coordinator: dict[str, Any] = field(default_factory=dict)
+    coordinator: Coordinator = field(default_factory=Coordinator)
     notices: tuple[str, ...] = ()
-    choice: dict[str, Any] = field(default_factory=dict)
+    choice: TechniqueChoice | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, as `of` reads them."""
-        bound = self.technique.bound
-        chosen = {"choice": self.choice} if self.choice else {}
-        return {
-            "settings": self.settings,
-            "run": self.run,
-            "decomposition": self.decomposition,
-            "decompose_seconds": self.decompose_seconds,
-            "technique": {
-                "name": self.technique.title,
-                "dim": self.technique.dim,
-                "aligned": self.technique.in_one_space,
-                "footprint": [bound.fixed, bound.per_vertex, bound.per_edge],
-            },
-            "sizes": list(self.sizes),
-            "edges": list(self.edges),
-            "coordinator": self.coordinator,
-            "notices": list(self.notices),
-            **chosen,
-        }
+    @classmethod
+    def from_json(cls, data: Any, where: str = "") -> "PlanMetadata":
+        """Return the metadata that a file holds; refuse what no run of parge can have written."""
+        found = super().from_json(data, where)
+        if not found.sizes or len(found.sizes) != len(found.edges):
+            raise InputError(f"{len(found.sizes)} sizes and {len(found.edges)} numbers of edges")
+        if len(found.technique.footprint) != 3:
+            raise InputError(f"technique.footprint has {len(found.technique.footprint)} numbers, not 3")
+        _refuse_impossible("decompose_seconds", found.decompose_seconds)
+        for name in ("dim", "footprint"):
+            _refuse_impossible(f"technique.{name}", getattr(found.technique, name))
+        for name in ("sizes", "edges"):
+            _refuse_impossible(name, getattr(found, name))
+        if found.run != run_id(found.settings.to_json(), found.decomposition):
+            raise InputError("its settings are not those that the run started with")
+        return replace(found, notices=tuple(map(printable, found.notices)))
 
-    @staticmethod
-    def of(metadata: dict[str, Any]) -> "PlanMetadata":
-        """Return the metadata from plain values; raise KeyError, TypeError or ValueError if they are invalid."""
-        technique = _a(dict, metadata["technique"])
-        sizes, edges = (tuple(_whole(number) for number in _a(list, metadata[name])) for name in ("sizes", "edges"))
-        if not sizes or len(sizes) != len(edges):
-            raise ValueError(f"{len(sizes)} sizes and {len(edges)} numbers of edges")
-        fixed, per_vertex, per_edge = _a(list, technique["footprint"])
-        settings, decomposition = _a(dict, metadata["settings"]), _a(str, metadata["decomposition"])
-        if _a(str, metadata["run"]) != run_id(settings, decomposition):
-            raise ValueError("its settings are not those that the run started with")
-        return PlanMetadata(
-            settings=settings,
-            run=metadata["run"],
-            decomposition=decomposition,
-            decompose_seconds=_number(metadata["decompose_seconds"]),
-            technique=RecordedTechnique(
-                _whole(technique["dim"]),
-                _a(str, technique["name"]),
-                Footprint(_whole(fixed), _number(per_vertex), _number(per_edge)),
-                _a(bool, technique["aligned"]),
-            ),
-            sizes=sizes,
-            edges=edges,
-            coordinator=_a(dict, metadata.get("coordinator", {})),
-            notices=tuple(printable(_a(str, notice)) for notice in _a(list, metadata.get("notices", []))),
-            choice=_a(dict, metadata.get("choice", {})),
-        )
+
+def _refuse_impossible(name: str, value: Any) -> None:
+    """Refuse numbers that are negative or not finite."""
+    for number in value if isinstance(value, tuple) else (value,):
+        if not 0 <= number < 2**63:
+            raise InputError(f"{name} must be at least 0 and finite; found {number}")
 
 
 @dataclass(frozen=True)
@@ -194,8 +191,8 @@ class ResultMetadata(Value):
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if isinstance(value, int | float) and not 0 <= value < 2**63:
-                raise InputError(f"{name} must be at least 0 and finite; found {value}")
+            if isinstance(value, int | float):
+                _refuse_impossible(name, value)
         if not all(isinstance(version, str) for version in self.versions.values()):
             raise InputError("versions must be text")
 
@@ -204,26 +201,6 @@ def run_id(settings: dict[str, Any], decomposition: str) -> str:
     """Return the id that connects the results of a run to its settings and decomposition."""
     text = json.dumps([settings, decomposition], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _a(kind: type[Any], value: Any) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"expected a {kind.__name__}; found a {type(value).__name__}")
-    return value
-
-
-def _whole(value: Any) -> int:
-    number: int = _a(int, value)
-    if not 0 <= number < 2**63:
-        raise ValueError(f"{number} is not a count")
-    return number
-
-
-def _number(value: Any) -> float:
-    number = float(value) if type(value) in (int, float) else float("nan")
-    if not 0 <= number < float("inf"):
-        raise ValueError(f"{value!r} is not a number of at least 0")
-    return number
 
 
 FAILURE, RETRIES, SECONDS = "failure.json", "retries.json", "seconds.json"

@@ -29,14 +29,16 @@ from parge.run.lock import holder
 from parge.run.metadata import (
     PlanMetadata,
     RecordedTechnique,
+    TechniqueRecord,
     recorded_retries,
     recorded_seconds,
     run_id,
 )
 from parge.run.run import RESUMED, Run
 from parge.run.schema import PARTS, RESULT, SHARED, SPACE, strays
-from parge.stage_reports import TechniqueChoice
+from parge.stage_reports import Coordinator
 from parge.text import pasteable, printable
+from parge.values import Settings
 
 # Work on a plan that is done again without asking.
 _SECONDS = 60.0
@@ -117,18 +119,18 @@ def _begin(graph: Graph, decision: Decision, folder: RunFolder, listener: Listen
     settings, bound = lasting_settings(plan), footprint_of(plan.technique, decomposition)
     edges = tuple(decomposition.edges.tolist())
     settings["graph"], belongs = fingerprint(graph), digest(decomposition)
-    choice = decomposer.choice.to_json() if isinstance(decomposer, ChosenDecomposer) else {}
+    coordinator = decomposer.choice.report() if isinstance(decomposer, ChosenDecomposer) else Coordinator()
     metadata = PlanMetadata(
-        settings=settings,
+        settings=Settings(settings),
         run=run_id(settings, belongs),
         decomposition=belongs,
         decompose_seconds=seconds,
-        technique=replace(RecordedTechnique.of(plan.technique), bound=bound),
+        technique=TechniqueRecord.of(plan.technique, bound),
         sizes=tuple(decomposition.held.tolist()),
         edges=edges,
-        coordinator=choice,
+        coordinator=coordinator,
         notices=decomposition.notices,
-        choice={} if decomposed.choice is None else decomposed.choice.to_json(),
+        choice=decomposed.choice,
     )
     folder.save_plan(decomposition, metadata)
     return _run(folder, plan, decomposition, metadata, decision.notices)
@@ -153,8 +155,8 @@ def _run(
         metadata.run,
         seconds,
         retries,
-        choice=metadata.coordinator,
-        chosen=TechniqueChoice.from_json(metadata.choice, "choice") if metadata.choice else None,
+        coordinator=metadata.coordinator,
+        choice=metadata.choice,
         notices=(*folder.notices(), *notices),
     )
 
@@ -187,7 +189,7 @@ def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
 def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
     notices = idle(plan)  # as it was given
-    kept = folder.plan_metadata().settings
+    kept = folder.plan_metadata().settings.to_json()
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
     decided = _as_decided(graph, as_chosen(_respelled(plan, kept), kept).resolved, kept)
@@ -240,11 +242,12 @@ def _how_to_embed(run: Run, missing: list[int]) -> str:
 def _plan_of(metadata: PlanMetadata, reconciler: str | None, path: Path) -> ResolvedPlan:
     """Return the plan in a folder, with the technique as a name alone."""
     # Where work is done, a folder does not say: an address is that of a cluster, which runs whatever it is sent.
-    kept = {name: metadata.settings[name] for name in PLAN_FIELDS if name in metadata.settings and name not in WHERE}
-    kept |= {"technique": metadata.technique, "reconcile": reconciler or metadata.settings.get("reconcile")}
+    settings, technique = metadata.settings.to_json(), RecordedTechnique(record=metadata.technique)
+    kept = {name: settings[name] for name in PLAN_FIELDS if name in settings and name not in WHERE}
+    kept |= {"technique": technique, "reconcile": reconciler or settings.get("reconcile")}
     if not isinstance(kept["reconcile"], str):
         raise DamagedError(f"{path} does not say how its spaces are reconciled")
     try:
-        return ResolvedPlan.recorded(Plan(**kept), metadata.technique)
+        return ResolvedPlan.recorded(Plan(**kept), technique)
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{path} holds an invalid plan: {printable(error, 200)}") from None

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import parge
 from parge.decompose.decomposition import Decomposition
@@ -49,8 +48,8 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     retries: list[str] = field(default_factory=list)
     kept: bool = True
-    choice: dict[str, Any] = field(default_factory=dict)
-    chosen: TechniqueChoice | None = None
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    choice: TechniqueChoice | None = None
     notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
     results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 
@@ -87,7 +86,7 @@ class Run:
     @property
     def live_technique(self) -> Technique:
         """The technique itself, also if the run is completed from its folder (only for parge's own techniques)."""
-        described = self.folder.plan_metadata().settings.get("technique") if self.folder.exists else None
+        described = self.folder.plan_metadata().settings.to_json().get("technique") if self.folder.exists else None
         if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
             return self.technique
         known = described.get("technique") in techniques.names()
@@ -161,7 +160,7 @@ class Run:
             edges=summary.edges,
             dim=dim,
             technique=summary.technique,
-            choice=self.chosen,
+            choice=self.choice,
             anchors=summary.anchors,
             edge_counts=summary.edge_counts,
             lost_edges=summary.lost_edges,
@@ -175,7 +174,7 @@ class Run:
             reconcile=reconciled,
             refine=refinement,
             retries=tuple(self.retries),
-            coordinator=replace(Coordinator.from_json(self.choice, "coordinator"), peak_bytes=peak_bytes()),
+            coordinator=replace(self.coordinator, peak_bytes=peak_bytes()),
             plan=Settings(self.plan.settings()),
             parge=parge.__version__,
         )

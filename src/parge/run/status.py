@@ -110,7 +110,7 @@ def status(path: Path) -> Status:
     at_work = holder(path) is not None or running > 0
     left = _seconds_left(found, max(1, running))
     complete = arrays.exists(path / SPACE) and all(part.state == "done" for part in found)
-    return Status(found, printable(metadata.technique.title, 100), at_work, left, folder.notices(), complete)
+    return Status(found, printable(metadata.technique.name, 100), at_work, left, folder.notices(), complete)
 
 
 def _seconds_left(found: tuple[PartStatus, ...], jobs: int) -> float | None:
