@@ -7,10 +7,15 @@ Values flow one way, and each stage is a folder::
 Everything starts with ``parge.embed("edges.txt", parts=8, dim=64)``.
 """
 
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as type checkers know it; `typing` itself takes as long to import as Python to start
+if TYPE_CHECKING:
+    from typing import Any
 
 if sys.platform == "win32":
     raise ImportError("parge runs on Linux and macOS, not on Windows. Use it in WSL 2: wsl --install, then pip there.")
