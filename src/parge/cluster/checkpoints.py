@@ -27,7 +27,7 @@ from parge.values import Value
 _CODES = 1 << 20
 
 # A pass is saved after every so many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
-SAVED_ROUNDS = 2
+_SAVED_ROUNDS = 2
 
 
 def load_shard(folder: Path, owners: Owners, rank: int) -> Shard:
@@ -104,7 +104,7 @@ class FolderCheckpoint(Checkpoint):
 
     def save(self, state: PassState) -> None:
         """Write a state, after every second round."""
-        if state.done % SAVED_ROUNDS or state.turn.matrix is None:
+        if state.done % _SAVED_ROUNDS or state.turn.matrix is None:
             return
         about = {
             "run": self.run,
@@ -115,7 +115,7 @@ class FolderCheckpoint(Checkpoint):
             "is_over": state.is_over,
         }
         content: Arrays = {"vectors": state.rows, "mean": state.turn.mean, "matrix": state.turn.matrix}
-        arrays.save(self.folders.kept(self.mesh.rank, state.done // SAVED_ROUNDS % 2), PASS, content, about)
+        arrays.save(self.folders.kept(self.mesh.rank, state.done // _SAVED_ROUNDS % 2), PASS, content, about)
 
     def load(self) -> PassState | None:
         """Return the last state that all shards have saved, if there is one, and that all take for the end or not."""

@@ -49,7 +49,7 @@ def demand(is_right: bool, fault: str) -> None:
 def check_rows(content: Arrays, n_vertices: int) -> None:
     """Raise ValueError unless the arrays are rows of a graph: names, offsets, neighbours, and what each of them has."""
     names, indptr, indices = content["names"], content["indptr"], content["indices"]
-    check_names(names, n_vertices)
+    _check_names(names, n_vertices)
     demand(
         indptr.size == names.size + 1
         and indptr[0] == 0
@@ -66,7 +66,7 @@ def check_rows(content: Arrays, n_vertices: int) -> None:
     release_pages(*content.values())
 
 
-def check_names(names: PartArray, n_vertices: int) -> None:
+def _check_names(names: PartArray, n_vertices: int) -> None:
     """Raise ValueError unless names are ascending numbers of vertices."""
     check_range(names, n_vertices, "a vertex is not in the graph")
     demand(bool((names[1:] > names[:-1]).all()), "its vertices are not in ascending order")

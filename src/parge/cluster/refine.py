@@ -21,10 +21,10 @@ from parge.typing import FloatArray, IntArray
 _COLUMNS, _COLUMN_BYTES = 32, 1 << 26
 
 
-def columns_at_a_time(n_rows: int) -> int:
+def _columns_at_a_time(n_rows: int) -> int:
     """Return how many columns of so many rows travel at a time; no bit depends on it.
 
-    >>> columns_at_a_time(1000), columns_at_a_time(10**7), columns_at_a_time(10**10)
+    >>> _columns_at_a_time(1000), _columns_at_a_time(10**7), _columns_at_a_time(10**10)
     (32, 1, 1)
     """
     return min(_COLUMNS, max(1, _COLUMN_BYTES // (4 * max(1, n_rows))))
@@ -99,7 +99,7 @@ class SharedAdjacency(Adjacency):
 def shard_workspace(mesh: Mesh, held: Held, n_vertices: int, checkpoint: Checkpoint | None = None) -> ShardWorkspace:
     """Return what a pass gets in this shard, whose part is `held`, of a graph of that many vertices."""
     most = max(int(found[0][0]) for found in mesh.share(np.array([held.rows.n_own + held.rows.ghosts.size])))
-    step = columns_at_a_time(most)
+    step = _columns_at_a_time(most)
 
     def columns(width: int) -> list[slice]:
         return [slice(first, min(first + step, width)) for first in range(0, width, step)]

@@ -20,7 +20,7 @@ _PREFIX = struct.Struct("<4sIQ")
 _MARK = b"prg1"
 
 # The most bytes of the header, and of the arrays of one message.
-MOST_HEADER, MOST_BYTES = 1 << 16, 1 << 38
+_MOST_HEADER, MOST_BYTES = 1 << 16, 1 << 38
 
 # Every array begins at a multiple of so many bytes.
 _ALIGNED = 8
@@ -54,7 +54,7 @@ def decoding(step: int) -> Generator[memoryview, None, Message]:
     prefix = bytearray(_PREFIX.size)
     yield memoryview(prefix)
     mark, n_header, n_bytes = _PREFIX.unpack(prefix)
-    if mark != _MARK or not 0 < n_header <= MOST_HEADER or n_bytes > MOST_BYTES:
+    if mark != _MARK or not 0 < n_header <= _MOST_HEADER or n_bytes > MOST_BYTES:
         raise MessageError(
             f"a shard sent bytes that are not a message of parge ({prefix[:4]!r}, {n_header:,} and {n_bytes:,} bytes)"
         )

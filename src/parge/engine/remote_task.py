@@ -86,17 +86,19 @@ class RemoteTask:
         call = cloudpickle.dumps((task.function, job))
         if not isinstance(job, Portable):
             return RemoteTask(call, "", "", task.limit_bytes, task.label), {}
-        return RemoteTask(call, job.reads, job.writes, task.limit_bytes, task.label), read_files(job.folder / job.reads)
+        return RemoteTask(call, job.reads, job.writes, task.limit_bytes, task.label), _read_files(
+            job.folder / job.reads
+        )
 
     def opened(self, folder: Path, files: Files) -> Task:
         """Return the task as it is run here, its files unpacked in `folder`."""
         if self.reads:
-            write_files(folder / self.reads, files)
+            _write_files(folder / self.reads, files)
         return Task(0, call_here, (self.call, folder), limit_bytes=self.limit_bytes, label=self.label)
 
     def results(self, folder: Path) -> Files:
         """Return the files that the task wrote in `folder` (memory-mapped)."""
-        return read_files(folder / self.writes) if self.writes else {}
+        return _read_files(folder / self.writes) if self.writes else {}
 
 
 def call_here(packed: tuple[bytes, Path], progress: Progress) -> Any:
@@ -106,7 +108,7 @@ def call_here(packed: tuple[bytes, Path], progress: Progress) -> Any:
     return function(argument.moved_to(folder) if isinstance(argument, Portable) else argument, progress)
 
 
-def read_files(folder: Path) -> Files:
+def _read_files(folder: Path) -> Files:
     """Return the plain files of a folder, memory-mapped: they are copied only once, by the sender."""
     return {file.name: _mapped(file) for file in sorted(folder.iterdir())} if folder.is_dir() else {}
 
@@ -115,7 +117,7 @@ def _mapped(file: Path) -> npt.NDArray[np.uint8]:
     return np.memmap(file, np.uint8, "r") if file.stat().st_size else np.zeros(0, np.uint8)
 
 
-def write_files(folder: Path, files: Files) -> None:
+def _write_files(folder: Path, files: Files) -> None:
     """Write files into a new folder."""
     folder.mkdir(parents=True)
     for name, content in files.items():

@@ -41,7 +41,7 @@ FLOOR = 0.01
 # many edges beside its own. Chosen on planted graphs and trees: there the start alone scored .95 to .97 of centralised
 # DeepWalk without, and .98 to 1.01 with it; on dense graphs it changes little.
 BORROWED_EDGES = 4.0
-BORROWING_ROUNDS = 3
+_BORROWING_ROUNDS = 3
 
 # Chances that are computed at a time, so that they stay in the cache.
 _ROWS, _ENTRIES = 512, 2**15
@@ -217,7 +217,7 @@ def _borrow(rows: CSR, single: Slices, tables: Tables) -> None:
         for columns in row_blocks(table.shape[1], _columns_at_once(rows)):
             out = table[: rows.strength.size, columns]
             before = np.empty(out.shape, np.float32)
-            for _ in range(BORROWING_ROUNDS):
+            for _ in range(_BORROWING_ROUNDS):
                 before[:] = out
                 for part in single:
                     for begin, piece in rows.pieces(part):

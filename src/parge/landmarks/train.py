@@ -31,8 +31,8 @@ from parge.typing import FloatArray
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
 # generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
 # began at every vertex and landmark of the graph, which take a worker as long however many there are.
-WALK_SHARE = 0.1
-RATE_SHARE = 0.2
+_WALK_SHARE = 0.1
+_RATE_SHARE = 0.2
 
 
 def train(
@@ -75,7 +75,7 @@ def _train_own(
 ) -> None:
     """Walk from own vertices over the coarse graph and train the pairs that touch an own vertex."""
     starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(subgraph.graph.indices.dtype)
-    total = round(WALK_SHARE * settings.walks * starts.size)
+    total = round(_WALK_SHARE * settings.walks * starts.size)
     if not total:
         return
     dtype = subgraph.graph.indices.dtype
@@ -85,7 +85,7 @@ def _train_own(
     def draw(firsts: range) -> Drawn:
         keys = splitmix.item_keys(seed, 0, np.asarray(firsts))
         steps = walk_steps(walkable, starts[draw_items(even, keys)], keys, settings.walk_length, p, q)
-        return Drawn(steps, keys, falling_rates(RATE_SHARE * settings.learning_rate, firsts.start, len(firsts), total))
+        return Drawn(steps, keys, falling_rates(_RATE_SHARE * settings.learning_rate, firsts.start, len(firsts), total))
 
     size = batch_walks(settings.walk_length)
     batches = (range(first, min(first + size, total)) for first in range(0, total, size))

@@ -10,9 +10,9 @@ from parge.skipgram.batches import Mode
 BATCH_STEPS = 65_536
 
 # Two alias entries, a place in the order of starts, and a float64 mass while the alias table is built.
-SAMPLING_BYTES_PER_VERTEX = 28
+_SAMPLING_BYTES_PER_VERTEX = 28
 # Cumulated shares of the two directions of a weighted edge; and the weights themselves.
-WEIGHT_BYTES_PER_EDGE = 16
+_WEIGHT_BYTES_PER_EDGE = 16
 
 
 class WalkSettings(Protocol):
@@ -56,6 +56,6 @@ def walk_footprint(columns: int, walk_length: int, threads: int) -> Footprint:
     batch = 4 * max(BATCH_STEPS, 32 * walk_length) * 2
     return Footprint(
         BASE_BYTES + batch * threads + THREAD_BYTES * (threads - 1),
-        GRAPH_BYTES_PER_VERTEX + SAMPLING_BYTES_PER_VERTEX + 4 * columns,
-        GRAPH_BYTES_PER_EDGE + WEIGHT_BYTES_PER_EDGE,
+        GRAPH_BYTES_PER_VERTEX + _SAMPLING_BYTES_PER_VERTEX + 4 * columns,
+        GRAPH_BYTES_PER_EDGE + _WEIGHT_BYTES_PER_EDGE,
     )

@@ -21,7 +21,7 @@ from parge.typing import FloatArray, NeighbourArray
 NOISE_POWER = 0.75
 
 # The rate never falls below this share of its start, as in word2vec's default settings.
-LAST_RATE = 0.01
+_LAST_RATE = 0.01
 
 B = TypeVar("B")
 
@@ -164,7 +164,7 @@ def falling_rates(rate: float, done: int, count: int, total: int) -> FloatArray:
     [0.5, 0.375, 0.25, 0.125]
     """
     share = 1.0 - np.arange(done, done + count) / total
-    return (rate * np.maximum(share, LAST_RATE)).astype(np.float32)
+    return (rate * np.maximum(share, _LAST_RATE)).astype(np.float32)
 
 
 def trained_vectors(table: FloatArray, dim: int, rate: float) -> FloatArray:

@@ -20,7 +20,7 @@ from parge.typing import FloatArray
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With
 # more edges that helps as well (degree 12: .582 to .617 on 40,000 vertices), but every round passes over them all, on
 # one machine.
-COARSE_LANDMARKS, SPARSE_DEGREE = 16, 8
+_COARSE_LANDMARKS, _SPARSE_DEGREE = 16, 8
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class SkipGramWalks(Technique, BackboneTechnique):
         the whole graph's score after the usual rounds, and more than 100 % after 20 (`make bench-pbg`;
         `benchmarks/settling_helps.py`).
         """
-        coarse = graph.n_vertices >= COARSE_LANDMARKS * self.landmark_count(graph)
-        return WHITEN_20 if coarse and 2 * graph.n_edges <= SPARSE_DEGREE * graph.n_vertices else self.refine
+        coarse = graph.n_vertices >= _COARSE_LANDMARKS * self.landmark_count(graph)
+        return WHITEN_20 if coarse and 2 * graph.n_edges <= _SPARSE_DEGREE * graph.n_vertices else self.refine
 
     def _train(
         self, subgraph: Subgraph, rng: np.random.Generator, progress: Progress, p: float = 1.0, q: float = 1.0

@@ -35,7 +35,7 @@ _NOISE_POWER = 0.75
 _ROWS = 4096
 
 
-TORCH = Extra("torch", "torch", "torch")
+_TORCH = Extra("torch", "torch", "torch")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class GraphSAGE(Technique):
     """
 
     name: ClassVar[str] = "graphsage"
-    needs_extra: ClassVar[Extra | None] = TORCH
+    needs_extra: ClassVar[Extra | None] = _TORCH
 
     samples: int = 5
     walks: int = 20
@@ -201,7 +201,7 @@ class Neighbourhood:
 
 
 def _torch() -> Any:
-    TORCH.check("GraphSAGE")
+    _TORCH.check("GraphSAGE")
     import torch
 
     return torch
