@@ -48,6 +48,10 @@ class Registry(Generic[T]):
         """Return the names of parge's own components, in the order of their registration; plug-ins are not scanned."""
         return list(self._shipped)
 
+    def listed(self) -> str:
+        """Return the names of parge's own components as help shows them: ``a, b or c``."""
+        return f"{', '.join(self._shipped[:-1])} or {self._shipped[-1]}"
+
     def names(self) -> list[str]:
         """Return all names, plug-ins included."""
         return sorted({*self._known, *self._homes, *(point.name for point in self._plugins())})

@@ -234,10 +234,6 @@ def technique_options() -> list[Callable[[Any], Any]]:
     ]
 
 
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
 plan_options = all_of(
     [
         *technique_options(),
@@ -255,24 +251,24 @@ plan_options = all_of(
         click.option(
             "--anchor-strategy",
             metavar="NAME",
-            help=f"How to choose anchors: {_listed(strategies.shipped())}.  [default: alternating]",
+            help=f"How to choose anchors: {strategies.listed()}.  [default: alternating]",
         ),
         click.option(
             "--partitioner",
             metavar="NAME",
-            help=f"How to split the other vertices: {_listed(partitioners.shipped())}.  [default: kaminpar]",
+            help=f"How to split the other vertices: {partitioners.listed()}.  [default: kaminpar]",
         ),
         click.option(
             "--reconcile",
             metavar="NAME",
-            help=f"How to bring the parts into one space: {_listed(reconcilers.shipped())}. With backbone they are "
+            help=f"How to bring the parts into one space: {reconcilers.listed()}. With backbone they are "
             "in one space from the start (walk techniques). auto: backbone if it fits, else consensus.  "
             "[default: auto]",
         ),
         click.option(
             "--refine",
             metavar="NAME",
-            help=f"Final pass over the whole graph: {_listed(refiners.shipped())}; auto: the default of the "
+            help=f"Final pass over the whole graph: {refiners.listed()}; auto: the default of the "
             "technique.  [default: auto]",
         ),
         click.option(
@@ -299,7 +295,7 @@ plan_options = all_of(
             default="processes",
             show_default=True,
             metavar="NAME",
-            help=f"How to run the subgraphs: {_listed(engines.shipped())}, or the name of a plug-in. processes has "
+            help=f"How to run the subgraphs: {engines.listed()}, or the name of a plug-in. processes has "
             "one for each, serial runs one by one in this process, ray uses a cluster.",
         ),
         click.option(
