@@ -261,9 +261,8 @@ plan_options = all_of(
         click.option(
             "--reconcile",
             metavar="NAME",
-            help=f"How to bring the parts into one space: {reconcilers.listed()}. With backbone they are "
-            "in one space from the start (walk techniques). auto: backbone if it fits, else consensus.  "
-            "[default: auto]",
+            help=f"How to bring the parts into one space: {reconcilers.listed()}. backbone: one space "
+            "from the start (walk techniques); auto: backbone if it fits, else consensus.  [default: auto]",
         ),
         click.option(
             "--refine",
@@ -295,8 +294,8 @@ plan_options = all_of(
             default="processes",
             show_default=True,
             metavar="NAME",
-            help=f"How to run the subgraphs: {engines.listed()}, or the name of a plug-in. processes has "
-            "one for each, serial runs one by one in this process, ray uses a cluster.",
+            help=f"How to run the subgraphs: {engines.listed()}, or a plug-in. serial: one by one in this process; "
+            "processes: one process for each; ray: on a cluster.",
         ),
         click.option(
             "--address",
