@@ -1,17 +1,23 @@
 """Claim: shards share a graph that none holds: what they hold, how long stages take, and what an exchange costs.
 
 ``make bench-shards`` prints, for a planted graph of each size in 8 parts, the largest private memory of a shard and of
-the process that leads, beside the bytes of the whole rows and of all vectors; and the
-time of an exchange of messages between 8 processes by the sockets of parge, by Arrow Flight, and by plain pipes.
+the process that leads, beside the bytes of the whole rows and of all vectors; and the time of an exchange of messages
+between 8 processes by the sockets of parge, by Arrow Flight, and by plain pipes. Further:
+``--only memory --edges 3.5e6 7e6 14e6 --parts 4 8 16`` graph and shards grown together; ``--usual`` beside one process
+that coordinates; ``--ray`` on actors. Other words, such as ``--dim 32``, go to ``parge embed``.
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
+import os
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
@@ -28,6 +34,9 @@ from parge.cluster.sockets import take_part
 from parge.graph.generate import planted
 
 EXCHANGES = 40
+
+# Files of a graph.
+FILES = 24
 
 
 def exchanged(mesh: Mesh | FlightExchange, n_numbers: int) -> dict[str, float]:
@@ -106,56 +115,93 @@ def private(process: psutil.Process) -> int:
 
 def watched(words: list[str]) -> tuple[dict[str, Any], int, int]:
     """Run a command; return its JSON, and the most private memory of its workers and of itself."""
-    command = subprocess.Popen(
-        [sys.executable, "-m", "parge", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    leading, shard = psutil.Process(command.pid), 0
-    lead = 0
+    command = subprocess.Popen([sys.executable, "-m", "parge", *words], stdout=subprocess.PIPE)
+    leading, shard, lead = psutil.Process(command.pid), 0, 0
     while command.poll() is None:
-        try:
+        with contextlib.suppress(psutil.Error, OSError):
             lead = max(lead, private(leading))
-            for child in leading.children(recursive=True):
-                if child.name() == "parge-worker":
-                    shard = max(shard, private(child))
-        except (psutil.Error, OSError):
-            pass
+            for child in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error, OSError):
+                    if child.name() == "parge-worker":
+                        shard = max(shard, private(child))
         time.sleep(0.05)
     assert command.stdout is not None
     return json.loads(command.stdout.read()), shard, lead
 
 
-def memory_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
+@contextlib.contextmanager
+def cluster(n_cores: int) -> Iterator[list[str]]:
+    """Start a Ray cluster of this machine that takes so many tasks at a time; yield the words that name it."""
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": n_cores, "memory": 64_000_000_000, "object_store_memory": 100_000_000}
+    started = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    try:
+        yield ["--engine", "ray", "--address", started.address]
+    finally:
+        started.shutdown()
+
+
+def written(n_edges: int, folder: Path) -> Path:
+    """Return a folder of Parquet files of a planted graph; it is made where it is not there yet."""
+    edges = folder / f"edges-{n_edges}"
+    if not edges.exists():
+        edges.mkdir(parents=True)
+        frame = planted(n_edges * 116 // 1000, n_edges).graph.to_frame()
+        step = -(-len(frame) // FILES)
+        for i in range(FILES):
+            pq.write_table(frame.slice(i * step, step), edges / f"{i:02d}.parquet")
+    return edges
+
+
+def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: list[str]) -> dict[str, Any]:
     """Print what shards of one graph hold, and return it."""
-    n_vertices = n_edges * 116 // 1000
-    frame = planted(n_vertices, n_edges).graph.to_frame()
-    edges = folder / "edges"
-    edges.mkdir()
-    step = -(-len(frame) // parts)
-    for i in range(parts):
-        pq.write_table(frame.slice(i * step, step), edges / f"{i}.parquet")
-    del frame
-    words = ["embed", str(edges), "-o", str(folder / "out"), "--parts", str(parts), "--sharded", "--json"]
-    found, shard, lead = watched(words)
-    rows, vectors = 8 * n_edges + 8 * n_vertices, 512 * n_vertices
+    n_vertices, edges, begun = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place, cluster(parts) if on_ray else contextlib.nullcontext([]) as where:
+        words = ["embed", str(edges), "-o", f"{place}/out", "--parts", str(parts), "--sharded", "--json", *more]
+        found, shard, lead = watched([*words, *where])
+    took = time.perf_counter() - begun
+    rows, vectors = 8 * n_edges + 8 * n_vertices, 4 * found["dim"] * n_vertices
+    kind = "actors of Ray" if on_ray else "processes"
     print(
-        f"{n_edges / 1e6:.2f} M edges, {parts} parts: shard {shard / 1e6:.0f} MB, leading process {lead / 1e6:.0f} MB; "
+        f"{n_edges / 1e6:.2f} M edges, {parts} {kind}: shard {shard / 1e6:.0f} MB, leading {lead / 1e6:.0f} MB; "
         f"whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges {found['lost_edges']:.4f}; "
-        f"rounds of the pass {found['refine'].get('rounds')}; embed {found['seconds']['embed']:.1f} s",
+        f"rounds of the pass {found['refine'].get('rounds')}; embed {found['seconds']['embed']:.1f} s; {took:.0f} s in "
+        "all",
         flush=True,
     )
     for stage in found["shards"][0]["stages"]:
-        took = [shard["stages"][stage] for shard in found["shards"]]
-        seconds, peak = sum(one["seconds"] for one in took), max(one["peak_bytes"] for one in took)
-        each, sent = seconds / n_edges * 1e6, sum(one["sent_bytes"] for one in took) / n_edges
-        print(f"  {stage:10} {seconds:6.1f} s of cores; per edge {each:.2f} us, {sent:.0f} B sent; {peak / 1e6:.0f} MB")
+        each = [shard["stages"][stage] for shard in found["shards"]]
+        seconds, peak = sum(one["seconds"] for one in each), max(one["peak_bytes"] for one in each)
+        us, sent = seconds / n_edges * 1e6, sum(one["sent_bytes"] for one in each) / n_edges
+        print(f"  {stage:10} {seconds:6.1f} s of cores; per edge {us:.2f} us, {sent:.0f} B sent; {peak / 1e6:.0f} MB")
     rest = sum(shard["stages"]["decompose"]["rows_bytes"] for shard in found["shards"])
     print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
-    return {**found, "n_edges": n_edges}
+    return {**found, "n_edges": n_edges, "largest": shard, "lead": lead}
+
+
+def usual_row(n_edges: int, parts: int, folder: Path, sharded: dict[str, Any], more: list[str]) -> None:
+    """Print what the same graph takes where one process coordinates and holds it, and the ratios of time."""
+    edges, begun = written(n_edges, folder), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        words = ["embed", str(edges), "-o", f"{place}/usual.parquet", "--parts", str(parts), "--json"]
+        found, worker, lead = watched([*words, *more])
+    took = time.perf_counter() - begun
+    print(
+        f"  without --sharded: worker {worker / 1e6:.0f} MB, coordinator {lead / 1e6:.0f} MB, {took:.0f} s in all; "
+        f"lost edges {found['lost_edges']:.4f}"
+    )
+    for stage, seconds in found["seconds"].items():
+        ours = sharded["seconds"].get(stage)
+        if ours and seconds:
+            print(f"    {stage:10} {ours:7.1f} s in shards, {seconds:7.1f} s without, ratio {ours / seconds:.2f}")
 
 
 def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> dict[str, float]:
     """Print and return what an arc more takes in its shard, at the peak of each stage."""
     arcs, found = 2 * (large["n_edges"] - small["n_edges"]) / parts, {}
+    print(f"leading process: {(large['lead'] - small['lead']) / 1e6:+.0f} MB from the smaller to the larger graph")
     print("bytes per arc at the peak of each stage, by the difference of both graphs (a vertex has 17 arcs):")
     for stage in large["shards"][0]["stages"]:
         peaks = [max(shard["stages"][stage]["peak_bytes"] for shard in one["shards"]) for one in (small, large)]
@@ -180,21 +226,32 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=float, nargs="+", default=[3.5e5, 3.5e6])
-    parser.add_argument("--parts", type=int, default=8)
+    parser.add_argument("--parts", type=int, nargs="+", default=[8], help="one number, or one for each graph")
     parser.add_argument("--only", choices=["exchange", "memory"])
+    parser.add_argument("--ray", action="store_true", help="actors of a Ray cluster of this machine")
+    parser.add_argument("--usual", action="store_true", help="the same graphs without --sharded, too")
+    parser.add_argument("--folder", type=Path, help="keeps the generated graphs")
     parser.add_argument("--constants", action="store_true", help="write those of `parge estimate --sharded`")
-    options = parser.parse_args()
+    options, more = parser.parse_known_args()
+    parts = options.parts * (len(options.edges) if len(options.parts) == 1 else 1)
     if options.only != "memory":
-        exchange_table(options.parts)
-    if options.only != "exchange":
-        found = []
-        for n_edges in options.edges:
-            with tempfile.TemporaryDirectory() as folder:
-                found.append(memory_row(int(n_edges), options.parts, Path(folder)))
-        if len(found) > 1:
-            arc_bytes = growth(found[0], found[-1], options.parts)
-            if options.constants:
-                print(kept(found[-1], arc_bytes))
+        exchange_table(parts[0])
+    if options.only == "exchange":
+        return
+    found = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        for n_edges, n_parts in zip(map(int, options.edges), parts, strict=True):
+            found.append(memory_row(n_edges, n_parts, folder, on_ray=options.ray, more=more))
+            if options.usual:
+                usual_row(n_edges, n_parts, folder, found[-1], more)
+    if len(found) > 1 and len(set(parts)) == 1:
+        arc_bytes = growth(found[0], found[-1], parts[0])
+        if options.constants:
+            print(kept(found[-1], arc_bytes))
+    elif len(found) > 1:  # graph and shards grow together
+        grown = [f"{one['largest'] / found[0]['largest']:.2f}" for one in found]
+        print(f"largest shard against that of the first graph: {', '.join(grown)}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parge.cluster import improvement, rows
+from parge.cluster import cutting, entries, improvement, rows, split
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -14,4 +14,15 @@ def few_at_a_time() -> Iterator[None]:
         patch.setattr(rows, "BLOCK", 7)
         patch.setattr(rows, "_LEAST_SLICE", 5)
         patch.setattr(improvement, "_ROWS", 3)
+        patch.setattr(cutting, "_ARCS", 9)
+        patch.setattr(entries, "_ENTRIES", 9)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def merged_early(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have graphs of some hundred vertices merged before they are split, where a module says so."""
+    with pytest.MonkeyPatch.context() as patch:
+        if getattr(request.module, "MERGED_EARLY", False):
+            patch.setattr(split, "_GROUPS_A_PART", split._FEWEST_A_PART)
         yield

@@ -9,11 +9,12 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+import psutil
 import pytest
 
 import parge
 from parge.cluster import run as sharded
-from parge.cluster import stages
+from parge.cluster import split, stages
 from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.run import embed_sharded
@@ -21,6 +22,7 @@ from parge.cluster.source import Source, edge_files
 from parge.graph.generate import planted
 
 PARTS = 3
+MERGED_EARLY = True
 
 
 def write_edges(folder: Path) -> Path:
@@ -40,16 +42,22 @@ def embedded(edges: Path, place: Path, engine: str, **more: Any) -> tuple[parge.
 
 @dataclass(frozen=True)
 class Killed:
-    """A stage in which shards kill themselves, each at one step, once; what they compute is written down."""
+    """A stage in which shards kill themselves, each at one step, once; what they compute is written down.
+
+    On Ray, `with_ray` also kills the process of Ray that supervises the shard.
+    """
 
     stage: Any
     notes: Path
     kills: dict[str, int]
+    with_ray: bool = False
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
-        from parge.cluster import stages
+        from parge.cluster import split, stages
         from parge.cluster.journal import FolderJournal
         from parge.refine.whiten import Whiten
+
+        split._GROUPS_A_PART = split._FEWEST_A_PART
 
         name = type(self.stage).__name__
         kept, round_before, ship_before = FolderJournal.step, Whiten._round, stages.redistribute
@@ -83,6 +91,9 @@ class Killed:
         done = self.notes / f"killed-{step}"
         if self.kills.get(step) == rank and not done.exists():
             done.touch()
+            for process in psutil.Process().parents() if self.with_ray else ():
+                if process.name().startswith("ray::"):
+                    process.kill()
             os.kill(os.getpid(), signal.SIGKILL)
 
     def counts(self, rank: int) -> Counter[str]:
@@ -92,8 +103,12 @@ class Killed:
 KILLS = {"Read": 0, "level-1": 1, "parts-0": 2, "ship": 0, "Cut": 1, "round-2": 2}
 
 
-@pytest.mark.slow
-def test_a_shard_killed_at_each_kind_of_step_costs_that_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, *, with_ray: bool = False) -> list[str]:
+    """Embed while shards are killed at each kind of step: no bit changes. Return what the report says.
+
+    Graphs are merged before they are split, however small.
+    """
+    monkeypatch.setattr(split, "_GROUPS_A_PART", split._FEWEST_A_PART)
     edges = write_edges(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -103,9 +118,9 @@ def test_a_shard_killed_at_each_kind_of_step_costs_that_step(tmp_path: Path, mon
     for stage in ("Read", "Divide", "Cut", "Finish"):
         before = getattr(stages, stage)
         monkeypatch.setattr(
-            sharded, stage, lambda *given, before=before: Killed(before(*given), tmp_path / "notes", KILLS)
+            sharded, stage, lambda *given, before=before: Killed(before(*given), tmp_path / "notes", KILLS, with_ray)
         )
-    found, report = embedded(edges, tmp_path / "b", "processes")
+    found, report = embedded(edges, tmp_path / "b", engine)
     assert found.ids.tolist() == expected.ids.tolist()
     assert np.array_equal(found.vectors, expected.vectors)
     assert {file.name for file in (tmp_path / "notes").glob("killed-*")} == {f"killed-{step}" for step in KILLS}
@@ -116,6 +131,12 @@ def test_a_shard_killed_at_each_kind_of_step_costs_that_step(tmp_path: Path, mon
         assert {"level-1", "coarsest", "parts-0", "ship", "round-0"} <= counts.keys()
         for step, times in counts.items():
             assert step in whole or times <= (2 if step in KILLS else 1), (rank, step)
+    return list(report.retries)
+
+
+@pytest.mark.slow
+def test_a_shard_killed_at_each_kind_of_step_costs_that_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_kills(tmp_path, monkeypatch, "processes")
 
 
 class StoppedError(Exception):

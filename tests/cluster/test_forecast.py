@@ -99,8 +99,8 @@ def test_shards_share_every_stage() -> None:
     assert shared.workers == alone.workers
     assert {stage.machines for stage in shared.stages} == {shared.workers}
     assert shared.seconds < alone.seconds / 20
-    first = next(item for item in shared.breaks if "byte" in item.what and item.share > 1)
-    assert first.share == pytest.approx(shared.workers / 127)
+    first = next(item for item in shared.breaks if "pair of parts" in item.what)
+    assert first.share == pytest.approx(shared.workers / 1024)
     fewer = estimate(
         Question(vertices=2 * 10**9, edges=10**12, workers=2 * shared.workers), parge.DeepWalk(), sharded=True
     )

@@ -14,7 +14,7 @@ from tests.examples import examples
 
 import parge
 from parge.cluster import stages
-from parge.cluster.checks import leads_both_ways
+from parge.cluster.checks import check_all_there, leads_both_ways
 from parge.cluster.cutting import hold, landmarks
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.redistribute import PartRows
@@ -30,6 +30,8 @@ from parge.graph.generate import planted
 from parge.run import arrays
 from parge.run.arrays import DamagedError
 from parge.run.schema import DONE, PASS, PLAN, RESULT, ROWS, SHARD, SHARDED, STEP
+
+MERGED_EARLY = True
 
 N, PARTS = 240, 2
 FAR = 2**40
@@ -161,6 +163,33 @@ def test_neighbours_in_the_wrong_part_are_refused(folder: Path) -> None:
     tamper(folder / "rows" / "000", ROWS, lambda content: content.update(codes=content["codes"] ^ 2))
     with pytest.raises(DamagedError):
         run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
+
+
+def test_a_vertex_in_two_parts_is_refused(folder: Path) -> None:
+    second = arrays.load(folder / "rows" / "001", ROWS)[0]["names"]
+
+    def doubled(content: dict[str, Any]) -> None:
+        names = content["names"]
+        place = next(i for i in range(1, names.size) if any((second > names[i - 1]) & (second < names[i])))
+        stranger = int(second[(second > names[place - 1]) & (second < names[place])][0])
+        content["names"] = np.insert(names, place, stranger).astype(np.int32)
+        content["ids"] = np.insert(content["ids"], place, 10**6)
+        content["is_anchor"] = np.insert(content["is_anchor"], place, False)
+        content["indptr"] = np.insert(content["indptr"], place, content["indptr"][place])
+
+    tamper(folder / "rows" / "000", ROWS, doubled)
+    with pytest.raises(DamagedError, match="in two parts"):
+        run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
+
+
+def test_every_vertex_is_to_be_in_one_part() -> None:
+    def program(names: tuple[list[int], list[int]]) -> list[None]:
+        return run_local(2, lambda mesh: check_all_there(mesh, np.array(names[mesh.rank], np.int32), 4))
+
+    program(([0, 3], [1, 2]))
+    for wrong in (([0, 3], [1]), ([0, 3], [1, 3]), ([0, 1, 2], [1, 2, 3]), ([], [])):
+        with pytest.raises(DamagedError, match="in two parts"):
+            program(wrong)
 
 
 def one_way(content: dict[str, Any]) -> None:

@@ -1,23 +1,29 @@
-"""Shards as tasks of a Ray cluster give the bits of one process."""
+"""Shards as tasks of a Ray cluster give the bits of one process, whatever is killed."""
 
 import importlib.util
+import json
+import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cluster.test_faults import KILLS, PARTS, check_kills, embedded, write_edges
 from tests.engine.ray_token import TOKEN
+from tests.engine.test_ray_hosts import HEAD, PARGE, Host, ray_on_hosts
 
 import parge
-from parge.cluster.run import embed_sharded
-from parge.cluster.source import Source, edge_files
-from parge.graph.generate import planted
 
-HAS_RAY = importlib.util.find_spec("ray") is not None
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is absent: pip install 'parge[ray]'"),
+]
 
 
-@pytest.mark.ray
-@pytest.mark.skipif(not HAS_RAY, reason="Ray is absent: pip install 'parge[ray]'")
-def test_shards_on_ray_give_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cluster of this machine, with a core for each shard and one more."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -25,24 +31,84 @@ def test_shards_on_ray_give_the_same_bits(tmp_path: Path, monkeypatch: pytest.Mo
     import ray
     from ray.cluster_utils import Cluster
 
-    edges = tmp_path / "edges.txt"
-    frame = planted(300, 1800, seed=1).graph.to_frame()
-    lines = zip(*(frame.column(i).to_pylist() for i in range(2)), strict=True)
-    edges.write_text("".join(f"{u} {v}\n" for u, v in lines))
-    source, found = Source(edge_files(edges)), {}
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 3, "memory": 4_000_000_000, "include_dashboard": False}
-    )
+    node = {"num_cpus": PARTS + 1, "memory": 6_000_000_000, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
     try:
         ray.init(address=cluster.address)
-        for engine in ("serial", "ray"):
-            plan = parge.Plan(technique=parge.DeepWalk(dim=8, walks=2), parts=2, engine=engine)
-            place = tmp_path / engine
-            place.mkdir()
-            embed_sharded(source, plan, place / "out", run_dir=place / "run")
-            found[engine] = parge.Embedding.load(place / "out")
+        yield
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_shards_on_ray_give_the_same_bits(tmp_path: Path) -> None:
+    edges, found = write_edges(tmp_path), {}
+    for engine in ("serial", "ray"):
+        (tmp_path / engine).mkdir()
+        found[engine], _ = embedded(edges, tmp_path / engine, engine)
     assert found["ray"].ids.tolist() == found["serial"].ids.tolist()
     assert np.array_equal(found["ray"].vectors, found["serial"].vectors)
+
+
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("with_ray", [False, True], ids=["shards", "workers of Ray"])
+def test_what_is_killed_on_ray_costs_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_ray: bool) -> None:
+    retries = check_kills(tmp_path, monkeypatch, "ray", with_ray=with_ray)
+    stages = {
+        "Read": "read",
+        "level-1": "divide",
+        "parts-0": "divide",
+        "ship": "divide",
+        "Cut": "cut",
+        "round-2": "finish",
+    }
+    for step, rank in KILLS.items():
+        assert any(f"shard {rank} ({stages[step]})" in words for words in retries), (step, retries)
+
+
+def at_step(run: Path, name: str, driver: "subprocess.Popen[str]") -> bool:
+    """Wait until a run has kept what a pattern names."""
+    end = time.monotonic() + 200
+    while driver.poll() is None and time.monotonic() < end:
+        if list(run.glob(name)):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def holder_of_a_shard(hosts: dict[str, Host]) -> str:
+    """Return a host on which a shard is at work."""
+    for name, host in hosts.items():
+        listed = subprocess.run(host.command("ps", "-eo", "comm"), capture_output=True, text=True, check=True).stdout
+        if "parge-worker" in listed:
+            return name
+    pytest.fail("no host has a shard")
+
+
+MEMORY = {"head": 0, "one": 1_500_000_000, "two": 1_500_000_000, "three": 1_500_000_000}
+
+
+def test_a_host_that_is_lost_while_its_shard_splits_changes_no_bit(tmp_path: Path) -> None:
+    table = parge.graph.generate.planted(3000, 30000, seed=2).graph.to_frame()
+    edges = tmp_path / "edges.txt"
+    rows = zip(*(table.column(i).to_pylist() for i in range(2)), strict=True)
+    edges.write_text("".join(f"{u} {v}\n" for u, v in rows))
+    line = f"embed {edges} --sharded --parts 2 --dim 8 --param walks=2 --seed 5 --json".split()
+    subprocess.run([*PARGE, *line, "-o", str(tmp_path / "expected")], check=True, capture_output=True)
+    with ray_on_hosts(MEMORY) as (_folder, hosts):
+        run = tmp_path / "run"
+        where = f"-o {tmp_path}/found --engine ray --address {HEAD} --run-dir {run}"
+        driver = hosts["head"].start(*PARGE, *line, *where.split())
+        if not at_step(run, "steps/*/level-1", driver):
+            hosts["head"].kill()
+            pytest.fail("the run did not come so far: " + "".join(driver.communicate()))
+        lost = holder_of_a_shard(hosts)
+        hosts[lost].kill()
+        out, err = driver.communicate(timeout=300)
+        assert driver.returncode == 0, out + err
+        retries = json.loads(out)["retries"]
+    assert any(f"on {lost} was lost" in words and "shard" in words for words in retries), retries
+    expected, found = (parge.Embedding.load(tmp_path / name) for name in ("expected", "found"))
+    assert found.ids.tolist() == expected.ids.tolist()
+    assert np.array_equal(found.vectors, expected.vectors)

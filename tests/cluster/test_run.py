@@ -19,11 +19,14 @@ from tests.examples import slow
 import parge
 from parge.cli.main import run
 from parge.cluster import stages
+from parge.cluster.checkpoints import FolderCheckpoint
 from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.graph.generate import planted
 from parge.io.embeddings.folder import MANIFEST
+from parge.memory import VARIABLE
+from parge.refine import subspace
 from parge.refine.whiten import Whiten
 
 PARTS, DIM = 3, 8
@@ -200,7 +203,7 @@ def test_graphs_without_an_edge_need_their_vertices(tmp_path: Path) -> None:
         {"technique": parge.HOPE(dim=8), "refine": "propagate"},
         {"partitioner": "random"},
         {"anchor_strategy": "degree"},
-        {"parts": 200},
+        {"parts": 2000},
         {"preset": "paper"},
     ],
     ids=lambda wrong: next(iter(wrong)),
@@ -211,6 +214,14 @@ def test_plans_that_need_the_whole_graph_are_refused_before_any_work(
     with pytest.raises(InputError):
         embedded(edges, tmp_path, plan(**wrong))
     assert not (tmp_path / "run").exists()
+
+
+def test_shards_that_this_machine_cannot_hold_together_are_refused(
+    edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "2GB")
+    with pytest.raises(InputError, match=r"100 shards of this machine.*fewer parts"):
+        embedded(edges, tmp_path, plan(parts=100))
 
 
 def test_limits_are_kept_or_refused(edges: Path, tmp_path: Path) -> None:
@@ -378,7 +389,36 @@ def test_a_shard_that_cannot_hold_its_rows_is_refused_before_the_split(
     def fails(_self: Any, _mesh: Any) -> Any:
         raise AssertionError("the split has begun")
 
-    monkeypatch.setattr(sharded, "split_bytes", lambda arcs, vertices: 10**9 + 8 * arcs + vertices)
+    monkeypatch.setattr(sharded, "split_bytes", lambda arcs, vertices, _parts: 10**9 + 8 * arcs + vertices)
     monkeypatch.setattr(stages.Divide, "__call__", fails)
     with pytest.raises(InfeasibleError, match=r"1\.00 GB.*600 MB"):
         embedded(edges, tmp_path, plan(parts=None, memory="600MB,600MB,600MB"))
+
+
+def test_steps_of_the_pass_subspace_are_kept(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = subspace.leading_eigenpairs
+    monkeypatch.setattr(  # no step is the last before the fifth
+        subspace, "leading_eigenpairs", lambda *given, **more: pairs(*given, **{**more, "tolerance": -1.0, "steps": 5})
+    )
+    wanted = plan(technique=parge.Spectral(dim=DIM), refine="subspace")
+    kept: list[int] = []
+
+    def counted(self: FolderCheckpoint, step: Any) -> None:
+        whole(self, step)
+        kept.append(step.next)
+        if step.next == 4 and len(kept) < 99:
+            raise PargeError("stopped")
+
+    (tmp_path / "a").mkdir()
+    expected = embedded(edges, tmp_path / "a", wanted)
+    whole = FolderCheckpoint.save_step
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderCheckpoint, "save_step", counted)
+        with pytest.raises(PargeError, match="stopped"):
+            embedded(edges, tmp_path, wanted)
+        assert {2, 3} <= set(kept)
+        kept[:] = [0] * 99
+        again = embedded(edges, tmp_path, wanted, resume=True)
+    assert kept[99:]
+    assert min(kept[99:]) >= 4
+    check_same(again, expected)

@@ -1,5 +1,7 @@
 """Parts and anchors of a graph in shards: the same for any shards, within limits, about as good as on one machine."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from tests.cluster.shards import together
 from tests.examples import examples, slow
 
+from parge.cluster import split
 from parge.cluster.coarsen import Level, contract, groups
 from parge.cluster.improvement import SharedMarket, improve_shared
 from parge.cluster.mesh import Mesh
@@ -22,6 +25,17 @@ from parge.memory import Footprint
 from parge.testing.graphs import graphs
 
 SHARDS = (1, 2, 3, 7, 16)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def merged_at_once() -> Iterator[None]:
+    """Have all but the smallest graphs merged before they are split."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "_GROUPS_A_PART", 5)
+        patch.setattr(split, "_FEWEST_A_PART", 5)
+        yield
+
+
 KINDS = {
     "star": star(60),
     "path": path(60),
@@ -180,3 +194,15 @@ def test_as_few_edges_are_lost_as_on_one_machine(n_vertices: int) -> None:
     lost = (part[u] != part[graph.indices]) & ~anchors[u] & ~anchors[graph.indices]
     assert anchors.sum() == n_anchors
     assert lost.mean() <= 1.1 * AnchorDecomposer(n_anchors).decompose(graph, limits).lost_edges
+
+
+@pytest.mark.slow
+def test_parts_whose_numbers_take_two_bytes_are_alike_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "_ROUNDS", 2)  # every round has a table of 70 MB
+    monkeypatch.setattr(split, "_TURNS", 1)
+    graph, n_parts = planted(2000, 8000, seed=4).graph, 140
+    aim = Aim(limits_for(graph, n_parts, 60, 0.1), 60)
+    alone = split_in(graph, 1, 0, aim)
+    for found, expected in zip(split_in(graph, 2, 5, aim), alone, strict=True):
+        assert np.array_equal(found, expected)
+    assert alone[0].max() == n_parts - 1

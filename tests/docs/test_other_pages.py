@@ -126,6 +126,6 @@ def test_a_graph_in_shards(here: Path) -> None:
     write(MADE.graph, Path("edges/part-0.parquet"))
     for text in blocks("how-to/sharded.md", "sh"):
         for words in called(text):
-            if "ray" not in words:  # needs a cluster
+            if "ray" not in words and not any("s3://" in word for word in words):  # a cluster, a store
                 assert run([*words, "--quiet"]) == 0, words
     assert len(executed("how-to/sharded.md")["embedding"]) == 300

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -105,8 +105,8 @@ def _plug(switch: Host, hosts: list[Host]) -> list[str]:
 
 
 @contextmanager
-def _hosts() -> Iterator[tuple[Path, dict[str, Host]]]:
-    """Yield a folder that every host has a private one at, and the hosts, on which Ray runs."""
+def ray_on_hosts(memory: Mapping[str, int]) -> Iterator[tuple[Path, dict[str, Host]]]:
+    """Yield a folder that every host has a private one at, and hosts of so much memory, on which Ray runs."""
     if shutil.which("ip") is None or shutil.which("unshare") is None:
         pytest.skip("iproute2 or util-linux is not installed")
     with ExitStack() as stack:
@@ -114,16 +114,16 @@ def _hosts() -> Iterator[tuple[Path, dict[str, Host]]]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         environment = _environment(folder)
         made = []
-        for _ in range(1 + len(MEMORY)):
+        for _ in range(1 + len(memory)):
             made.append(Host(folder, environment))
             stack.callback(made[-1].kill)
         switch, *hosts = made
-        named = dict(zip(MEMORY, hosts, strict=True))
-        addresses = dict(zip(MEMORY, _plug(switch, hosts), strict=True))
+        named = dict(zip(memory, hosts, strict=True))
+        addresses = dict(zip(memory, _plug(switch, hosts), strict=True))
         first = ("--head", "--port=6379", "--include-dashboard=false")
-        named["head"].run(*_ray_start("head", folder, addresses["head"], *first), attempts=3)
-        for name in ("large", "small"):
-            named[name].run(*_ray_start(name, folder, addresses[name], f"--address={HEAD}"), attempts=3)
+        for name, size in memory.items():
+            where = (f"--address={HEAD}",) if size else first
+            named[name].run(*_ray_start(name, size, folder, addresses[name], *where), attempts=3)
         yield folder, named
 
 
@@ -140,8 +140,8 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _ray_start(name: str, folder: Path, address: str, *where: str) -> list[str]:
-    cores = ["--num-cpus=1", f"--memory={MEMORY[name]}"] if MEMORY[name] else ["--num-cpus=0"]
+def _ray_start(name: str, memory: int, folder: Path, address: str, *where: str) -> list[str]:
+    cores = ["--num-cpus=1", f"--memory={memory}"] if memory else ["--num-cpus=0"]
     same = [f"--node-ip-address={address}", f"--node-name={name}", f"--temp-dir={folder}/ray"]
     return [*RAY, "start", *where, *cores, *same, "--object-store-memory=80000000"]
 
@@ -152,7 +152,7 @@ def test_a_host_is_killed_while_it_embeds_and_the_bits_are_those_of_serial(tmp_p
     memory = [size - RAY_WORKER_BYTES for size in MEMORY.values() if size]
     plan = parge.Plan(technique=parge.DeepWalk(dim=16, walks=300), memory=memory, seed=5, engine="serial")
     parge.embed(parge.read(tmp_path / "graph.txt"), plan).save(tmp_path / "expected.npy")
-    with _hosts() as (folder, hosts):
+    with ray_on_hosts(MEMORY) as (folder, hosts):
         inside = hosts["head"].at(folder)
         shutil.copy(tmp_path / "graph.txt", inside)
         line = (

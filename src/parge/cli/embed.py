@@ -1,5 +1,6 @@
 """``parge embed``: from a graph file to vectors in one space."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +134,12 @@ def _embed_sharded(
     given = next((name for name, value in refused.items() if value is not None), None)
     if given is not None:
         raise InputError(f"{given} needs the whole graph in one process. Omit it, or omit --sharded.")
-    if is_url(options["graph"]) or delivery(out) is not None:
-        raise InputError(
-            "With --sharded, GRAPH and OUT are folders that all machines see, not URLs. Mount or copy them."
-        )
-    graph = Path(options["graph"])
+    if delivery(out) is not None:
+        raise InputError("With --sharded, OUT is a folder that all machines see, not a URL. Copy it afterwards.")
     folder = run_dir or run_folder_of(out)
     check_folder_output(out, overwrite=overwrite)
-    if is_inside(out, graph) or is_inside(folder, graph) or is_inside(out, folder) or is_inside(graph, folder):
+    places = [out, folder] if is_url(options["graph"]) else [out, folder, Path(options["graph"])]
+    if any(is_inside(*pair) for pair in permutations(places, 2) if pair != (folder, out)):
         raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
     anew = run_dir is None and is_fruitless(folder)
     if not anew:

@@ -17,7 +17,7 @@ from parge.cli.options import (
     read_graph,
     reading_options,
 )
-from parge.cli.shards import sharded_source
+from parge.cli.shards import here, sharded_source
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle
@@ -82,9 +82,9 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
 
     source = sharded_source(options)
     plan = make_plan(options)
-    with show.steps("plan") as on_step:
+    with show.steps("plan") as on_step, here(source) as files:
         on_step("counting vertices and edges")
-        found = forecast(source, plan)
+        found = forecast(files, plan)
     show.say(idle(plan), style="dim", label="notice")
     if as_json:
         show.print_json(found.to_json())

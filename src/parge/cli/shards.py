@@ -1,5 +1,8 @@
 """What commands with ``--sharded`` have in common: the files of edges, from the options."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,22 @@ def sharded_source(options: dict[str, Any]) -> "Source":
     if options.pop("features") is not None:
         raise InputError("--features needs the whole graph in one process. Omit it, or omit --sharded.")
     graph, vertices = options.pop("graph"), options.pop("vertices")
-    if is_url(graph):
-        raise InputError("With --sharded, GRAPH is a folder that all machines see, not a URL. Mount or copy it.")
     known = vertices if vertices is None or isinstance(vertices, int) else str(vertices)
+    if isinstance(known, str) and is_url(known):
+        raise InputError("With --sharded, --vertices is a file that all machines see, not a URL. Mount or copy it.")
+    if is_url(graph):
+        return Source((), known, Wanted(**columns_of(options)), str(graph))
     return Source(edge_files(Path(graph)), known, Wanted(**columns_of(options)))
+
+
+@contextmanager
+def here(source: "Source") -> "Iterator[Source]":
+    """Yield the source with local files: those of a URL are fetched, and removed afterwards."""
+    from parge.cluster.source import edge_files
+    from parge.io.places import fetched
+
+    if source.url is None:
+        yield source
+        return
+    with fetched(source.url) as path:
+        yield replace(source, files=edge_files(path), url=None)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from parge.cluster.mesh import Mesh
 from parge.cluster.redistribute import PartRows
 from parge.cluster.rows import Owners
 from parge.cluster.run_folder import Folders
+from parge.linalg.subspace import Step
 from parge.linalg.whitening import Turn
 from parge.refine.shards import Checkpoint, PassState
 from parge.run import arrays
@@ -81,9 +83,30 @@ class _SavedRounds(Value):
         demand(all(map(isfinite, (self.length, *self.changes))), "a number of the pass is not finite")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _SavedStep(Value):
+    """The numbers of a saved step; its columns are next to them."""
+
+    run: str
+    next: int
+    before: float
+    low: float
+    high: float
+
+    def check(self, shapes: Mapping[str, tuple[int, ...]], shape: tuple[int, ...]) -> None:
+        """Raise ValueError unless it fits columns of a shape."""
+        demand(dict(shapes) == {"vectors": shape}, "its columns are not those of the pass")
+        demand(self.next > 0, "a number of the pass is too small")
+        demand(all(map(isfinite, (self.before, self.low, self.high))), "a number of the pass is not finite")
+
+
+S = TypeVar("S", _SavedRounds, _SavedStep)
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class FolderCheckpoint(Checkpoint):
-    """Saves the rounds of a pass in two folders of a shard by turns, so that one is complete at any moment.
+    """Saves the rounds or steps of a pass in two folders of a shard by turns, so that one is complete at any moment.
 
     Parameters
     ----------
@@ -119,29 +142,57 @@ class FolderCheckpoint(Checkpoint):
 
     def load(self) -> PassState | None:
         """Return the last state that all shards have saved, if there is one, and that all take for the end or not."""
-        found = [state for place in range(2) if (state := self._load(place)) is not None]
-        there = {2 * state.done + state.is_over: state for state in found}
+        found = [state for place in range(2) if (state := self._rounds(place)) is not None]
+        return self._last({2 * state.done + state.is_over: state for state in found})
+
+    def save_step(self, step: Step) -> None:
+        """Write a step."""
+        about = {"run": self.run, "next": step.next, "before": step.before}
+        about |= dict(zip(("low", "high"), map(float, step.interval), strict=True))
+        arrays.save(self.folders.kept(self.mesh.rank, step.next % 2), PASS, {"vectors": step.basis}, about)
+
+    def load_step(self, width: int) -> Step | None:
+        """Return the last step that all shards have saved, if there is one."""
+        found = [step for place in range(2) if (step := self._step(place, width)) is not None]
+        return self._last({step.next: step for step in found})
+
+    def _last(self, there: dict[int, T]) -> T | None:
+        """Return what has the highest number of those that all shards have."""
         mine = np.array([*there, *[0] * (2 - len(there))], np.int64)
         common = set.intersection(*(set(found[0].tolist()) for found in self.mesh.share(mine))) - {0}
         return there[max(common)] if common else None
 
-    def _load(self, place: int) -> PassState | None:
+    def _rounds(self, place: int) -> PassState | None:
+        found = self._load(place, _SavedRounds, self.shape)
+        if found is None:
+            return None
+        saved, content = found
+        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), saved.rank, is_narrow=True)
+        return PassState(
+            saved.done, np.array(content["vectors"]), turn, saved.changes, float(saved.length), saved.is_over
+        )
+
+    def _step(self, place: int, width: int) -> Step | None:
+        found = self._load(place, _SavedStep, (self.shape[0], width))
+        if found is None:
+            return None
+        saved, content = found
+        interval = float(saved.low), float(saved.high)
+        return Step(saved.next, np.array(content["vectors"]), float(saved.before), interval)
+
+    def _load(self, place: int, kind: type[S], shape: tuple[int, ...]) -> tuple[S, Arrays] | None:
+        """Return what a folder has, if it is whole and of this run."""
         folder = self.folders.kept(self.mesh.rank, place)
         if not arrays.exists(folder):
             return None
         try:
             content, about = arrays.load(folder, PASS)
             with refusing(folder):
-                saved = _SavedRounds.from_json(about)
-                saved.check({name: array.shape for name, array in content.items()}, self.shape)
+                saved = kind.from_json(about)
+                saved.check({name: array.shape for name, array in content.items()}, shape)
         except DamagedError:
             return None
-        if saved.run != self.run:
-            return None
-        turn = Turn(np.array(content["mean"]), np.array(content["matrix"]), saved.rank, is_narrow=True)
-        return PassState(
-            saved.done, np.array(content["vectors"]), turn, saved.changes, float(saved.length), saved.is_over
-        )
+        return (saved, content) if saved.run == self.run else None
 
 
 def _ids(content: Arrays) -> IdArray:

@@ -128,3 +128,15 @@ def check_level(mesh: Mesh, owners: Owners, found: Arrays, n_below: int, below: 
             demand(float(counts.sum(dtype=np.float64)) < _MOST_SUM, "a group or an edge weighs too much")
         total = mesh.total(np.array([loads.sum(), times.sum(dtype=np.int64)]))
         demand(bool(total[0] == below[0] and total[1] <= below[1]), "a group does not weigh as much as its members")
+
+
+def check_all_there(mesh: Mesh, names: NDArray[np.int32], n_vertices: int) -> None:
+    """Raise `DamagedError` unless every vertex of the graph is in one part, and in one only.
+
+    Sums of hashes of the vertices tell: of those that parts have, and of as many numbers as there should be.
+    """
+    share = np.arange(n_vertices * mesh.rank // mesh.size, n_vertices * (mesh.rank + 1) // mesh.size)
+    hashed = [item_keys(np.uint64(0), 0, numbers).sum(dtype=np.uint64).view(np.int64) for numbers in (names, share)]
+    n_there, *sums = mesh.total(np.array([names.size, *hashed]))
+    if n_there != n_vertices or sums[0] != sums[1]:
+        raise DamagedError("a vertex is in two parts, or in none. Start the run again in another folder.")

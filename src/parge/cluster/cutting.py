@@ -1,5 +1,6 @@
 """Subgraphs cut out of a graph that nobody holds: each shard has one part, and asks the others for its context."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.cluster.checks import leads_both_ways
+from parge.cluster.entries import Entries, joined_entries, rows_from
 from parge.cluster.mesh import Mesh, Message
 from parge.cluster.redistribute import PartRows
-from parge.cluster.rows import Rows, rows_of
+from parge.cluster.rows import Rows, joined, rows_of
 from parge.decompose.decomposition import nearest_first
 from parge.decompose.supervertices import LandmarkDecomposer, supervertices
 from parge.graph.graph import Counted, Graph
@@ -19,10 +21,11 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.reconcile.merge import stretches
 from parge.run.arrays import DamagedError
 from parge.stage_reports import EdgeCounts
+from parge.storage import arc_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix, PartArray
 
-# Rows of the matrix over landmarks that are worked on at a time.
-_BLOCK = 128
+# Rows of the matrix over landmarks, and arcs, that are worked on at a time.
+_BLOCK, _ARCS = 128, 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +54,16 @@ class Held:
         """Places of the part's own vertices: those that are no anchors."""
         return np.flatnonzero(~self.part.is_anchor)
 
-    @property
-    def all_weights(self) -> FloatArray:
-        """Weights of all neighbours, ones included."""
+    def weights_of(self, arcs: NDArray[Any]) -> FloatArray:
+        """Return the weights of some neighbours, ones included."""
         given = self.part.weights
-        return np.ones(self.part.neighbours.size, np.float32) if given is None else given
+        return np.ones(arcs.size, np.float32) if given is None else given[arcs]
+
+    def blocks(self) -> Iterator[tuple[slice, IntArray, slice]]:
+        """Yield some rows at a time: which, how many neighbours each has, and where these are."""
+        indptr = self.rows.indptr
+        for first, end in arc_blocks(indptr, _ARCS):
+            yield slice(first, end), np.diff(indptr[first : end + 1]), slice(int(indptr[first]), int(indptr[end]))
 
 
 def hold(mesh: Mesh, part: PartRows) -> Held:
@@ -91,10 +99,13 @@ def _among(held: Held, own: IntArray) -> Graph:
     """Return the rows among a part's own vertices."""
     rows, place = held.rows, np.full(held.rows.n_own + held.rows.ghosts.size, -1, np.int32)
     place[own] = np.arange(own.size)
-    source = np.repeat(place[: rows.n_own], rows.degrees)
-    inside = (source >= 0) & (place[rows.indices] >= 0)
-    counts = np.bincount(source[inside], minlength=own.size)
-    graph = Graph(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), place[rows.indices][inside])
+    counts, near = np.zeros(own.size, np.int64), [np.zeros(0, np.int32)]
+    for some, sizes, arcs in held.blocks():
+        source, target = np.repeat(place[some], sizes), place[rows.indices[arcs]]
+        inside = (source >= 0) & (target >= 0)
+        counts += np.bincount(source[inside], minlength=own.size)
+        near.append(target[inside])
+    graph = Graph(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), joined(near))
     if not leads_both_ways(graph.indptr, graph.indices):  # a partitioner would end the process
         raise DamagedError("an edge is stored in one direction only. Start the run again in another folder.")
     return graph
@@ -105,16 +116,18 @@ def merged_weights(mesh: Mesh, held: Held, marks: Landmarks) -> Matrix | None:
 
     Every row of the matrix is of one part, or of an anchor, which is at home in one: each entry is one shard's sum.
     """
-    rows, n = held.rows, marks.n
-    key = np.repeat(marks.of[: rows.n_own], rows.degrees) * n + marks.of[rows.indices]
-    order = np.argsort(key, kind="stable")
-    key, first = np.unique(key[order], return_index=True)
-    value = np.add.reduceat(held.all_weights[order].astype(np.float64), first) if key.size else np.zeros(0)
+    rows, n, degrees = held.rows, marks.n, held.rows.degrees
+    mark = marks.of[: rows.n_own]
+    order = np.argsort(mark, kind="stable")
     total = np.zeros((n, n)) if mesh.rank == 0 else None
     for start in range(0, n, _BLOCK):
-        some = slice(*np.searchsorted(key, [start * n, (start + _BLOCK) * n]))
+        some = order[slice(*np.searchsorted(mark[order], [start, start + _BLOCK]))]
+        arcs = stretches(rows.indptr[some], degrees[some])
+        key = np.repeat((mark[some] - start) * n, degrees[some]) + marks.of[rows.indices[arcs]]
+        block = np.bincount(key, held.weights_of(arcs), minlength=1)
+        there = np.flatnonzero(block)
         nothing: Message = ()
-        found = mesh.swap([(key[some], value[some]) if t == 0 else nothing for t in range(mesh.size)])
+        found = mesh.swap([(there + start * n, block[there]) if t == 0 else nothing for t in range(mesh.size)])
         if total is not None:
             for keys, values in found:
                 total.reshape(-1)[keys] += values
@@ -148,8 +161,12 @@ def nearest(mesh: Mesh, held: Held, graph: Counted, decomposer: LandmarkDecompos
     rows, own = held.rows, np.zeros(held.rows.n_own, np.bool_)
     own[held.own] = True
     degrees = rows.ghost_values(mesh, rows.degrees)
-    arcs = np.repeat(own, rows.degrees) & (rows.indices >= rows.n_own)
-    count = np.bincount(rows.indices[arcs] - rows.n_own, minlength=rows.ghosts.size)
+    count: IntArray = np.zeros(rows.ghosts.size, np.int64)
+    for some, sizes, arcs in held.blocks():
+        near = rows.indices[arcs]
+        count += np.bincount(
+            near[np.repeat(own[some], sizes) & (near >= rows.n_own)] - rows.n_own, minlength=rows.ghosts.size
+        )
     found = np.flatnonzero((count > 0) & (held.codes[rows.n_own :] & 1 == 0))
     found = found[nearest_first(count[found], degrees[found])]
     return found[: decomposer.most_near(graph, mesh.size, held.anchors.size, degrees[found])]
@@ -161,11 +178,11 @@ def fetch(mesh: Mesh, held: Held, marks: Landmarks, chosen: IntArray) -> tuple[H
     chosen = np.sort(chosen)
     names, to = rows.ghosts[chosen], held.codes[rows.n_own + chosen] >> 1
     asked = [wanted for (wanted,) in mesh.deal(to, names)]
-    weights, out = held.all_weights, []
+    out = []
     for wanted in asked:
         place = np.searchsorted(part.names, wanted)
         arcs = stretches(part.indptr[place], part.degrees[place])
-        out.append((part.degrees[place], part.neighbours[arcs], marks.of[rows.indices[arcs]], weights[arcs]))
+        out.append((part.degrees[place], part.neighbours[arcs], marks.of[rows.indices[arcs]], held.weights_of(arcs)))
     found = mesh.swap(out)
     order = np.argsort(to, kind="stable")
     sizes, near, their, heavy = (np.concatenate([one[i] for one in found]) for i in range(4))
@@ -173,14 +190,6 @@ def fetch(mesh: Mesh, held: Held, marks: Landmarks, chosen: IntArray) -> tuple[H
     arcs = stretches((np.cumsum(sizes) - sizes)[back], sizes[back])
     landmark = marks.of[rows.n_own + chosen]
     return Halo(names, landmark, sizes[back], near[arcs], their[arcs], heavy[arcs]), asked
-
-
-class _Entries(NamedTuple):
-    """Entries of a sparse matrix."""
-
-    row: IntArray
-    column: IntArray
-    value: Matrix
 
 
 def cut_out(held: Held, marks: Landmarks, halo: Halo, weights: Any) -> Subgraph:
@@ -209,7 +218,8 @@ def cut_out(held: Held, marks: Landmarks, halo: Halo, weights: Any) -> Subgraph:
     loops = np.zeros(n, np.float32)
     among = _landmark_entries(weights, taken, np.concatenate([np.arange(a), foreign]), own.size, a, h, loops)
     entries = [*touching, *around, among]
-    indptr, indices, heavy = _csr(entries, n)
+    del touching, around, taken, among
+    indptr, indices, heavy = rows_from(entries, n)
     numbers = np.concatenate([held.part.names[own], held.anchors, halo.names, np.full(foreign.size, -1)])
     context = Context(name, loops, a, h, marks.n)
     return Subgraph(Graph(indptr, indices, heavy), numbers.astype(np.int64), own.size, held.part.index, context)
@@ -217,7 +227,7 @@ def cut_out(held: Held, marks: Landmarks, halo: Halo, weights: Any) -> Subgraph:
 
 def _own_entries(
     held: Held, own: IntArray, marks: Landmarks, place_of: IntArray, halo: PartArray, first_halo: int
-) -> list[_Entries]:
+) -> list[Entries]:
     """Return the entries of own rows and, where a neighbour is not own, those of its row."""
     rows = held.rows
     place = place_of[marks.of]  # -1 of landmarks of this part: their members are the own vertices
@@ -226,16 +236,19 @@ def _own_entries(
     place[rows.n_own + there] = first_halo + np.arange(halo.size)
     is_own = np.zeros(rows.n_own, np.bool_)
     is_own[own] = True
-    arcs = np.repeat(is_own, rows.degrees)
-    row = np.repeat(place[: rows.n_own], rows.degrees)[arcs]
-    column, value = place[rows.indices[arcs]], held.all_weights[arcs].astype(np.float64)
-    outside = column >= own.size
-    return [_Entries(row, column, value), _Entries(column[outside], row[outside], value[outside])]
+    found = []
+    for some, sizes, arcs in held.blocks():
+        mine = np.flatnonzero(np.repeat(is_own[some], sizes))
+        row, column = np.repeat(place[some], sizes)[mine], place[rows.indices[arcs][mine]]
+        value, outside = held.weights_of(arcs.start + mine), column >= own.size
+        found.append(Entries.narrow(row, column, value))
+        found.append(Entries.narrow(column[outside], row[outside], value[outside]))
+    return found
 
 
 def _halo_entries(
     held: Held, own: IntArray, halo: Halo, place_of: IntArray, first: int
-) -> tuple[list[_Entries], _Entries]:
+) -> tuple[list[Entries], Entries]:
     """Return the entries between the halo, anchors and super-vertices; and what of it the landmarks' weights count."""
     row = first + np.repeat(np.arange(halo.names.size), halo.sizes)
     mark = np.repeat(halo.landmark, halo.sizes)
@@ -244,8 +257,11 @@ def _halo_entries(
     inside = _is_in(halo.near, halo.names)
     column = np.where(inside, first + np.searchsorted(halo.names, halo.near), place_of[halo.marks])
     some, back = ~mine, ~mine & ~inside
-    entries = [_Entries(row[some], column[some], value[some]), _Entries(column[back], row[back], value[back])]
-    taken = _Entries(
+    entries = [
+        Entries.narrow(row[some], column[some], value[some]),
+        Entries.narrow(column[back], row[back], value[back]),
+    ]
+    taken = Entries(
         np.concatenate([mark[some], halo.marks[back]]),
         np.concatenate([halo.marks[some], mark[back]]),
         np.concatenate([value[some], value[back]]),
@@ -261,31 +277,27 @@ def _is_in(values: PartArray, ascending: PartArray) -> BoolArray:
 
 
 def _landmark_entries(
-    weights: Any, taken: _Entries, kept: IntArray, n_own: int, n_anchors: int, n_halo: int, loops: FloatArray
-) -> _Entries:
+    weights: Any, taken: Entries, kept: IntArray, n_own: int, n_anchors: int, n_halo: int, loops: FloatArray
+) -> Entries:
     """Return the edges among anchors and foreign super-vertices, thinned out, without those of the halo."""
     strength = np.concatenate([np.zeros(0), *(_rows(weights, some).sum(axis=1) for some in _blocks(kept))])
     thin = LINKS / (2 * np.maximum(strength, np.finfo(np.float32).tiny))
     places = n_own + np.arange(kept.size) + np.where(np.arange(kept.size) < n_anchors, 0, n_halo)
     inside = np.zeros(kept.size, np.float32)
     order = np.argsort(taken.row, kind="stable")
-    taken = _Entries(taken.row[order], taken.column[order], taken.value[order])
+    taken = Entries(taken.row[order], taken.column[order], taken.value[order])
     nothing: IntArray = np.zeros(0, np.int64)
-    found, start = [_Entries(nothing, nothing, np.zeros(0))], 0
+    found, start = [Entries.narrow(nothing, nothing, np.zeros(0))], 0
     for some in _blocks(kept):
         block = np.ascontiguousarray(_without(_rows(weights, some), some, taken)[:, kept])
         indices, heavy = np.empty(block.size, np.int32), np.empty(block.size, np.float32)
         sizes = np.empty(some.size, np.int64)
         size = csr.thinned_block(block, kept, thin, start, indices, heavy, sizes, inside)
         row = np.repeat(places[start : start + some.size], sizes)
-        found.append(_Entries(row, places[indices[:size]], heavy[:size].astype(np.float64)))
+        found.append(Entries.narrow(row, places[indices[:size]], heavy[:size]))
         start += some.size
     loops[places] = inside
-    return _joined(found)
-
-
-def _joined(entries: list[_Entries]) -> _Entries:
-    return _Entries(*(np.concatenate([one[i] for one in entries]) for i in range(3)))
+    return joined_entries(found)
 
 
 def _blocks(kept: IntArray) -> list[IntArray]:
@@ -296,7 +308,7 @@ def _rows(weights: Any, some: IntArray) -> Matrix:
     return np.array(weights[some], np.float64)
 
 
-def _without(block: Matrix, marks: IntArray, taken: _Entries) -> Matrix:
+def _without(block: Matrix, marks: IntArray, taken: Entries) -> Matrix:
     """Take entries off some rows; what is left of a sum of decimal weights by rounding is no edge."""
     least = 1e-7 * block
     for i, mark in enumerate(marks):
@@ -304,19 +316,6 @@ def _without(block: Matrix, marks: IntArray, taken: _Entries) -> Matrix:
         np.subtract.at(block[i], taken.column[arcs], taken.value[arcs])
     block[block <= least] = 0.0
     return block
-
-
-def _csr(entries: list[_Entries], n: int) -> tuple[IntArray, PartArray, FloatArray]:
-    """Return rows from entries; those of one place add up."""
-    row, column, value = _joined(entries)
-    key = row * n + column
-    order = np.argsort(key, kind="stable")
-    key, first = np.unique(key[order], return_index=True)
-    total = np.add.reduceat(value[order], first) if key.size else np.zeros(0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(key // max(1, n), minlength=n))]).astype(np.int64)
-    with np.errstate(over="ignore"):
-        heavy = np.minimum(total, np.finfo(np.float32).max).astype(np.float32)
-    return indptr, (key % max(1, n)).astype(np.int32), heavy
 
 
 def cut_plain(mesh: Mesh, held: Held) -> Subgraph:
@@ -327,21 +326,25 @@ def cut_plain(mesh: Mesh, held: Held) -> Subgraph:
     names = rows.all_names
     at = np.flatnonzero(held.codes & 1)
     place[at] = own.size + np.searchsorted(held.anchors, names[at])
-    source, weights = np.repeat(np.arange(rows.n_own), rows.degrees), held.all_weights.astype(np.float64)
-    row, column = place[source], place[rows.indices]
-    mine = (row >= 0) & (row < own.size) & (column >= 0)
-    outside = mine & (column >= own.size)
-    among = (row >= own.size) & (column >= own.size)
-    received = mesh.share(row[among] - own.size, column[among] - own.size, weights[among])
-    entries = [
-        _Entries(row[mine], column[mine], weights[mine]),
-        _Entries(column[outside], row[outside], weights[outside]),
-        *(_Entries(u + own.size, v + own.size, w) for u, v, w in received),
-    ]
-    indptr, indices, heavy = _csr(entries, own.size + a)
+    entries, among = list[Entries](), list[Entries]()
+    for some, sizes, arcs in held.blocks():
+        row, column, weights = np.repeat(place[some], sizes), place[rows.indices[arcs]], held.weights_of(_range(arcs))
+        mine = (row >= 0) & (row < own.size) & (column >= 0)
+        outside, shared = mine & (column >= own.size), (row >= own.size) & (column >= own.size)
+        entries.append(Entries.narrow(row[mine], column[mine], weights[mine]))
+        entries.append(Entries.narrow(column[outside], row[outside], weights[outside]))
+        among.append(Entries.narrow(row[shared] - own.size, column[shared] - own.size, weights[shared]))
+    none: IntArray = np.zeros(0, np.int64)
+    received = mesh.share(*joined_entries([Entries.narrow(none, none, none), *among]))
+    entries += [Entries(u + own.size, v + own.size, w) for u, v, w in received]
+    indptr, indices, heavy = rows_from(entries, own.size + a)
     numbers = np.concatenate([held.part.names[own], held.anchors]).astype(np.int64)
     graph = Graph(indptr, indices, None if held.part.weights is None else heavy)
     return Subgraph(graph, numbers, own.size, held.part.index)
+
+
+def _range(some: slice) -> IntArray:
+    return np.arange(some.start, some.stop)
 
 
 def edge_counts(mesh: Mesh, held: Held, halo: PartArray, asked: list[PartArray]) -> tuple[EdgeCounts, float]:
@@ -349,23 +352,24 @@ def edge_counts(mesh: Mesh, held: Held, halo: PartArray, asked: list[PartArray])
 
     `asked` are the own vertices that each other part has in its halo.
     """
-    rows, n_parts = held.rows, mesh.size
-    code = np.repeat(held.codes[: rows.n_own], rows.degrees)
-    there = held.codes[rows.indices]
-    at_anchor = ((code | there) & 1).astype(np.bool_)
-    inside = ~at_anchor & (code == there)
-    between = ~at_anchor & (code != there)
+    rows = held.rows
     in_halo = np.zeros(rows.n_own + rows.ghosts.size, np.bool_)
     in_halo[rows.n_own + np.searchsorted(rows.ghosts, halo)] = True
-    held_here = between & in_halo[rows.indices]
-    wanted = np.zeros((rows.n_own, n_parts), np.bool_)
+    wanted = np.zeros((rows.n_own, mesh.size), np.bool_)
     for q, names in enumerate(asked):
         wanted[np.searchsorted(rows.names, names), q] = True
-    source = np.repeat(np.arange(rows.n_own), rows.degrees)
-    lost = between & ~held_here & ~wanted[source, there >> 1]
-    counts = mesh.total(np.array([inside.sum(), at_anchor.sum(), between.sum() - lost.sum(), lost.sum()])) // 2
-    own = np.repeat(~held.part.is_anchor, rows.degrees)
-    n_inside = int(inside.sum()) // 2  # an edge inside of the part has two arcs here
-    touched = int((own & ~inside).sum()) + n_inside
-    kept = int((own & (at_anchor | held_here)).sum()) + n_inside
-    return EdgeCounts(*map(int, counts)), kept / touched if touched else 1.0
+    found, touched, kept = np.zeros(4, np.int64), 0, 0
+    for some, sizes, arcs in held.blocks():
+        source, there = np.repeat(np.arange(some.start, some.stop), sizes), held.codes[rows.indices[arcs]]
+        code, own = held.codes[source], ~held.part.is_anchor[source]
+        at_anchor = ((code | there) & 1).astype(np.bool_)
+        inside, between = ~at_anchor & (code == there), ~at_anchor & (code != there)
+        held_here = between & in_halo[rows.indices[arcs]]
+        lost = between & ~held_here & ~wanted[source, there >> 1]
+        found += np.array([inside.sum(), at_anchor.sum(), between.sum() - lost.sum(), lost.sum()])
+        touched += int((own & ~inside).sum())
+        kept += int((own & (at_anchor | held_here)).sum())
+    n_inside = int(found[0]) // 2  # an edge inside of the part has two arcs here
+    counts = mesh.total(found) // 2
+    share = (kept + n_inside) / (touched + n_inside) if touched + n_inside else 1.0
+    return EdgeCounts(*map(int, counts)), share

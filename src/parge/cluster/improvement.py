@@ -4,7 +4,7 @@ import numpy as np
 
 from parge.cluster.mesh import Mesh
 from parge.cluster.rows import BLOCK, Rows, label_type
-from parge.decompose.improvement import ROUNDS, Market, best_met
+from parge.decompose.improvement import PATIENCE, ROUNDS, Market, best_met
 from parge.kernels import prices as kernels
 from parge.typing import IntArray, PartArray
 
@@ -60,7 +60,14 @@ class SharedMarket(Market):
 
 
 def improve_shared(
-    mesh: Mesh, rows: Rows, weights: IntArray, limits: IntArray, part: PartArray, *, rounds: int = ROUNDS
+    mesh: Mesh,
+    rows: Rows,
+    weights: IntArray,
+    limits: IntArray,
+    part: PartArray,
+    *,
+    rounds: int = ROUNDS,
+    patience: int = PATIENCE,
 ) -> PartArray:
     """Return better parts of a shard's own vertices; see `parge.decompose.improvement.improve`.
 
@@ -68,4 +75,4 @@ def improve_shared(
     """
     if limits.size < 2:
         return part.copy()
-    return best_met(SharedMarket(mesh, rows, weights, limits, part), rounds)
+    return best_met(SharedMarket(mesh, rows, weights, limits, part), rounds, patience)

@@ -6,6 +6,7 @@
 import contextlib
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from parge.cluster.sockets import Program, take_part
 from parge.engine.base import Engine, Progress, Task
 from parge.events import OnStep, ignore_step
 from parge.run.schema import MESH
+
+# An address of the Internet that nobody has (RFC 5737): whatever leads there is the way to other machines.
+_ELSEWHERE = "192.0.2.1"
 
 
 @dataclass(frozen=True)
@@ -93,3 +97,13 @@ class ShardLauncher:
             needs_others=True,
             on_retry=self.on_retry,
         )
+
+
+def own_address(cluster: str | None) -> str:
+    """Return the address of this machine that others see: the one by which it reaches the cluster, if that is named."""
+    host = (cluster or "").rpartition("://")[2].rpartition(":")[0]
+    for towards in filter(None, (host, _ELSEWHERE)):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((towards, 9))  # nothing is sent: the system says by which of our addresses it would be
+            return str(probe.getsockname()[0])
+    return LOOPBACK

@@ -9,6 +9,7 @@ from typing import Any
 from parge.cluster.redistribute import MOST_PARTS
 from parge.cluster.source import Source
 from parge.errors import InputError
+from parge.io.names import shown_url
 from parge.planning.decision import lasting_settings
 from parge.planning.plan import PRESETS, Plan, ResolvedPlan
 from parge.techniques.base import Chooser
@@ -44,5 +45,7 @@ def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
     """Return everything that determines the result, as a file gives it back."""
     stats = [(name, Path(name).stat()) for name in source.files]
     files = [[name, found.st_size, found.st_mtime_ns] for name, found in stats]
-    graph = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    graph: dict[str, Any] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
+    if source.url is not None:
+        graph["url"] = shown_url(source.url)  # without its secrets
     return {**lasting_settings(plan), "graph": graph}

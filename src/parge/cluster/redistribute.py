@@ -20,8 +20,8 @@ from parge.typing import BoolArray, FloatArray, IdArray, IntArray, PartArray
 CodeArray = NDArray[np.int16]
 """Twice the part of a vertex, and 1 more where it is an anchor."""
 
-MOST_PARTS = 127
-"""Parts of vertices take a byte while they are improved."""
+MOST_PARTS = 1024
+"""While parts are improved, a shard has a table over pairs of parts: 3.8 GB of so many."""
 
 
 @dataclass(frozen=True, eq=False)

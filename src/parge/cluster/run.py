@@ -1,6 +1,5 @@
 """A run in shards, from a folder of edges to a folder of vectors: no process holds the graph or all vectors."""
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import parge
+from parge.cluster.fetch import Fetch
 from parge.cluster.ingest import Counts
-from parge.cluster.launch import ShardLauncher
+from parge.cluster.launch import ShardLauncher, own_address
 from parge.cluster.plan_checks import checked_plan, settings_of
 from parge.cluster.rendezvous import LOOPBACK
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, remove_files
 from parge.cluster.sockets import Program
-from parge.cluster.source import Source
+from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
 from parge.cluster.stage_results import (
     CutResult,
@@ -36,8 +36,9 @@ from parge.errors import InfeasibleError, InputError
 from parge.estimate.shards import split_bytes
 from parge.events import Listener, Part, Step, ignore
 from parge.io.embeddings.folder import replace_vectors, write_manifest
+from parge.io.names import shown_url
 from parge.linalg.threads import one_blas_thread
-from parge.memory import Footprint, format_bytes, peak_bytes
+from parge.memory import BASE_BYTES, Footprint, format_bytes, peak_bytes, refuse_over_budget
 from parge.planning.decision import Decision, decide, next_decision
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import idle
@@ -59,6 +60,8 @@ from parge.text import count
 from parge.values import Settings
 
 _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}
+
+_FEWER = "use fewer parts, or more machines (--engine ray)"
 
 
 def embed_sharded(
@@ -134,7 +137,10 @@ class ShardedRun:
     def embed(self, out: Path) -> Report:
         """Run all stages that are not done yet, and write the vectors."""
         size = self.plan.n_parts
-        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, self.source))
+        source = self._here(size)
+        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, source))
+        if self.source.url is not None and self.folders.fetched.is_dir():
+            remove_files(self.folders.fetched)
         counts = _counts(read, self.source)
         self._check_memory(read)
         decision = self._divided(counts, size)
@@ -166,11 +172,23 @@ class ShardedRun:
         replace_vectors(staged, out)
         return report
 
+    def _here(self, size: int) -> Source:
+        """Return the source with files that all shards see: those of a URL are fetched."""
+        url = self.source.url
+        if url is None or self._results(ReadResult, READ) is not None:
+            return self.source
+        self.listener(Step("read", shown_url(url)))
+        self._launcher().run("fetch", size, Fetch(url, self.folders.fetched))
+        return replace(self.source, files=edge_files(self.folders.fetched))
+
     def _check_memory(self, read: list[ReadResult]) -> None:
-        """Refuse to split a graph of which a shard holds more than its worker has."""
+        """Refuse to split a graph of which a shard holds more than its worker has, or all more than this machine."""
         limits = self._limits()
+        if not joins_cluster(self.plan.request.engine):
+            total = sum(split_bytes(found.arcs, found.own, len(read)) - BASE_BYTES for found in read)
+            refuse_over_budget(total, f"{count(len(read), 'shard')} of this machine split the graph", _FEWER)
         for rank, found in enumerate(read if limits else ()):
-            needs, has = split_bytes(found.arcs, found.own), limits[rank] if limits else 0
+            needs, has = split_bytes(found.arcs, found.own, len(read)), limits[rank] if limits else 0
             if needs > has:
                 raise InfeasibleError(
                     f"shard {rank} holds {found.own:,} vertices and {found.arcs:,} arcs, and needs about "
@@ -234,7 +252,9 @@ class ShardedRun:
         return found
 
     def _launcher(self) -> ShardLauncher:
-        coordinator_host = _own_address() if joins_cluster(self.plan.request.engine) else LOOPBACK
+        coordinator_host = (
+            own_address(self.plan.request.address) if joins_cluster(self.plan.request.engine) else LOOPBACK
+        )
         return ShardLauncher(self.engine, self.folder, self._limits(), coordinator_host, self._on_retry)
 
     def _limits(self) -> list[int] | None:
@@ -378,12 +398,3 @@ def _budgets(plan: ResolvedPlan) -> list[int]:
 
     assert plan.memory is not None
     return [int(size) for size in read_sizes(plan.memory)]
-
-
-def _own_address() -> str:
-    import socket
-
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # nothing is sent: the system says by which of our addresses it would be
-        return str(probe.getsockname()[0])
-    return LOOPBACK

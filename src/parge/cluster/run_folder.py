@@ -14,6 +14,7 @@ from parge.run import arrays
 from parge.run.lock import LOCK, hold, holder
 from parge.run.metadata import PART_NOTES
 from parge.run.schema import (
+    FETCHED,
     MERGED,
     MESH,
     PARTS,
@@ -56,6 +57,11 @@ class Folders:
     def kept(self, index: int, place: int) -> Path:
         """Return one of the two folders in which the vectors of a part are kept during a pass."""
         return self.path / "pass" / f"{index:03d}-{place}"
+
+    @property
+    def fetched(self) -> Path:
+        """The folder of files that were fetched to be read."""
+        return self.path / FETCHED / "files"
 
     @property
     def merged(self) -> Path:
@@ -121,9 +127,8 @@ def _remove(folder: Path) -> None:
     """Remove the folders of arrays of a run that was checked; its plan last, so that it can be removed again."""
     for steps in _inside(folder / STEPS):
         FolderJournal(steps).discard()
-    for rendezvous in _inside(folder / MESH):
-        for file in rendezvous.iterdir():
-            file.unlink(missing_ok=True)
+    for files in (*_inside(folder / MESH), *_inside(folder / FETCHED)):
+        remove_files(files)
     for part in _inside(folder / PARTS):
         for name in (SUBGRAPH, RESULT):
             arrays.discard(part / name)
@@ -140,6 +145,14 @@ def _remove(folder: Path) -> None:
     for place in [*(folder / f"done-{name}" for name in (READ, DIVIDE, CUT, FINISH)), folder / MERGED, folder / SHARED]:
         arrays.discard(place)
     arrays.discard(folder / PLAN)
+
+
+def remove_files(folder: Path) -> None:
+    """Remove plain files of a folder, and the folder if it is then empty."""
+    for file in folder.iterdir():
+        file.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -24,11 +24,14 @@ class Source:
         A count n (the ids are 0..n-1), or a file with one id a line.
     wanted : Wanted
         Which columns are read.
+    url : str, optional
+        Where the files are fetched from first; then `files` are not known yet.
     """
 
     files: tuple[str, ...]
     vertices: int | str | None = None
     wanted: Wanted = ALL_FOUND
+    url: str | None = None
 
 
 def is_parquet(name: str) -> bool:

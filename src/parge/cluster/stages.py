@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from parge.cluster.checkpoints import FolderCheckpoint, load_rows, load_shard
+from parge.cluster.checks import check_all_there
 from parge.cluster.cutting import (
     Held,
     Landmarks,
@@ -158,7 +159,9 @@ def _check_alike(mesh: Mesh, shard: Shard) -> None:
 
 def held_by(mesh: Mesh, folders: Folders, n_vertices: int) -> Held:
     """Return the part of a shard, from its files."""
-    return hold(mesh, load_rows(folders.rows(mesh.rank), mesh.rank, n_vertices, mesh.size))
+    part = load_rows(folders.rows(mesh.rank), mesh.rank, n_vertices, mesh.size)
+    check_all_there(mesh, part.names, n_vertices)
+    return hold(mesh, part)
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ def improve(
     return best_met(Market(indptr, indices, weights, limits, part.astype(np.int8), block), rounds)
 
 
-def best_met(market: "Market", rounds: int = ROUNDS) -> PartArray:
-    """Trade while that helps; return the parts of the best state that was met."""
+def best_met(market: "Market", rounds: int = ROUNDS, patience: int = PATIENCE) -> PartArray:
+    """Trade while that helps, or until so many rounds brought little; return the parts of the best state met."""
     best, found, idle = market.wished(), market.part[: market.n_own].copy(), 0
     for turn in range(rounds):
         if not market.trade(turn):
@@ -69,7 +69,7 @@ def best_met(market: "Market", rounds: int = ROUNDS) -> PartArray:
         idle = 0 if over < least_over or n_cut < (1 - _LEAST) * least_cut else idle + 1
         if state < best:
             best, found = state, market.part[: market.n_own].copy()
-        if idle == PATIENCE:
+        if idle == patience:
             break
     return found.astype(np.int32)
 

@@ -8,8 +8,11 @@ from parge.estimate.stages import DAY, Imagined, Sizes, Stage, embedding
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import refiners
 
-MOST_SHARDS, MOST_VERTICES = 127, 2**31 - 1
-"""Parts of vertices take one byte, and numbers of vertices four; see `parge.cluster`."""
+MOST_SHARDS, MOST_VERTICES = 1024, 2**31 - 1
+"""Tables of pairs of parts grow with their square, and numbers of vertices take four bytes; see `parge.cluster`."""
+
+# While parts are improved a shard has, three times for a moment, 448 numbers for each pair of parts.
+_PAIR_BYTES = 3 * 448 * 8
 
 # Bytes of the columns of neighbours' vectors that travel at a time, of one column at least.
 _COLUMN_BYTES = 1 << 26
@@ -46,15 +49,16 @@ def rounds_of(sizes: Sizes) -> int:
 
 def split_memory(sizes: Sizes) -> float:
     """Return the bytes of a shard at the peak of reading and splitting."""
-    return split_bytes(2 * sizes.question.edges / sizes.workers, sizes.question.vertices / sizes.workers)
+    asked, n = sizes.question, sizes.workers
+    return split_bytes(2 * asked.edges / n, asked.vertices / n, min(n, MOST_SHARDS))
 
 
-def split_bytes(n_arcs: float, n_vertices: float) -> float:
-    """Return the bytes of a shard of so many arcs and vertices at the peak of reading and splitting.
+def split_bytes(n_arcs: float, n_vertices: float, n_parts: int) -> float:
+    """Return the bytes of a shard of so many arcs and vertices at the peak of reading and splitting into parts.
 
     An arc was measured with its share of a vertex and of the vertices of others that a shard knows.
     """
-    return BASE_BYTES + constants()["shard_arc_memory"].value * max(n_arcs, n_vertices)
+    return BASE_BYTES + constants()["shard_arc_memory"].value * max(n_arcs, n_vertices) + _PAIR_BYTES * n_parts**2
 
 
 def _refine_memory(sizes: Sizes) -> float:
@@ -91,7 +95,7 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
     asked = sizes.question
     yield compared(
         sizes,
-        "a vertex's part takes one byte",
+        "a table has 448 numbers for each pair of parts",
         (float(sizes.workers), float(MOST_SHARDS), _count("shards")),
         "larger workers, or two stages of parts: groups of shards first, then shards within each group",
     )

@@ -55,7 +55,7 @@ _SPARE = 64 << 20
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """A file of a store: its path there, and its bytes where the store tells."""
 
     path: str
@@ -85,12 +85,12 @@ class Place:
                 return Place(url, system, f"{root.strip('/')}/{key}".rstrip("/"))
             return Place(url, *_fsspec(url, scheme))
 
-    def files(self) -> list[_Found]:
+    def files(self) -> list[Found]:
         """Return the files that are there: the one, those of the folder and its folders, or those of the pattern."""
         from pyarrow import fs
 
         if self.is_web:
-            return [_Found(self.path, None)]  # a server tells what it has when it is asked for it
+            return [Found(self.path, None)]  # a server tells what it has when it is asked for it
         with _store_errors(self.url):
             if is_pattern(self.path):
                 folder = folder_of_pattern(self.path)
@@ -104,7 +104,7 @@ class Place:
                 return sorted(files, key=lambda found: found.path)
             return [] if info.type == fs.FileType.NotFound else [_found(info)]
 
-    def copy(self, found: _Found, out: Path) -> None:
+    def copy(self, found: Found, out: Path) -> None:
         """Copy one file of the store to a new local one; stop where it is longer than the disk or its own account."""
         with _store_errors(self.url), self._opened(found.path) as source:
             with os.fdopen(create_new(out), "wb") as file:
@@ -156,8 +156,8 @@ class Place:
                 out.write(data)
 
 
-def _found(info: Any) -> _Found:
-    return _Found(info.path, None if info.size is None or info.size < 0 else int(info.size))
+def _found(info: Any) -> Found:
+    return Found(info.path, None if info.size is None or info.size < 0 else int(info.size))
 
 
 def _fsspec(url: str, scheme: str) -> tuple[Any, str]:
@@ -260,7 +260,7 @@ def fetched(name: Name, *, companion: str | None = None) -> Iterator[Path]:
         out = Path(folder) / _plain(shown_url(text))
         place.copy(found[0], out)
         if companion is not None and (second := Place.of(companion)).exists():
-            second.copy(_Found(second.path, None), Path(folder) / _plain(shown_url(companion)))
+            second.copy(Found(second.path, None), Path(folder) / _plain(shown_url(companion)))
         yield out
 
 

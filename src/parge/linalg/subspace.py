@@ -132,6 +132,15 @@ class Operator:
         threads.each(block, blocks_of(out))
 
 
+class Step(NamedTuple):
+    """Where an iteration is: the step that is next, its columns, and what the last step found of the eigenvalues."""
+
+    next: int
+    basis: NDArray[Any]
+    before: float
+    interval: tuple[float, float]
+
+
 class Eigenpairs(NamedTuple):
     """Eigenvalues, the most wanted first; rows of their orthonormal eigenvectors; and how many filters there were."""
 
@@ -151,6 +160,8 @@ def leading_eigenpairs(
     steps: int = 20,
     seed: int = 0,
     progress: Progress = silent,
+    begun: Step | None = None,
+    keep: Callable[[Step], None] = lambda _step: None,
 ) -> Eigenpairs:
     """Return the eigenpairs that are wanted most, as many as asked for, or as there are; those of 0 may be missing.
 
@@ -170,6 +181,10 @@ def leading_eigenpairs(
         The most filters.
     seed : int
         Of draws.
+    begun : Step, optional
+        Where an earlier call of the same matrix was when it ended; its columns are overwritten.
+    keep : callable
+        Called with where this one is after each step but the last.
     """
     A = operator.A
     if A.n_vertices <= densely_up_to(n_pairs) and not A.is_shared:
@@ -178,14 +193,16 @@ def leading_eigenpairs(
     shape = (A.shape[0], block_width(n_pairs))
     with one_blas_thread(), Threads(A.threads) as threads:
         space = _Space(operator, threads, columns)
-        basis, image = matrix(shape, np.float32), matrix(shape, np.float32)
-        space.overwrite(basis, _with_draws(start, shape[1], seed, A.numbers))
-        if steps:
+        basis = matrix(shape, np.float32) if begun is None else begun.basis
+        image = matrix(shape, np.float32)
+        if begun is None:
+            space.overwrite(basis, _with_draws(start, shape[1], seed, A.numbers))
+        if begun is None and steps:
             lowest = operator.lowest or 0.0
             first = filter_factors(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
             basis, image = space.recur(basis, image, first)
-        before, interval = 0.0, (0.0, 0.0)
-        for done in range(min(1, steps), steps + 1):
+        next_step, before, interval = (min(1, steps), 0.0, (0.0, 0.0)) if begun is None else (begun[0], *begun[2:])
+        for done in range(next_step, steps + 1):
             image, basis = space.recur(basis, image, [(1.0, 0.0, 0.0)])
             found = space.best(basis, image, n_pairs, interval)
             total = float(operator.rank(found.values[:n_pairs]).sum())
@@ -194,6 +211,7 @@ def leading_eigenpairs(
             space.turn(basis, found.turn, seed + done)
             basis, image = space.recur(basis, image, filter_factors(*found.interval, found.degree))
             before, interval = total, found.interval
+            keep(Step(done + 1, basis, before, interval))
             progress(done / steps)
         del image
         turn = found.turn[:, :n_pairs]

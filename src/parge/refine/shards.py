@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.linalg.adjacency import Adjacency
+from parge.linalg.subspace import Step
 from parge.linalg.whitening import Turn
 from parge.typing import FloatArray
 
@@ -29,7 +30,7 @@ class PassState:
 
 
 class Checkpoint(ABC):
-    """Where a pass in rounds saves its state, so that a shard that is lost costs a few rounds only."""
+    """Where a pass saves its rounds, or steps of eigenvectors, so that a lost shard costs a few of them only."""
 
     @abstractmethod
     def save(self, state: PassState) -> None:
@@ -39,6 +40,14 @@ class Checkpoint(ABC):
     def load(self) -> PassState | None:
         """Return the last state that all shards have saved; None at the start."""
 
+    @abstractmethod
+    def save_step(self, step: Step) -> None:
+        """Write a step; call it after every one."""
+
+    @abstractmethod
+    def load_step(self, width: int) -> Step | None:
+        """Return the last step of so many columns that all shards have saved; None at the start."""
+
 
 class NoCheckpoint(Checkpoint):
     """Saves nothing."""
@@ -47,6 +56,13 @@ class NoCheckpoint(Checkpoint):
         """Do nothing."""
 
     def load(self) -> PassState | None:
+        """Return None."""
+        return None
+
+    def save_step(self, step: Step) -> None:
+        """Do nothing."""
+
+    def load_step(self, width: int) -> Step | None:
         """Return None."""
         return None
 
@@ -69,7 +85,7 @@ class ShardWorkspace:
     columns : callable
         Takes a number of columns; returns them in groups that can be exchanged at a time.
     checkpoint : Checkpoint
-        Where a pass in rounds saves its state.
+        Where a pass saves how far it is.
     """
 
     adjacency: Adjacency

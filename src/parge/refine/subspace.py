@@ -70,14 +70,16 @@ class Subspace(Refiner):
     def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
         """Overwrite the vectors of one part, other shards those of the others; return the number of steps."""
         assert isinstance(technique, Factorisation)  # `check` refuses others
-        operator = technique.operator(work.adjacency)
+        operator, width = technique.operator(work.adjacency), block_width(technique.n_pairs)
         pairs = leading_eigenpairs(
             operator,
             technique.n_pairs,
             rows_of(vectors),
-            columns=work.columns(block_width(technique.n_pairs)),
+            columns=work.columns(width),
             tolerance=self.tolerance,
             steps=self.steps,
+            begun=work.checkpoint.load_step(width),
+            keep=work.checkpoint.save_step,
         )
         technique.write(work.adjacency.graph.degrees, operator, pairs, vectors)
         return {"steps": pairs.steps}

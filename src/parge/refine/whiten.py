@@ -1,6 +1,6 @@
 """Whitened propagation as a refine pass for the vectors of any technique."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -93,6 +93,9 @@ class Whiten(Refiner):
         state = work.checkpoint.load()
         if state is None:
             state = PassState(0, vectors, Turn.none(vectors.shape[1]), (), work.mean_length(vectors))
+        else:
+            vectors[:] = state.rows
+            state = replace(state, rows=vectors)
         with one_blas_thread(), Threads(1) as threads:
             while state.done < self.rounds and not state.is_over:
                 state = self._round(state, work, threads)
@@ -103,8 +106,8 @@ class Whiten(Refiner):
     def _round(self, state: PassState, work: ShardWorkspace, threads: Threads) -> PassState:
         done, before = state.done + 1, state.turn
         look = is_looked_at(done, 1)
-        moved = _sums(state.rows, before, work)
-        rows = np.array(state.rows)
+        rows = state.rows  # overwritten: vectors are held twice, not three times
+        moved = _sums(rows, before, work)
         found = propagate(read_from(moved), rows, rows, before, threads, whiten=True, look=look)
         now, changed = _decided(found, before, work)
         changes = (*state.changes, changed) if look else state.changes

@@ -117,8 +117,8 @@ LAYOUT: dict[str, dict[str, Kind]] = {
     MERGED: {"between": Kind(("float64",), ndim=2, needed=True, finite=True)},
     PASS: {
         "vectors": Kind(("float32",), ndim=2, needed=True, finite=True),
-        "mean": Kind(("float64",), needed=True, finite=True),
-        "matrix": Kind(("float64",), ndim=2, needed=True, finite=True),
+        "mean": Kind(("float64",), finite=True),  # of rounds that whiten
+        "matrix": Kind(("float64",), ndim=2, finite=True),
     },
 }
 """Kind of folder -> name of array -> what it must be."""
@@ -177,8 +177,8 @@ _OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)"
 
 
 # What a run in shards has beside its parts. What is being written or removed has a number at its end.
-STEPS, MESH = "steps", "mesh"
-SHARDED_FOLDERS = ("shards", "rows", "pass", STEPS, MESH)
+STEPS, MESH, FETCHED = "steps", "mesh", "fetched"
+SHARDED_FOLDERS = ("shards", "rows", "pass", STEPS, MESH, FETCHED)
 _LEFT = r"(\.(tmp|old)-[0-9]+)?"
 _OF_ALL_SHARDS = re.compile(rf"({PLAN}|{SHARED}|{MERGED}|done-[a-z]+){_LEFT}")
 _OF_SHARDS = {
@@ -187,8 +187,10 @@ _OF_SHARDS = {
     "pass": re.compile(rf"[0-9]{{3,}}-[0-9]{_LEFT}"),
     STEPS: re.compile(r"[a-z0-9-]+-[0-9]{3,}"),
     MESH: re.compile(r"[a-z0-9-]+"),
+    FETCHED: re.compile(r"files"),
 }
 _MESH_FILE = re.compile(r"[0-9]{5,}\.(json|answer|[0-9a-f]+)|[0-9a-f]+\.failed|finished")
+_FETCHED_FILE = re.compile(r"\.?[0-9]{5,}(\.[^/]*)?")
 _STEP_NAME = re.compile(rf"[a-z0-9-]+{_LEFT}")
 
 
@@ -232,9 +234,10 @@ def _check_shard(kind: str, folder: Path) -> None:
         for step in _entries(folder):
             _refuse_unless(_STEP_NAME.fullmatch(step.name) is not None, step)
             _check_arrays(step)
-    elif kind == MESH:
+    elif kind in (MESH, FETCHED):
         for file in _entries(folder):
-            _refuse_unless(_MESH_FILE.fullmatch(file.name) is not None, file)
+            known = _MESH_FILE if kind == MESH else _FETCHED_FILE
+            _refuse_unless(known.fullmatch(file.name) is not None, file)
             _check_file(file)
     else:
         _check_arrays(folder)
