@@ -208,7 +208,7 @@ def test_edges_that_lead_one_way_reach_no_partitioner(folder: Path) -> None:
 
     assert min(run_local(PARTS, program)) > 0
     tamper(folder / "rows" / "000", ROWS, one_way)
-    with pytest.raises(DamagedError, match="one way"):
+    with pytest.raises(DamagedError, match="one direction"):
         run_local(PARTS, program)
 
 
