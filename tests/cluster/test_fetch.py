@@ -89,7 +89,7 @@ def test_a_run_that_failed_does_not_fetch_again(store: str, tmp_path: Path, monk
 
 
 def test_a_store_without_the_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="memory:"):
         embedded(Source((), url="memory://nothing/here"), tmp_path)
 
 

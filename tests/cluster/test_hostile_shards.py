@@ -178,7 +178,7 @@ def test_a_vertex_in_two_parts_is_refused(folder: Path) -> None:
         content["indptr"] = np.insert(content["indptr"], place, content["indptr"][place])
 
     tamper(folder / "rows" / "000", ROWS, doubled)
-    with pytest.raises(DamagedError, match="in two parts"):
+    with pytest.raises(DamagedError, match="parts"):
         run_local(PARTS, lambda mesh: held_by(mesh, Folders(folder), N))
 
 
@@ -188,7 +188,7 @@ def test_every_vertex_is_to_be_in_one_part() -> None:
 
     program(([0, 3], [1, 2]))
     for wrong in (([0, 3], [1]), ([0, 3], [1, 3]), ([0, 1, 2], [1, 2, 3]), ([], [])):
-        with pytest.raises(DamagedError, match="in two parts"):
+        with pytest.raises(DamagedError, match="parts"):
             program(wrong)
 
 

@@ -220,7 +220,7 @@ def test_shards_that_this_machine_cannot_hold_together_are_refused(
     edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "2GB")
-    with pytest.raises(InputError, match=r"100 shards of this machine.*fewer parts"):
+    with pytest.raises(InputError, match="100 shards"):
         embedded(edges, tmp_path, plan(parts=100))
 
 
