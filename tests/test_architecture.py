@@ -16,67 +16,30 @@ from parge.refine.base import refiners
 from parge.techniques.registry import techniques
 
 ROOT = Path(parge.__file__).parent
-BASE = {"memory", "tree", "storage", "seeds", "errors", "typing", "registry"}
-BASE |= {
-    "events",
-    "ids",
-    "numbers",
-    "text",
-    "values",
-    "result",
-    "stage_reports",
-    "links",
-    "spelling",
-    "markup",
-    "display",
-    "console",
-    "progress",
-    "columns",
-    "frames",
-}
-STAGES = {"graph", "io", "embedding", "decompose", "techniques", "landmarks", "reconcile", "refine"}
+PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 
-# Who may import whom, by the first name under parge: every folder, those in front of the stages last.
+
+def _rows() -> list[tuple[list[str], str, set[str]]]:
+    """Return the table of the page: the names of a row, what they hold, and what they import."""
+    found = []
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| `"):
+            names, holds, imports = (cell.strip() for cell in line.strip("|").split(" | "))
+            found.append((_names(names), holds, set(_names(imports))))
+    return found
+
+
+def _names(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)(?:/|\.py)?`", cell)
+
+
+BASE = {name for names, holds, _imports in _rows() if holds.startswith("*base modules*") for name in names}
+
+# Who may import whom, by the first name under parge. Only a row that names base modules is denied the others.
 MAY: dict[str, set[str]] = {
-    **dict.fromkeys(BASE, BASE),
-    "kernels": {"typing", "storage", "events"},
-    "graph": {*BASE, "kernels"},
-    "io": {*BASE, "graph", "linalg"},
-    "embedding": {*BASE, "io", "linalg"},
-    "linalg": {*BASE, "kernels", "graph"},
-    "decompose": {*BASE, "kernels", "graph"},
-    "skipgram": {*BASE, "kernels", "graph"},
-    "landmarks": {*BASE, "kernels", "graph", "linalg", "skipgram"},
-    "techniques": {*BASE, "kernels", "graph", "linalg", "skipgram", "landmarks"},
-    "refine": {*BASE, "graph", "linalg", "techniques"},
-    "reconcile": {*BASE, "linalg", "decompose"},
-    "engine": {*BASE},  # knows nothing of graphs
-    "evaluate": {*BASE, "kernels", "graph", "io", "linalg", "embedding", "decompose", "space"},
-    "estimate": {*BASE, "kernels", "techniques", "refine"},
-    "space": {*BASE, "kernels", "graph", "io", "embedding", "linalg", "reconcile"},
-    "planning": {*BASE, *STAGES, "engine", "estimate"} - {"io", "embedding"},
-    "run": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning", "space"},
-    "cluster": {*BASE, *STAGES, "kernels", "linalg", "engine", "planning", "run", "estimate"} - {"embedding"},
-    "sklearn": {*BASE, "graph", "io", "embedding", "techniques", "planning", "run", "front"},
-    "spark": {*BASE, "graph", "embedding"},
-    "report": {*BASE, "io", "linalg", "embedding", "decompose", "reconcile", "evaluate", "run", "space"},
-    "front": {*BASE, "graph", "io", "embedding", "decompose", "techniques", "planning", "run", "report"},
-    "testing": {*BASE, *STAGES, "linalg", "engine", "run", "cluster"},
-    "cli": {
-        *BASE,
-        *STAGES,
-        "linalg",
-        "engine",
-        "evaluate",
-        "estimate",
-        "space",
-        "planning",
-        "run",
-        "cluster",
-        "report",
-    },
-    "__init__": {*STAGES, "result", "errors", "evaluate", "space", "planning", "run", "front"},
-    "__main__": {"cli"},
+    name: BASE if name in BASE else imports if imports & BASE else imports | BASE
+    for names, _holds, imports in _rows()
+    for name in names
 }
 
 
@@ -106,6 +69,12 @@ MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 def test_the_table_knows_every_folder() -> None:
     assert set(MAY) == {_folder(module) for module in MODULES}
+
+
+def test_every_arrow_of_the_table_is_used() -> None:
+    for names, _holds, imports in _rows():
+        used = [_imports(ROOT / module) for module in MODULES if _folder(module) in names]
+        assert imports <= set[str]().union(*used), f"{names} import nothing of {imports - set[str]().union(*used)}"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
