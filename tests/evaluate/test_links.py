@@ -14,10 +14,8 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.evaluate import adamic_adar, by_degree, given_out, hold_out, links, predictors, score_links
 from parge.graph.graph import Graph
-from parge.graph.pairs import linked
 from parge.links import ONLY_COSINE, LinkHead
 from parge.space.head import fit_head
-from parge.testing.graphs import graphs
 
 
 def pairs_of(graph: Graph) -> set[tuple[int, int]]:
@@ -298,11 +296,3 @@ def test_edges_that_somebody_held_out_meet_by_id() -> None:
         given_out(graph, Graph.from_edges(["b"], ["a"]))
     with pytest.raises(InputError, match="no held-out edges"):
         given_out(graph, Graph.from_edges([], [], vertices=["a"]))
-
-
-@examples(30)
-@given(graph=graphs(max_vertices=25), seed=st.integers(0, 999))
-def test_linked_pairs_are_edges(graph: Graph, seed: int) -> None:
-    pairs = np.random.default_rng(seed).integers(0, graph.n_vertices or 1, size=(50 if graph.n_vertices else 0, 2))
-    known = pairs_of(graph)
-    assert linked(graph, pairs).tolist() == [(min(u, v), max(u, v)) in known for u, v in pairs.tolist()]

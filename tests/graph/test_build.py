@@ -216,3 +216,11 @@ def test_long_string_ids_find_their_places() -> None:
 def test_a_graph_shows_its_size_and_not_its_arrays() -> None:
     graph = Graph.from_edges([0, 1], [1, 2], [2.0, 1.0]).with_features(np.eye(3))
     assert repr(graph) == "Graph(3 vertices, 2 edges, weighted, 3 features)"
+
+
+@examples(30)
+@given(graph=graphs(max_vertices=25), seed=st.integers(0, 999))
+def test_a_graph_knows_its_edges(graph: Graph, seed: int) -> None:
+    pairs = np.random.default_rng(seed).integers(0, graph.n_vertices or 1, size=(50 if graph.n_vertices else 0, 2))
+    known = weights_of(graph)
+    assert graph.has_edges(pairs).tolist() == [(min(u, v), max(u, v)) in known for u, v in pairs.tolist()]

@@ -12,7 +12,7 @@ from parge.display import graph_html
 from parge.errors import InputError
 from parge.storage import row_blocks
 from parge.text import count
-from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
+from parge.typing import BoolArray, FloatArray, IdArray, IntArray, NeighbourArray
 
 # Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.
 MAX_INT32_VERTICES = 2**31 - 1
@@ -147,6 +147,22 @@ class Graph:
     def outside_ids(self) -> IdArray:
         """The ids as given: `ids`, or 0..n_vertices-1."""
         return np.arange(self.n_vertices) if self.ids is None else self.ids
+
+    def has_edges(self, pairs: IntArray) -> BoolArray:
+        """Return which pairs are edges, by bisection in the sorted rows: nothing as large as the edges is made.
+
+        >>> Graph.from_edges([0, 1], [1, 2]).has_edges(np.array([[0, 1], [0, 2], [2, 1]])).tolist()
+        [True, False, True]
+        """
+        low, end = self.indptr[pairs[:, 0]], self.indptr[pairs[:, 0] + 1]
+        high, wanted = end.copy(), pairs[:, 1]
+        while (low < high).any():
+            middle = (low + high) // 2
+            right = (low < high) & (self.indices[np.minimum(middle, self.indices.size - 1)] < wanted)
+            low, high = np.where(right, middle + 1, low), np.where(right, high, np.minimum(middle, high))
+        there = low < end
+        there[there] = self.indices[low[there]] == wanted[there]
+        return there
 
     def to_scipy(self) -> Any:
         """Return the symmetric adjacency matrix as scipy CSR (float32, shares memory where it can)."""

@@ -134,20 +134,3 @@ def edges_once(graph: Graph) -> tuple[NeighbourArray, NeighbourArray, Any]:
     source = np.repeat(np.arange(graph.n_vertices, dtype=graph.indices.dtype), graph.degrees)
     once = source < graph.indices
     return source[once], graph.indices[once], None if graph.weights is None else graph.weights[once]
-
-
-def linked(graph: Graph, pairs: IntArray) -> BoolArray:
-    """Return which pairs are edges, by bisection in the sorted rows: nothing as large as the edges is made.
-
-    >>> linked(Graph.from_edges([0, 1], [1, 2]), np.array([[0, 1], [0, 2], [2, 1]])).tolist()
-    [True, False, True]
-    """
-    low, end = graph.indptr[pairs[:, 0]], graph.indptr[pairs[:, 0] + 1]
-    high, wanted = end.copy(), pairs[:, 1]
-    while (low < high).any():
-        middle = (low + high) // 2
-        right = (low < high) & (graph.indices[np.minimum(middle, graph.indices.size - 1)] < wanted)
-        low, high = np.where(right, middle + 1, low), np.where(right, high, np.minimum(middle, high))
-    there = low < end
-    there[there] = graph.indices[low[there]] == wanted[there]
-    return there

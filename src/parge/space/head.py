@@ -8,7 +8,6 @@ edges, are added to the vectors. The vectors themselves stay.
 import numpy as np
 
 from parge.graph.graph import Graph
-from parge.graph.pairs import linked
 from parge.linalg import logistic
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
@@ -74,4 +73,4 @@ def _some_edges(graph: Graph, rng: np.random.Generator) -> IntArray:
 def _some_others(graph: Graph, rng: np.random.Generator) -> IntArray:
     pairs = rng.integers(max(1, graph.n_vertices), size=(2 * _PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    return np.asarray(pairs[~linked(graph, pairs)][:_PAIRS])
+    return np.asarray(pairs[~graph.has_edges(pairs)][:_PAIRS])
