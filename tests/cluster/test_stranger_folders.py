@@ -10,7 +10,7 @@ import pytest
 import parge
 from parge.cluster.journal import FolderJournal
 from parge.cluster.run import ShardedRun, embed_sharded
-from parge.cluster.run_folder import check_run_folder, discard, is_fruitless
+from parge.cluster.run_folder import check_run_folder, discard, failed_before_reading
 from parge.cluster.source import Source
 from parge.errors import InputError
 from parge.io.embeddings.folder import MANIFEST, is_folder
@@ -62,7 +62,7 @@ def test_links_are_refused_and_never_followed(finished: Path, tmp_path: Path, vi
     place.symlink_to(victim)
     with pytest.raises(InputError):
         check_run_folder(run, resume=True)
-    assert not is_fruitless(run)
+    assert not failed_before_reading(run)
     assert discard(run) is not None
     assert arrays.exists(run / PLAN)
 
@@ -81,7 +81,7 @@ def test_what_parge_did_not_write_stays(tmp_path: Path, name: str) -> None:
     arrays.save(run / PLAN, SHARDED, {}, {})
     (run / name).parent.mkdir(parents=True)
     (run / name).write_text("mine")
-    assert not is_fruitless(run)
+    assert not failed_before_reading(run)
     assert discard(run) is not None
     assert (run / name).read_text() == "mine"
 
@@ -90,10 +90,10 @@ def test_a_run_at_work_is_not_removed(tmp_path: Path) -> None:
     run = tmp_path / "out.run"
     arrays.save(run / PLAN, SHARDED, {}, {})
     with hold(run):
-        assert not is_fruitless(run)
+        assert not failed_before_reading(run)
         assert discard(run) is not None
         assert arrays.exists(run / PLAN)
-    assert is_fruitless(run)
+    assert failed_before_reading(run)
     assert discard(run) is None
 
 

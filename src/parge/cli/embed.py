@@ -30,7 +30,7 @@ from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside, run_folder_of
 from parge.io.places import delivery, given_name
 from parge.run.folder import RunFolder
-from parge.run.open_run import is_fruitless
+from parge.run.open_run import failed_before_reading
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
 from parge.run.spaces import check_space_output, described, space_bytes
@@ -91,7 +91,7 @@ def command(
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
         outputs.append(Output(check_page(page), is_page))
-    anew = run_dir is None and is_fruitless(folder)
+    anew = run_dir is None and failed_before_reading(folder)
     if not anew:
         RunFolder(folder).check_open(resume=resume)
     check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
@@ -105,7 +105,7 @@ def command(
         listener(Step("read", graph_name(options)))
         graph = read_graph(options, plan, folder.parent)
         check_ids(out, graph.outside_ids, overwrite=overwrite)
-        if anew and is_fruitless(folder):  # still: reading may take long
+        if anew and failed_before_reading(folder):  # still: reading may take long
             RunFolder(folder).discard()
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, spaces=spaces, listener=listener)
         if page is not None:
@@ -128,7 +128,7 @@ def _embed_sharded(
 ) -> None:
     """Embed a folder of edges into a folder of vectors; see `parge.cluster.run.embed_sharded`."""
     from parge.cluster.run import embed_sharded
-    from parge.cluster.run_folder import check_run_folder, discard, is_fruitless  # most runs hold the graph
+    from parge.cluster.run_folder import check_run_folder, discard, failed_before_reading  # most runs hold the graph
     from parge.io.embeddings.folder import check_folder_output
 
     given = next((name for name, value in refused.items() if value is not None), None)
@@ -141,13 +141,13 @@ def _embed_sharded(
     places = [out, folder] if is_url(options["graph"]) else [out, folder, Path(options["graph"])]
     if any(is_inside(*pair) for pair in permutations(places, 2) if pair != (folder, out)):
         raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
-    anew = run_dir is None and is_fruitless(folder)
+    anew = run_dir is None and failed_before_reading(folder)
     if not anew:
         check_run_folder(folder, resume=resume)
     source = sharded_source(options)
     plan = make_plan(options, resume=resume)
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        if anew and is_fruitless(folder):
+        if anew and failed_before_reading(folder):
             discard(folder)
         report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
     kept = None if run_dir is not None else discard(folder)

@@ -94,7 +94,7 @@ def check_run_folder(path: Path, *, resume: bool) -> None:
         )
 
 
-def is_fruitless(path: Path) -> bool:
+def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run in shards that failed before its graph was read, and nothing else.
 
     The corrected command may then begin anew: `discard` removes what the run wrote. False where somebody is at work.

@@ -71,7 +71,7 @@ def open_run(
             yield _begin(graph, decision or _decided(graph, plan, listener), folder, listener)
 
 
-def is_fruitless(path: Path) -> bool:
+def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run without any result, whose plan took less than a minute, and nothing else.
 
     The corrected command may then begin anew: `RunFolder.discard` removes what the run wrote. False where somebody is
