@@ -80,7 +80,7 @@ def check_range(numbers: NDArray[np.integer], n: int, fault: str) -> None:
 def leads_both_ways(indptr: IntArray, indices: NeighbourArray) -> bool:
     """Return whether every arc is there in both directions, of rows without duplicates.
 
-    Keys of the arcs up and of the arcs down have the same sum. They are drawn anew each time, so nobody can choose arcs
+    Keys of the arcs up and of the arcs down have the same sum. They are drawn again each time, so no file can hold arcs
     that only seem to match.
     """
     salt, n, total = np.uint64(secrets.randbits(64)), indptr.size - 1, 0

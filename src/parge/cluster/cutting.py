@@ -1,4 +1,4 @@
-"""Subgraphs cut out of a graph that nobody holds: each shard has one part, and asks the others for its context."""
+"""Subgraphs cut out of a graph that no process holds: each shard has one part, and asks the others for its context."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def _among(held: Held, own: IntArray) -> Graph:
 def merged_weights(mesh: Mesh, held: Held, marks: Landmarks) -> Matrix | None:
     """Return the weights between and inside landmarks on shard 0, and None elsewhere; some rows travel at a time.
 
-    Every row of the matrix is of one part, or of an anchor, which is at home in one: each entry is one shard's sum.
+    Every row of the matrix is of one part, or of an anchor, which belongs to one: each entry is one shard's sum.
     """
     rows, n, degrees = held.rows, marks.n, held.rows.degrees
     mark = marks.of[: rows.n_own]
@@ -319,7 +319,7 @@ def _without(block: Matrix, marks: IntArray, taken: Entries) -> Matrix:
 
 
 def cut_plain(mesh: Mesh, held: Held) -> Subgraph:
-    """Return the subgraph on own vertices and anchors; edges among anchors are told by where they are at home."""
+    """Return the subgraph on own vertices and anchors; edges among anchors come from the parts that these belong to."""
     rows, own, a = held.rows, held.own, held.anchors.size
     place = np.full(rows.n_own + rows.ghosts.size, -1, np.int64)
     place[own] = np.arange(own.size)

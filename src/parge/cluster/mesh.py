@@ -133,7 +133,7 @@ class LocalMesh(Mesh):
         self.rank, self.size, self._exchange = rank, exchange.size, exchange
 
     def swap(self, out: Sequence[Message]) -> list[Message]:
-        """Put all messages down, wait for everybody, and take up those for this shard."""
+        """Store all messages, wait for all shards, and return those for this one."""
         boxes, barrier = self._exchange.boxes, self._exchange.barrier
         boxes[self.rank] = [tuple(_frozen(array) for array in message) for message in out]
         barrier.wait()

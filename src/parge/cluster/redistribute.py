@@ -26,7 +26,7 @@ MOST_PARTS = 1024
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
-    """The rows of a part: of its own vertices, and of the anchors that are at home in it.
+    """The rows of a part: of its own vertices, and of the anchors that belong to it.
 
     Parameters
     ----------

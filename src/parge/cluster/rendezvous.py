@@ -103,7 +103,7 @@ class Rendezvous:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a shard listens, and an id that every start of it has anew."""
+    """Where a shard listens, and an id that is new at every start."""
 
     host: str
     port: int

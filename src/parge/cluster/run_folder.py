@@ -97,7 +97,7 @@ def check_run_folder(path: Path, *, resume: bool) -> None:
 def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run in shards that failed before its graph was read, and nothing else.
 
-    The corrected command may then begin anew: `discard` removes what the run wrote. False where somebody is at work.
+    The corrected command may then start again: `discard` removes what the run wrote. False where somebody is at work.
     """
     if path.is_symlink() or not arrays.exists(path / PLAN) or holder(path) is not None:
         return False
@@ -113,7 +113,7 @@ def failed_before_reading(path: Path) -> bool:
 def discard(folder: Path) -> str | None:
     """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept.
 
-    Only what `check_sharded_run` knows is removed, no link is followed, and nobody else is at work meanwhile.
+    Only what `check_sharded_run` knows is removed, no link is followed, and the folder is locked meanwhile.
     """
     with contextlib.suppress(PargeError, OSError):
         check_sharded_run(folder)

@@ -1,7 +1,7 @@
 """Shards in processes of their own, on one machine or several: messages travel over sockets, with the run's token.
 
 There is one connection between two shards, and one thread in each that sends and receives on all of its connections
-at once, so that nobody waits for a shard that waits. A connection says by its end that its shard is gone. A shard that
+at once, so that no shard waits for one that waits. A connection says by its end that its shard is gone. A shard that
 is started again registers again; the others notice, and the program begins anew on all of them, with what the last
 step left in files.
 """
@@ -40,11 +40,11 @@ _PIECES = 64
 
 
 class LostError(Exception):
-    """A shard was started again: the step has to begin anew."""
+    """A shard was started again, so all shards repeat the step."""
 
 
 class GoneError(PargeError):
-    """A shard is gone and did not come back."""
+    """A shard stopped and was not restarted."""
 
 
 class _Line:
@@ -256,7 +256,7 @@ def _open(rank: int, rendezvous: Rendezvous) -> Iterator[SocketMesh]:
 
 
 def take_part(rank: int, rendezvous: Rendezvous, program: Program) -> dict[str, Any]:
-    """Run a program as one of several shards; begin anew when another shard was started again.
+    """Run a program as one of several shards; repeat it when another shard was started again.
 
     What all shards have finished is not done again: a shard that is started again after that finds its answer.
     """

@@ -68,7 +68,7 @@ class LandmarkTechnique(ABC):
         return strengths
 
     def embed_merged(self, weights: Matrix, noise: Matrix) -> dict[str, NDArray[Any]]:
-        """Return what `embed_landmarks` returns, for a graph that nobody holds.
+        """Return what `embed_landmarks` returns, for a graph that no process holds.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ class ShardWorkspace:
     Parameters
     ----------
     adjacency : Adjacency
-        The rows of this part: of its own vertices and of the anchors that are at home in it. `near(X)` returns the rows
+        The rows of this part: of its own vertices and of the anchors that belong to it. `near(X)` returns the rows
         of X, then those of neighbours in other parts; `total(sums)` adds over all parts; `decided(f)` returns to all
         what f returns on the first shard.
     gathered : callable

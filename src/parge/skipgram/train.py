@@ -148,7 +148,7 @@ def first_table(n_vertices: int, dim: int, seed: Any) -> FloatArray:
 def walk_batches(
     starts: NeighbourArray, repetitions: int, walk_length: int, rng: np.random.Generator
 ) -> Iterator[Batch]:
-    """Cut the walks of every repetition, in an order drawn anew for each, into batches of about `BATCH_STEPS` steps."""
+    """Cut the walks of every repetition, in a new random order for each, into batches of about `BATCH_STEPS` steps."""
     size = batch_walks(walk_length)
     for repetition in range(repetitions):
         rng.shuffle(starts)

@@ -1,4 +1,4 @@
-"""Auto: a technique that stands for others; which one suits a graph is tried on a part of it, without labels."""
+"""Auto: chooses one of several techniques; which one suits a graph is tried on a part of it, without labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,7 +80,7 @@ class Auto(Technique, Chooser):
         check_counts(self, 1, "dim")
 
     def candidates(self, graph: Graph | None = None) -> tuple[Technique, ...]:
-        """Return the techniques that it stands for; the first is taken in case of doubt."""
+        """Return the techniques that it may choose; the first is taken in case of doubt."""
         usual = (Blend(dim=self.dim), Spectral(dim=self.dim), Whitened(dim=self.dim))
         return usual if graph is not None and graph.features is None else (*usual, SGC(dim=self.dim))
 
@@ -98,7 +98,7 @@ class Auto(Technique, Chooser):
         return chosen.embed(subgraph, rng, progress=progress)
 
     def footprint(self) -> Footprint:
-        """Return the bound of the largest candidate, and the sample beside it."""
+        """Return the bound of the largest candidate, and the sample."""
         bounds = [technique.footprint() for technique in self.candidates()]
         return Footprint(
             max(bound.fixed for bound in bounds),

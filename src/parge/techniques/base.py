@@ -107,7 +107,7 @@ class Chosen(NamedTuple):
 
 
 class Chooser(ABC):
-    """The capability of a technique that stands for others: a plan asks it once which one suits the graph."""
+    """The capability of a technique that chooses another: a plan asks it once which one suits the graph."""
 
     @abstractmethod
     def candidates(self, graph: Graph | None = None) -> tuple[Technique, ...]:

@@ -63,7 +63,7 @@ class Factorisation(Technique):
         self.finish(vectors, float(lengths[0] / count[0]) if count[0] else 1.0)
 
     def footprint(self) -> Footprint:
-        """Return the bound: the columns twice, or once beside the vectors, and the graph."""
+        """Return the bound: the columns twice, or once and the vectors, and the graph."""
         width = block_width(self.n_pairs)
         return Footprint(
             BASE_BYTES + fixed_bytes(self.n_pairs),

@@ -273,12 +273,12 @@ class TechniqueContract:
         assert shares == sorted(shares)
 
     def test_communities_lie_together(self) -> None:
-        """Planted communities are told apart, far better than at random."""
+        """Planted communities are separated, far better than at random."""
         subgraph, community = communities()
         assert separation(self.embed(subgraph), community) >= self.tells_apart
 
     def test_weights_are_used(self) -> None:
-        """Communities that only weights tell apart are told apart."""
+        """Communities that differ only in weights are separated."""
         subgraph, community = communities(weighted=True)
         assert separation(self.embed(subgraph), community) >= self.tells_apart
 
