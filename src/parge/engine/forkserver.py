@@ -151,11 +151,11 @@ class ForkServer:
         self._is_ready = True
 
     def listen(self, seconds: float | None) -> None:
-        """Wait for news of processes that have ended. If the server itself has, nobody knows how its processes did."""
+        """Wait for messages about processes that have ended. If the server itself has, its processes count as killed."""
         try:
-            news = select.poll()  # not select(): the number of the socket may be large
-            news.register(self._socket, select.POLLIN)
-            while news.poll(None if seconds is None else 1000 * seconds):
+            ready = select.poll()  # not select(): the number of the socket may be large
+            ready.register(self._socket, select.POLLIN)
+            while ready.poll(None if seconds is None else 1000 * seconds):
                 self._receive()
                 seconds = 0.0
         except (OSError, ValueError):  # ValueError: it was closed

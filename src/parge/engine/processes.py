@@ -106,7 +106,7 @@ class Child:
             os.close(pipe)
 
     def send(self, *, goes_on: bool = False) -> None:
-        """Send the task. The worker ends after it, unless it goes on to the next one (`take`), or gets the message to end."""
+        """Send the task. The worker ends after it, unless it goes on to the next one (`take`), or ends."""
         task = self.task
         self._goes_on = goes_on
         self._write(cloudpickle.dumps((task.function, task.argument, task.limit_bytes, goes_on)))
