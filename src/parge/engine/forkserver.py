@@ -151,7 +151,7 @@ class ForkServer:
         self._is_ready = True
 
     def listen(self, seconds: float | None) -> None:
-        """Wait for messages about processes that have ended. If the server itself has, its processes count as killed."""
+        """Wait for messages about processes that have ended. If the server has, its processes count as killed."""
         try:
             ready = select.poll()  # not select(): the number of the socket may be large
             ready.register(self._socket, select.POLLIN)
