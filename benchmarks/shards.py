@@ -4,7 +4,8 @@
 the process that leads, beside the bytes of the whole rows and of all vectors; and the time of an exchange of messages
 between 8 processes by the sockets of parge, by Arrow Flight, and by plain pipes. Further:
 ``--only memory --edges 3.5e6 7e6 14e6 --parts 4 8 16`` graph and shards grown together; ``--usual`` beside one process
-that coordinates; ``--ray`` on actors. Other words, such as ``--dim 32``, go to ``parge embed``.
+that coordinates; ``--ray`` on actors; ``--until-prepared`` up to the parts' subgraphs, which takes less time. Other
+words, such as ``--dim 32``, go to ``parge embed``.
 """
 
 import argparse
@@ -28,10 +29,16 @@ import pyarrow.parquet as pq
 from benchmarks.estimate_constants import keep, of_shards
 from benchmarks.flight_exchange import FlightExchange
 
+import parge
 from parge.cluster.mesh import Mesh
+from parge.cluster.plan_checks import checked_plan
 from parge.cluster.rendezvous import Rendezvous
+from parge.cluster.run import ShardedRun
 from parge.cluster.sockets import take_part
+from parge.cluster.source import Source, edge_files
+from parge.events import ignore
 from parge.graph.generate import planted
+from parge.run.pipeline import prepared_engine
 
 EXCHANGES = 40
 
@@ -113,9 +120,9 @@ def private(process: psutil.Process) -> int:
     return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssAnon")), 0)
 
 
-def watched(words: list[str]) -> tuple[dict[str, Any], int, int]:
+def watched(words: list[str], module: str = "parge") -> tuple[dict[str, Any], int, int]:
     """Run a command; return its JSON, and the most private memory of its workers and of itself."""
-    command = subprocess.Popen([sys.executable, "-m", "parge", *words], stdout=subprocess.PIPE)
+    command = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE)
     leading, shard, lead = psutil.Process(command.pid), 0, 0
     while command.poll() is None:
         with contextlib.suppress(psutil.Error, OSError):
@@ -155,6 +162,50 @@ def written(n_edges: int, folder: Path) -> Path:
     return edges
 
 
+def prepare(edges: str, parts: str, place: str) -> None:
+    """Run the stages of a run in shards up to the subgraphs of the parts; print what shards returned, as JSON."""
+    plan = parge.Plan(technique=parge.DeepWalk(), parts=int(parts), engine="processes")
+    Path(place, "run").mkdir()
+    with prepared_engine(plan) as engine:
+        run = ShardedRun.opened(Path(place, "run"), Source(edge_files(Path(edges))), checked_plan(plan), engine, ignore)
+        lost = run.prepared()[2][0].counts
+    stages = {
+        rank: {name: took.to_json() for name, took in shard.items()} for rank, shard in sorted(run.shards.items())
+    }
+    print(
+        json.dumps({"lost_edges": lost[-1] / max(1, sum(lost)), "shards": [{"stages": one} for one in stages.values()]})
+    )
+
+
+def prepared_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
+    """Print what shards hold until the parts of a graph are ready to be embedded, and return it."""
+    edges, begun = written(n_edges, folder), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        words = ["--stages", str(edges), str(parts), place]
+        found, shard, lead = watched(words, "benchmarks.shards")
+    n_vertices = n_edges * 116 // 1000
+    rows, vectors = 8 * n_edges + 8 * n_vertices, 512 * n_vertices
+    print(
+        f"{n_edges / 1e6:.2f} M edges, {parts} processes, until parts are ready: shard {shard / 1e6:.0f} MB, leading "
+        f"{lead / 1e6:.0f} MB; whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges "
+        f"{found['lost_edges']:.4f}; {time.perf_counter() - begun:.0f} s in all",
+        flush=True,
+    )
+    stage_lines(found, n_edges)
+    return {**found, "n_edges": n_edges, "largest": shard, "lead": lead}
+
+
+def stage_lines(found: dict[str, Any], n_edges: int) -> None:
+    """Print what each stage took."""
+    for stage in found["shards"][0]["stages"]:
+        each = [shard["stages"][stage] for shard in found["shards"]]
+        seconds, peak = sum(one["seconds"] for one in each), max(one["peak_bytes"] for one in each)
+        us, sent = seconds / n_edges * 1e6, sum(one["sent_bytes"] for one in each) / n_edges
+        print(f"  {stage:10} {seconds:6.1f} s of cores; per edge {us:.2f} us, {sent:.0f} B sent; {peak / 1e6:.0f} MB")
+    rest = sum(shard["stages"]["decompose"]["rows_bytes"] for shard in found["shards"])
+    print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
+
+
 def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: list[str]) -> dict[str, Any]:
     """Print what shards of one graph hold, and return it."""
     n_vertices, edges, begun = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
@@ -171,13 +222,7 @@ def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: li
         "all",
         flush=True,
     )
-    for stage in found["shards"][0]["stages"]:
-        each = [shard["stages"][stage] for shard in found["shards"]]
-        seconds, peak = sum(one["seconds"] for one in each), max(one["peak_bytes"] for one in each)
-        us, sent = seconds / n_edges * 1e6, sum(one["sent_bytes"] for one in each) / n_edges
-        print(f"  {stage:10} {seconds:6.1f} s of cores; per edge {us:.2f} us, {sent:.0f} B sent; {peak / 1e6:.0f} MB")
-    rest = sum(shard["stages"]["decompose"]["rows_bytes"] for shard in found["shards"])
-    print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
+    stage_lines(found, n_edges)
     return {**found, "n_edges": n_edges, "largest": shard, "lead": lead}
 
 
@@ -230,9 +275,14 @@ def main() -> None:
     parser.add_argument("--only", choices=["exchange", "memory"])
     parser.add_argument("--ray", action="store_true", help="actors of a Ray cluster of this machine")
     parser.add_argument("--usual", action="store_true", help="the same graphs without --sharded, too")
+    parser.add_argument("--until-prepared", action="store_true", help="leave out embedding and what follows")
+    parser.add_argument("--stages", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="keeps the generated graphs")
     parser.add_argument("--constants", action="store_true", help="write those of `parge estimate --sharded`")
     options, more = parser.parse_known_args()
+    if options.stages:
+        prepare(*options.stages)
+        return
     parts = options.parts * (len(options.edges) if len(options.parts) == 1 else 1)
     if options.only != "memory":
         exchange_table(parts[0])
@@ -242,6 +292,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         for n_edges, n_parts in zip(map(int, options.edges), parts, strict=True):
+            if options.until_prepared:
+                found.append(prepared_row(n_edges, n_parts, folder))
+                continue
             found.append(memory_row(n_edges, n_parts, folder, on_ray=options.ray, more=more))
             if options.usual:
                 usual_row(n_edges, n_parts, folder, found[-1], more)

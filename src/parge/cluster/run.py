@@ -136,24 +136,14 @@ class ShardedRun:
 
     def embed(self, out: Path) -> Report:
         """Run all stages that are not done yet, and write the vectors."""
-        size = self.plan.n_parts
-        source = self._here(size)
-        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, source))
-        if self.source.url is not None and self.folders.fetched.is_dir():
-            remove_files(self.folders.fetched)
-        counts = _counts(read, self.source)
-        self._check_memory(read)
-        decision = self._divided(counts, size)
-        cut = self._stage(CutResult, CUT, size, lambda: self._cut(counts, decision))
-        footprint = _footprint(decision)
+        counts, decision, cut = self.prepared()
+        size, footprint = self.plan.n_parts, _footprint(decision)
         self._embed_parts(cut, decision, footprint)
         with timed(self.seconds, "reconcile"), one_blas_thread():
             self.listener(Step("reconcile", decision.plan.reconcile))
             anchors = [self._anchor_vectors(i, cut[i].own, cut[0].anchors) for i in range(size)]
             if len({found.shape[1] for found in anchors}) > 1:
-                raise arrays.DamagedError(
-                    "parts have vectors of different dimensions. Start the run again in another folder."
-                )
+                raise arrays.DamagedError("parts have vectors of different dimensions. Use another run folder.")
             reconciliation = reconcile(decision.plan.reconciler, anchors)
             del anchors
         staged = out.with_name(f".{out.name}.parge-{self.id}")
@@ -171,6 +161,18 @@ class ShardedRun:
         write_manifest(staged, shards, finished[0].dim, report.reproducible())
         replace_vectors(staged, out)
         return report
+
+    def prepared(self) -> tuple[Counts, Decision, list[CutResult]]:
+        """Read, split and cut out, as far as that is not done yet; return what parts are ready to be embedded."""
+        size = self.plan.n_parts
+        source = self._here(size)
+        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, source))
+        if self.source.url is not None and self.folders.fetched.is_dir():
+            remove_files(self.folders.fetched)
+        counts = _counts(read, self.source)
+        self._check_memory(read)
+        decision = self._divided(counts, size)
+        return counts, decision, self._stage(CutResult, CUT, size, lambda: self._cut(counts, decision))
 
     def _here(self, size: int) -> Source:
         """Return the source with files that all shards see: those of a URL are fetched."""
@@ -205,12 +207,8 @@ class ShardedRun:
         while True:
             name = decision.plan.reconcile
             try:
-                self._stage(
-                    DivideResult,
-                    DIVIDE,
-                    size,
-                    partial(Divide, self.folders, aim_of(decision), counts.n_vertices, name),
-                )
+                divide = partial(Divide, self.folders, aim_of(decision), counts.n_vertices, name)
+                self._stage(DivideResult, DIVIDE, size, divide)
                 return decision
             except InfeasibleError as error:
                 if not decision.others:
