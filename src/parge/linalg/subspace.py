@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.events import Progress, silent
-from parge.graph.features import uniform_rows
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.chebyshev import Factors, filter_degree, filter_factors
 from parge.linalg.signs import best_first, fix_signs, signs, weighed_sums
-from parge.linalg.tall import Block, inverse_roots
+from parge.linalg.tall import Block, inverse_roots, with_draws
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.linalg.whitening import block_bytes, blocks_of, columns_of
 from parge.storage import is_mapped, release_pages
-from parge.typing import IntArray, Matrix
+from parge.typing import Matrix
 
 NewMatrix = Callable[[tuple[int, int], Any], NDArray[Any]]
 """Returns a new matrix of a shape and a dtype, in memory or in a file."""
@@ -196,7 +195,7 @@ def leading_eigenpairs(
         basis = matrix(shape, np.float32) if begun is None else begun.basis
         image = matrix(shape, np.float32)
         if begun is None:
-            space.overwrite(basis, _with_draws(start, shape[1], seed, A.numbers))
+            space.overwrite(basis, with_draws(start, shape[1], seed, A.numbers))
         if begun is None and steps:
             lowest = operator.lowest or 0.0
             first = filter_factors(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
@@ -288,7 +287,7 @@ class _Space:
     def turn(self, held: NDArray[Any], turn: Matrix, seed: int) -> None:
         """Multiply the columns by a matrix; draws fill what it leaves out."""
         narrow, left = turn.astype(np.float32), held.shape[1] - turn.shape[1]
-        drawn = _with_draws(None, left, seed, self.operator.A.numbers)
+        drawn = with_draws(None, left, seed, self.operator.A.numbers)
         scale, root = 1.0 / np.sqrt(self.operator.A.n_vertices), self.operator.root
 
         def block(where: slice) -> None:
@@ -326,17 +325,6 @@ class _Space:
 
         values, turn, interval, degree = self.operator.A.decided(decide)
         return _Ritz(values, turn, (float(interval[0]), float(interval[1])), int(degree[0]))
-
-
-def _with_draws(start: Block | None, width: int, seed: int, numbers: Callable[[slice], IntArray]) -> Block:
-    """Return rows of a start with further columns, drawn for each vertex by its number; or without its last ones."""
-
-    def rows(where: slice) -> Matrix:
-        known = np.empty((where.stop - where.start, 0)) if start is None else start(where)[:, :width]
-        drawn = uniform_rows(numbers(where), width - known.shape[1], seed)
-        return np.hstack([known, drawn])
-
-    return rows
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.graph.features import uniform_rows
 from parge.linalg.threads import one_blas_thread
 from parge.storage import release_pages, row_blocks, rows_at_once, usable_cores
-from parge.typing import BoolArray, Matrix
+from parge.typing import BoolArray, IntArray, Matrix
 
 Block = Callable[[slice], Matrix]
 """Returns some rows of a matrix in float64."""
@@ -109,3 +110,14 @@ def unit_rows(vectors: NDArray[Any]) -> Matrix:
     # The largest entry first: squares of the very small or very large would vanish or overflow.
     rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0), np.finfo(np.float64).tiny)
     return unit(rows)
+
+
+def with_draws(start: Block | None, width: int, seed: int, numbers: Callable[[slice], IntArray]) -> Block:
+    """Return rows of a start with further columns, drawn for each vertex by its number; or without its last ones."""
+
+    def rows(where: slice) -> Matrix:
+        known = np.empty((where.stop - where.start, 0)) if start is None else start(where)[:, :width]
+        drawn = uniform_rows(numbers(where), width - known.shape[1], seed)
+        return np.hstack([known, drawn])
+
+    return rows
