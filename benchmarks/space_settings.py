@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 import parge
 from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
-from parge.space import learned, moving
+from parge.space import learned, moving, rehearsal
 from parge.space.frozen import Space
 from parge.space.place import place
 
@@ -31,6 +31,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "sparse": lambda: planted(4_000, 9_000, mixing=0.2, communities=12, seed=213),
     "tree": lambda: tree(5_000, seed=214),
+    "mixed": lambda: planted(6_000, 60_000, communities=40, mixing=0.7, labels_per_vertex=1.2, exponent=2.3, seed=218),
     "words": lambda: words(3_000, 60_000, 215),
     "co-authors": lambda: coauthors(5_000, 3_500, 216),
 }
@@ -52,8 +53,10 @@ def _with_own_part(
 
 _WITHOUT = learned._without_own_part
 CHOICES: dict[str, tuple[Any, str, Any]] = {
-    **{f"ridge {share}": (learned, "_RIDGE", share) for share in (0.003, 0.03, 0.1, 1.0, 3.0)},
+    **{f"ridge {share}": (learned, "chosen_ridge", lambda *_, share=share: share) for share in (0.003, 0.3, 3.0)},
     **{f"{rounds} rounds": (moving, "ROUNDS", rounds) for rounds in (0, 1, 3)},
+    "no pass": (rehearsal, "SHARE", 1.0),
+    **{f"pass of {rounds}": (rehearsal, "ROUNDS", rounds) for rounds in (1, 4)},
     "own part left in": (learned, "_without_own_part", _with_own_part),
 }
 

@@ -5,7 +5,8 @@ With unit rows ``u`` of the embedding, the direction of a vertex is predicted by
     u_v ≈ unit(M unit(Σ_w a_vw u_w) + m),
 
 and its length from its degree and the lengths of its neighbours. The ridge draws M toward the multiple of the identity
-that fits best, not toward 0: where there is little to learn from, a vertex is placed at the mean of its neighbours. A
+that fits best, not toward 0: where there is little to learn from, a vertex is placed at the mean of its neighbours. How
+much it draws is found for each space on rows that the map was not fitted on (`parge.space.ridge`). A
 whitening pass, a factorisation and a trained technique all leave vertices where such a map finds them: no trace of how
 they were computed is needed.
 
@@ -25,6 +26,7 @@ from parge.graph.graph import Graph
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.seeds import keyed_rng
+from parge.space.ridge import chosen_ridge, ridge
 from parge.storage import MEMORY, Storage, arc_blocks, release_pages, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
@@ -37,7 +39,7 @@ _AT_ONCE = 1 << 13
 # Cosines nearer to 1 than this count as this.
 _NEAREST = 0.999
 
-# Of the mean of the squares (`make bench-space ONLY=choices`).
+# Of the first, plain fit, of the mean of the squares.
 _RIDGE = 0.3
 
 
@@ -196,10 +198,11 @@ def fit(vectors: FloatArray, graph: Graph, lengths: NDArray[np.float64], storage
     with one_blas_thread():
         own = unit_of(vectors, scale, sampled)
         plain, weight = neighbour_means(graph, vectors, scale, sampled)
-        first = _ridge(unit(plain), own)
+        first = ridge(unit(plain), own, _RIDGE)
         used, edges = _some_edges(np.diff(graph.indptr)[sampled])
         free, partial = _without_own_part(graph, vectors, scale, sampled, own, first, used, storage)
-        matrix = _ridge(unit(free), own)
+        features = unit(free)
+        matrix = ridge(features, own, chosen_ridge(features, own))
         found = LearnedRound(matrix[:-1].copy(), matrix[-1].copy(), np.zeros(5), np.zeros(3))
         alike = np.einsum("ij,ij->i", found.directions(partial).astype(np.float64), own)
     around = _mean_lengths(graph, lengths, sampled)
@@ -232,17 +235,6 @@ def unit_of(vectors: FloatArray, scale: NDArray[np.float64], some: IntArray) -> 
     found = np.asarray(vectors[some], np.float32) * scale[some, None].astype(np.float32)
     release_pages(vectors)
     return np.asarray(found, np.float32)
-
-
-def _ridge(features: FloatArray, targets: FloatArray) -> FloatArray:
-    """Return weights of the features and, last, of a constant; drawn toward a multiple of the identity, and 0."""
-    X = np.hstack([features, np.ones((len(features), 1))], dtype=np.float64)
-    gram, with_targets = X.T @ X, X.T @ targets.astype(np.float64)
-    dim = len(gram) - 1
-    multiple = np.trace(with_targets[:dim]) / max(float(np.trace(gram[:dim, :dim])), np.finfo(np.float64).tiny)
-    toward = multiple * np.eye(dim + 1, dim)
-    ridge = gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-    return np.asarray(toward + np.linalg.solve(ridge, with_targets - gram @ toward), np.float32)
 
 
 def _without_own_part(

@@ -13,9 +13,11 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.ids import positions, show_ids
 from parge.linalg.threads import Threads, one_blas_thread
+from parge.space.edges import NO_ARCS, Arcs, change
 from parge.space.frozen import Space, as_edges, as_space
 from parge.space.learned import entries, inverse, row_sums, weights_at
-from parge.space.moving import Moving, layers, place_directions, split_rows, still_sums
+from parge.space.moving import Moving, layers, split_rows, still_sums
+from parge.space.rehearsal import new_directions
 from parge.storage import MEMORY, Storage, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
@@ -112,7 +114,9 @@ def place(space: Space | Embedding, edges: Any, *, storage: Storage = MEMORY, pr
     scale = inverse(space.lengths)
     with one_blas_thread(), Threads(usable_cores()) as threads:
         sums = still_sums(moving, space.vectors, scale, storage, threads)
-    here, reached = place_directions(space.learned, moving, sums, storage=storage, progress=progress)
+    here, reached = new_directions(
+        space, moving, sums, lambda: _grown(space, graph, row, new, storage), storage=storage, progress=progress
+    )
     weight, around = _weight_and_lengths_around(space, graph, row, new)
     length = np.where(reached, space.learned.length(weight, around), 0.0).astype(np.float32)
     for rows in row_blocks(len(here)):
@@ -157,6 +161,23 @@ def _moving(graph: Graph, row: IntArray, new: IntArray) -> Moving:
     number = np.where(row >= 0, row, 0)
     number[new] = np.arange(new.size)
     return split_rows(indptr, graph.indices[place], weights_at(graph, place), number.__getitem__, (row < 0).__getitem__)
+
+
+def _grown(space: Space, graph: Graph, row: IntArray, new: IntArray, storage: Storage) -> Graph:
+    """Return the graph of the space with the edges of new vertices, which have the last numbers.
+
+    Weights count in proportion: their mean is made that of the space, for nothing is known of how both were measured.
+    """
+    number = np.where(row >= 0, row, 0)
+    number[new] = len(space) + np.arange(new.size)
+    arcs = Arcs.of(graph, number)
+    is_new = (arcs.source >= len(space)) | (arcs.target >= len(space))
+    weights = arcs.weights[is_new]
+    if graph.weights is not None and weights.size:
+        usual = 1.0 if space.graph.weights is None else float(space.graph.weights.mean(dtype=np.float64))
+        weights = weights / weights.mean() * usual
+    added = Arcs(arcs.source[is_new], arcs.target[is_new], weights)
+    return change(space.graph, len(space) + new.size, added, NO_ARCS, storage).graph
 
 
 def _weight_and_lengths_around(

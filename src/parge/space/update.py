@@ -21,7 +21,8 @@ from parge.space.aging import aged
 from parge.space.edges import NO_ARCS, Arcs, Changed, change, lacking
 from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges, as_space
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
-from parge.space.moving import Moving, place_directions, split_rows, still_sums
+from parge.space.moving import Moving, split_rows, still_sums
+from parge.space.rehearsal import new_directions
 from parge.storage import MEMORY, Storage, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 
@@ -214,7 +215,7 @@ def _placed(space: Space, found: Changed, storage: Storage, progress: Progress) 
     rows_of_new, scale = _rows_of(found.graph, new), inverse(space.lengths)
     with one_blas_thread(), Threads(usable_cores()) as threads:
         sums = still_sums(rows_of_new, space.vectors, scale, storage, threads)
-    here, reached = place_directions(space.learned, rows_of_new, sums, storage=storage, progress=progress)
+    here, reached = new_directions(space, rows_of_new, sums, lambda: found.graph, storage=storage, progress=progress)
     length = np.where(reached, _lengths(space, found, new), 0.0).astype(np.float32)
     for rows in row_blocks(new.size):
         vectors[new[rows]] = here[rows] * length[rows, None]
