@@ -13,7 +13,9 @@ from parge.graph.graph import Graph
 from parge.report import pictures, tables
 from parge.report.bars import Mark, Stretch, bar
 from parge.report.collect import Findings, collect
+from parge.report.sections import sections
 from parge.run.open_run import open_planned
+from parge.space.frozen import Age
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,15 @@ def test_capacities_far_beyond_the_sizes_do_not_shrink_the_bars(findings: Findin
     drawn = pictures.sizes(with_parts(findings, capacity=10**9))
     assert max(widths(drawn, "own")) > 20
     assert drawn.count("mark limit") == 1
+
+
+def test_the_error_of_a_drift_is_seen_on_both_sides_of_its_bar(findings: Findings) -> None:
+    ages = tuple(Age(version=v, placed=0.1, edges=0.1, drift=0.08 * v, error=0.02) for v in (1, 2))
+    drawn = pictures.ages(replace(findings, ages=ages))
+    ends = [float(at) for at in re.findall(r'<circle class="dot before" cx="([\d.]+)%"', drawn)]
+    np.testing.assert_allclose(np.divide(ends, ends[0]), np.array([0.06, 0.1, 0.14, 0.18]) / 0.06, rtol=0.01)
+    (section,) = [each for each in sections(replace(findings, ages=ages)) if each.id == "drift"]
+    assert "version 2: embed again" in str(section)
 
 
 def test_edges_are_all_accounted_for(findings: Findings) -> None:

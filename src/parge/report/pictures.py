@@ -241,15 +241,17 @@ def ages(findings: Findings) -> Markup:
             str(age.version),
             bar(
                 limit,
-                [Stretch(age.drift, "own", f"drift {age.drift:.2f} ± {age.error:.2f}")],
+                [Stretch(age.drift, "own", f"drift {age.drift:.3f} ± {age.error:.3f}")],
                 [
-                    Mark(age.drift - age.error, "dot after", f"at least {max(0.0, age.drift - age.error):.2f}"),
-                    Mark(age.drift + age.error, "dot after", f"at most {age.drift + age.error:.2f}"),
+                    Mark(
+                        max(0.0, age.drift - age.error), "dot before", f"at least {max(0.0, age.drift - age.error):.3f}"
+                    ),
+                    Mark(age.drift + age.error, "dot before", f"at most {age.drift + age.error:.3f}"),
                     Mark(EMBED_AGAIN, "limit", f"from {EMBED_AGAIN} on: embed again"),
                 ],
             ),
-            f"{age.drift:.2f}",
-            f"{age.error:.2f}",
+            f"{age.drift:.3f}",
+            f"{age.error:.3f}",
             f"{age.placed:.1%}",
             f"{age.edges:.1%}",
         ]
@@ -257,7 +259,11 @@ def ages(findings: Findings) -> Markup:
     ]
     columns = [Column("version", "text"), Column("drift", "bar", f"{limit:.2f}"), Column("drift"), Column("±")]
     columns += [Column("vertices placed or moved"), Column("edges changed")]
-    said = key(("own", "drift"), ("dot after", "its error"), ("mark limit", f"from {EMBED_AGAIN} on: embed again"))
+    said = key(
+        ("own", "drift"),
+        ("dot before", "less and plus its error"),
+        ("mark limit", f"from {EMBED_AGAIN} on: embed again"),
+    )
     return joined([said, table(columns, rows, caption="Drift of the space after each update")])
 
 

@@ -13,6 +13,7 @@ from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
 from parge.report.quality import Comparison
+from parge.space.aging import advised
 from parge.text import count
 from parge.values import known
 
@@ -247,9 +248,11 @@ def _reconciling(findings: Findings) -> Section:
 
 
 def _aging(findings: Findings) -> Section:
+    last = findings.ages[-1]
     intro = (
         "How far the frozen space was from a fresh embedding after each update, as parge drift estimates it. 0: as "
-        "close as two fresh embeddings with different seeds. 1: unrelated."
+        "close as two fresh embeddings with different seeds. 1: unrelated. "
+        f"What parge drift says of version {last.version}: {advised(last.drift, last.error)}."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")
     return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))

@@ -21,6 +21,17 @@ CALIBRATION_ERROR = 0.018
 EMBED_AGAIN, WATCH = 0.15, 0.07
 
 
+def advised(drift: float, error: float) -> str:
+    """Return what to do about a space of that drift.
+
+    >>> advised(0.01, 0.02), advised(0.1, 0.02), advised(0.2, 0.02)
+    ('as fresh', 'use it, and watch it', 'embed again')
+    """
+    if drift >= EMBED_AGAIN:
+        return "embed again"
+    return "use it, and watch it" if drift + error >= WATCH else "as fresh"
+
+
 @dataclass(frozen=True)
 class Drift:
     """The distance of a space to a fresh embedding, and what it was estimated from.
@@ -56,9 +67,7 @@ class Drift:
     @property
     def advice(self) -> str:
         """What to do about it."""
-        if self.drift >= EMBED_AGAIN:
-            return "embed again"
-        return "use it, and watch it" if self.drift + self.error >= WATCH else "as fresh"
+        return advised(self.drift, self.error)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers and the advice."""
@@ -66,7 +75,7 @@ class Drift:
 
     def __str__(self) -> str:
         return (
-            f"drift {self.drift:.2f} ± {self.error:.2f} (0 as fresh, 1 unrelated): {self.advice}\n"
+            f"drift {self.drift:.3f} ± {self.error:.3f} (0 as fresh, 1 unrelated): {self.advice}\n"
             f"{self.placed:.1%} of the vertices placed or moved, {self.edges:.1%} of the edges changed, "
             f"{self.stale:.1%} not taken into account; residual +{self.residual:.3f}, held-out edges -{self.links:.1%}"
         )
