@@ -266,7 +266,7 @@ def test_the_page_of_a_run_shows_the_drift_of_its_space(world: Path, capsys: pyt
     page = (world / "old.html").read_text()
     assert page.count("Drift of the space") == 2  # the caption, and its name for screen readers
     for age in open_space("space2").history.ages:
-        assert f"drift {age.drift:.2f} ± {age.error:.2f}" in page
+        assert f"drift {age.drift:.3f} ± {age.error:.3f}" in page
     save_space(frozen(), world / "other")
     capsys.readouterr()
     assert run([*pages, "-o", "x.html", "--space", "other"]) == 2
