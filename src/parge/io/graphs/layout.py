@@ -143,7 +143,8 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
     else:
         delimiter, blanks = wanted.delimiter, wanted.delimiter == " "
     rows = [split_line(text, delimiter, blanks) for text in texts]
-    header = rows[0] if _has_header(rows, wanted) else None
+    named = by_name(rows[0])
+    header = rows[0] if _has_header(rows, named, wanted) else None
     body = rows[1:] if header else rows
     if header and not body:
         return None
@@ -163,7 +164,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
         notices=("the {...} after the two ids ignored",) if attributes else (),
     )
     with foreign_errors(path, "text"):
-        return _with_columns(layout, header, body, wanted)
+        return _with_columns(layout, header, named if header else None, body, wanted)
 
 
 def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
@@ -274,19 +275,18 @@ def _has_inner_blanks(text: str, mark: str) -> bool:
     return any(" " in field.strip(" \t") or "\t" in field.strip(" \t") for field in text.split(mark))
 
 
-def _has_header(rows: list[list[str]], wanted: Wanted) -> bool:
+def _has_header(rows: list[list[str]], named: Columns | None, wanted: Wanted) -> bool:
     """Return whether the first row names columns: as was said, or as it looks."""
     if wanted.header is not None:
         return wanted.header
-    return any(name in rows[0] for name in wanted.columns if not name.isdigit()) or _is_header(rows)
+    return any(name in rows[0] for name in wanted.columns if not name.isdigit()) or _is_header(rows, named)
 
 
-def _is_header(rows: list[list[str]]) -> bool:
+def _is_header(rows: list[list[str]], named: Columns | None) -> bool:
     """Return whether the first row names columns: by names in common use, or as words over integers or weights."""
     first, rest = rows[0], rows[1:]
     if len(first) < 2:
         return False
-    named = by_name(first)
     if named and all(_WORD.fullmatch(first[place]) for place in named.used):
         return True
     # A column of row numbers, as pandas writes it, has no name.
@@ -319,9 +319,10 @@ def _refuse_narrow(path: Path, n_columns: int, text: str, delimiter: str, blanks
     )
 
 
-def _with_columns(layout: Layout, header: list[str] | None, body: list[list[str]], wanted: Wanted) -> Layout:
-    """Choose the columns and say which are ignored."""
-    named = by_name(header) if header else None
+def _with_columns(
+    layout: Layout, header: list[str] | None, named: Columns | None, body: list[list[str]], wanted: Wanted
+) -> Layout:
+    """Choose the columns and say which are ignored; `named` are those that the header has names in common use for."""
     names = header or []
     columns = asked_for(names, wanted, layout.n_columns)
     place = columns.weight
