@@ -1,4 +1,4 @@
-"""Claim: neither a start from the coarse graph nor locking of converged pairs saves `spectral` and `hope` time.
+"""What a start from the coarse graph, and locking of converged pairs, would save `spectral` and `hope`.
 
 From the project's root, two minutes of one core::
 
