@@ -24,7 +24,7 @@ from parge.run.schema import SPACE
     "--reconcile",
     "reconciler",
     metavar="NAME",
-    help="Replace the planned method: consensus, orthogonal, linear, mlp, none.",
+    help=f"Replace the planned method: {reconcilers.listed()}. backbone only if it was planned.",
 )
 @overwrite_option
 @memory_option

@@ -120,7 +120,10 @@ def folds(n_anchors: int, n_folds: int = 5) -> IntArray:
 
 @dataclass(frozen=True)
 class Identity(Reconciler):
-    """No reconciling: every space stays unchanged (the paper's NoRecon)."""
+    """No reconciling: every space stays unchanged (the paper's NoRecon).
+
+    Use it as ``reconcile="none"`` (``--reconcile none``) as a control, or where spaces agree by themselves.
+    """
 
     name: ClassVar[str] = "none"
     is_identity: ClassVar[bool] = True
@@ -133,7 +136,10 @@ class Identity(Reconciler):
 
 @dataclass(frozen=True)
 class Backbone(Identity):
-    """No maps: the workers already trained in one space, around landmarks (see `parge.landmarks.backbone`)."""
+    """No maps: the workers already trained in one space, around landmarks (see `parge.landmarks.backbone`).
+
+    Use it as ``reconcile="backbone"`` (``--reconcile backbone``): the default for techniques that can embed landmarks.
+    """
 
     name: ClassVar[str] = "backbone"
     needs_landmarks: ClassVar[bool] = True

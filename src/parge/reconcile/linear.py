@@ -17,6 +17,9 @@ from parge.typing import Matrix
 class Linear(Corrected):
     """Rotates every space to the consensus, then applies a linear map by least squares, ridged toward the rotation.
 
+    Use it as ``reconcile="linear"`` (``--reconcile linear``) where there are many anchors, and spaces differ by
+    more than a rotation.
+
     ``W = argmin |H_i W - T|^2 + ridge |W - R_i|^2`` with R_i the consensus rotation and T the mean of all rotated
     anchors. The ridge is chosen by the error on held-out anchors. An infinite ridge, which is the rotation itself, is
     among the choices, so few anchors (where least squares overfits) do no harm.

@@ -47,6 +47,9 @@ def odd_part(rows: Matrix, inner: Matrix, bias: Matrix) -> Matrix:
 class MLP(Corrected):
     """Rotates every space to the consensus, then adds a correction learned by a perceptron.
 
+    Use it as ``reconcile="mlp"`` (``--reconcile mlp``) to compare with the paper's alternative; it is rarely worth
+    its time.
+
     The perceptron (scikit-learn's, from a fixed seed) is trained on anchors; how much of its correction is
     applied, possibly none, is chosen on anchors it has not seen. With fewer than 10 anchors: none.
 

@@ -108,6 +108,8 @@ def choose_pivot(anchors: Products) -> int:
 class Orthogonal(Reconciler):
     """Rotates every space onto that of one pivot.
 
+    Use it as ``reconcile="orthogonal"`` (``--reconcile orthogonal``) where one part's vectors must stay as they are.
+
     Parameters
     ----------
     pivot : int, optional
@@ -149,6 +151,8 @@ _ENOUGH = 1 - 1e-6
 @dataclass(frozen=True)
 class Consensus(Reconciler):
     """Rotates every space onto the mean of all; mean and rotations are found together.
+
+    Use it as ``reconcile="consensus"`` (``--reconcile consensus``): the default for techniques without a backbone.
 
     Minimises ``sum_i |H_i W_i - C|^2`` over orthogonal W_i and C. Uncentred: a translation would change inner products
     (and multiplied the PIP of HOPE by 7 when it was tried). Rounds start from the best pivot and update all rotations

@@ -118,7 +118,10 @@ class Refiner(ABC):
 
 @dataclass(frozen=True)
 class Nothing(Refiner):
-    """No pass: the vectors stay as they are."""
+    """No pass: the vectors stay as they are.
+
+    Use it as ``refine="none"`` (``--refine none``) for the technique's own vectors, or where time or memory is short.
+    """
 
     name: ClassVar[str] = "none"
     is_identity: ClassVar[bool] = True

@@ -22,6 +22,8 @@ from parge.typing import FloatArray, Matrix
 class Blended(Refiner):
     """The vectors of `parge.Blend` for the whole graph, computed from the merged vectors of any technique.
 
+    Use it as ``refine="blend"`` (``--refine blend``) for vectors that serve links and labels alike.
+
     Both halves start from the strongest directions of the merged vectors. What `subspace` does makes the first half
     spectral, and 20 rounds of `whiten` make the other. After both, little depends on the start. Every row gets the mean
     length of the rows before.

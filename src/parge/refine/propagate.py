@@ -21,6 +21,9 @@ _BYTES = 8 * 7
 class Propagate(Refiner):
     """The Gaussian filter of Zhang et al. (IJCAI 2019, section 3.2), then orthogonal columns and equal lengths.
 
+    Use it as ``refine="propagate"`` (``--refine propagate``) to smooth vectors of any technique a little, as
+    `parge.ProNE` does.
+
     Every row gets the mean length of the rows before.
 
     Parameters

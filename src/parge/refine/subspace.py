@@ -18,6 +18,8 @@ from parge.typing import FloatArray
 class Subspace(Refiner):
     """The technique's own eigenvectors of the whole graph, found from the merged vectors.
 
+    Use it as ``refine="subspace"`` (``--refine subspace``) for factorisations; it is their default.
+
     Filters by Chebyshev polynomials, then the best vectors within their span (`parge.linalg.subspace`): what the
     technique itself does, which starts from draws. After a few steps both arrive at the same: the parts contribute only
     the start.

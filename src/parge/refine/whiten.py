@@ -1,7 +1,6 @@
 """Whitened propagation as a refine pass for the vectors of any technique."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -139,10 +138,12 @@ def _decided(found: Moments, before: Turn, work: ShardWorkspace) -> tuple[Turn, 
     return Turn(mean, matrix, int(numbers[0]), is_narrow=True), float(numbers[1])
 
 
-whiten_20 = partial(Whiten, rounds=20, tolerance=0.0005)
-"""The pass that ``refine="settle"`` names. Use it when parts lost many edges, for example on trees.
+def whiten_20() -> Whiten:
+    """20 rounds of `Whiten`: the pass that ``refine="settle"`` names (``--refine settle``).
 
-It is for techniques whose parts differ from the whole by more than a rotation. With vectors of ProNE in 8 parts of a
-tree `Whiten` stopped after 2 rounds, at 79 % of the whole graph's micro-F1. After 5, 10 and 20 rounds there were 87, 96
-and 99.7 %. The result is closer to `parge.Whitened` than to the technique.
-"""
+    Use it when parts lost many edges, for example on trees, or for techniques whose parts differ from the whole by more
+    than a rotation. With vectors of ProNE in 8 parts of a tree `Whiten` stopped after 2 rounds, at 79 % of the whole
+    graph's micro-F1. After 5, 10 and 20 rounds there were 87, 96 and 99.7 %. The result is closer to `parge.Whitened`
+    than to the technique.
+    """
+    return Whiten(rounds=20, tolerance=0.0005)
