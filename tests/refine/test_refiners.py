@@ -67,7 +67,7 @@ class Spoilt(Refiner):
 
 class TestTwentyRounds(RefinerContract):
     def refiner(self) -> Refiner:
-        return whiten_20(rounds=3)  # more rounds keep the laws no better
+        return replace(whiten_20(), rounds=3)  # more rounds keep the laws no better
 
 
 def test_settle_is_another_name_of_whiten() -> None:
