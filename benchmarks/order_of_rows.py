@@ -1,4 +1,4 @@
-"""Claim: visiting rows in an order that keeps neighbours in the cache costs whole graphs more time than it saves.
+"""What `whitened` would save if rows were visited in an order that keeps neighbours in the cache.
 
 From the project's root, a minute or two of one core::
 
