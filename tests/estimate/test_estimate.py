@@ -202,6 +202,31 @@ def test_what_breaks_first_comes_first_and_is_broken_beyond_its_size() -> None:
         assert (item.edges < 1e13) == (item.share > 1)
 
 
+@pytest.mark.parametrize("sharded", [False, True])
+def test_where_something_breaks_does_not_depend_on_the_size_asked(sharded: bool) -> None:
+    def from_edges(edges: int) -> dict[str, float]:
+        question = ask(vertices=edges // 8, edges=edges, workers=4, memory=10**9, coordinator=10**9)
+        return {item.what: item.edges for item in estimate(question, DeepWalk(dim=32), sharded=sharded).breaks}
+
+    small, middle, large = map(from_edges, (24_000, 240_000, 2_400_000))
+    assert small.keys() == middle.keys() == large.keys()
+    # What a pass reads from disk depends on what fits memory, and the anchors of a worker on what is affordable.
+    others = {"one machine makes the pass over the whole graph", "the graph on 4 workers"}
+    for what in small.keys() - others:
+        assert small[what] == pytest.approx(large[what], rel=0.02), what
+        assert middle[what] == pytest.approx(large[what], rel=0.02), what
+
+
+def test_a_given_number_of_shards_does_not_grow_with_the_graph() -> None:
+    def of_tables(**changes: Any) -> list[tuple[float, bool]]:
+        found = estimate(ask(memory=10**12, **changes), DeepWalk(), sharded=True)
+        return [(item.edges, item.share > 1) for item in found.breaks if "pair of parts" in item.what]
+
+    assert of_tables(workers=4) == []
+    assert of_tables(workers=2000) == [(0.0, True)]
+    assert len(of_tables()) == 1
+
+
 def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
     small, large = (estimate(ask(vertices=m // 10, edges=m), DeepWalk()) for m in (10**6, 10**12))
     assert [found.stages[1].how for found in (small, large)] == ["KaMinPar", "streaming partitioner"]

@@ -139,12 +139,38 @@ def of_workers(sizes: Sizes) -> list[Break]:
 
 
 def compared(
-    sizes: Sizes, what: str, amounts: tuple[float, float, Callable[[float], str]], instead: str, give: str = ""
+    sizes: Sizes,
+    what: str,
+    amounts: tuple[float, float, Callable[[float], str]],
+    instead: str,
+    give: str = "",
+    grown: Callable[[float], float] | None = None,
 ) -> Break:
-    """Return what is needed and what there is; `give` is the key that would provide it."""
+    """Return what is needed and what there is; `give` is the key that would provide it.
+
+    `grown` is what a graph so many times as large needs, where that is not so many times as much.
+    """
     needs, limit, show = amounts
     asking = f"{give}={_at_least(needs)} or more" if give and needs > limit else ""
-    return Break(what, show(needs), show(limit), needs / limit, sizes.question.edges * limit / needs, instead, asking)
+    times = limit / needs if grown is None else _most_times(grown, limit)
+    return Break(what, show(needs), show(limit), needs / limit, sizes.question.edges * times, instead, asking)
+
+
+def _most_times(grown: Callable[[float], float], limit: float) -> float:
+    """Return how many times as large a graph can be, for needs that grow with it: 0 if none fits.
+
+    >>> round(_most_times(lambda times: 250 + 10 * times, 1000), 6), _most_times(lambda times: 2 + times, 1)
+    (75.0, 0.0)
+    """
+    if grown(0.0) >= limit:
+        return 0.0
+    low, high = 0.0, 1.0
+    while grown(high) <= limit:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if grown(middle) <= limit else (low, middle)
+    return low
 
 
 def _enough_workers(sizes: Sizes) -> str:

@@ -1,6 +1,8 @@
 """The same run in shards (`parge embed --sharded`): every stage is shared out, so other things break first."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 
 from parge.estimate.breaks import Break, compared, duration, of_workers
 from parge.estimate.constants import constants
@@ -47,10 +49,10 @@ def rounds_of(sizes: Sizes) -> int:
     return 0 if refiner.is_identity else refiner.rounds_planned
 
 
-def split_memory(sizes: Sizes) -> float:
-    """Return the bytes of a shard at the peak of reading and splitting."""
+def split_memory(sizes: Sizes, times: float = 1.0) -> float:
+    """Return the bytes of a shard at the peak of reading and splitting a graph so many times as large."""
     asked, n = sizes.question, sizes.workers
-    return split_bytes(2 * asked.edges / n, asked.vertices / n, min(n, MOST_SHARDS))
+    return split_bytes(2 * times * asked.edges / n, times * asked.vertices / n, min(n, MOST_SHARDS))
 
 
 def split_bytes(n_arcs: float, n_vertices: float, n_parts: int) -> float:
@@ -61,11 +63,14 @@ def split_bytes(n_arcs: float, n_vertices: float, n_parts: int) -> float:
     return BASE_BYTES + constants()["shard_arc_memory"].value * max(n_arcs, n_vertices) + _PAIR_BYTES * n_parts**2
 
 
-def _refine_memory(sizes: Sizes) -> float:
-    """Return the bytes of a shard in a pass: vectors twice, rows, and some columns of all neighbours' vectors."""
-    arcs, ghosts = 2 * sizes.question.edges / sizes.workers, _ghosts(sizes)
+def _refine_memory(sizes: Sizes, times: float = 1.0) -> float:
+    """Return the bytes of a shard in a pass: vectors twice, rows, and some columns of all neighbours' vectors.
+
+    The graph is so many times as large.
+    """
+    arcs, ghosts = 2 * times * sizes.question.edges / sizes.workers, times * _ghosts(sizes)
     columns = max(4.0 * ghosts, min(4.0 * 32 * ghosts, _COLUMN_BYTES))
-    return BASE_BYTES + 2 * sizes.vectors / sizes.workers + _ARC_DISK * arcs + columns
+    return BASE_BYTES + 2 * times * sizes.vectors / sizes.workers + _ARC_DISK * arcs + columns
 
 
 def _ghosts(sizes: Sizes) -> float:
@@ -93,12 +98,16 @@ def sharded_breaks(sizes: Sizes) -> tuple[Break, ...]:
 
 def _growing(sizes: Sizes) -> Iterable[Break]:
     asked = sizes.question
-    yield compared(
+    tables = compared(
         sizes,
         "a table has 448 numbers for each pair of parts",
         (float(sizes.workers), float(MOST_SHARDS), _count("shards")),
         "larger workers, or two stages of parts: groups of shards first, then shards within each group",
     )
+    if asked.workers is None:
+        yield tables
+    elif tables.share > 1:  # workers that are given are as many for any graph
+        yield replace(tables, edges=0.0)
     yield compared(
         sizes,
         "a vertex's number takes four bytes",
@@ -111,6 +120,7 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
         (split_memory(sizes), float(asked.memory), format_bytes),
         "more workers; the estimate counts an arc at its peak",
         give="memory",
+        grown=partial(split_memory, sizes),
     )
     yield compared(
         sizes,
@@ -118,6 +128,7 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
         (_refine_memory(sizes), float(asked.memory), format_bytes),
         "more workers, or --refine none",
         give="memory",
+        grown=partial(_refine_memory, sizes),
     )
     slowest = max(sharded_stages(sizes), key=lambda stage: stage.seconds)
     yield compared(
