@@ -166,3 +166,24 @@ def test_a_partitioner_that_does_not_fit_is_refused(partitioner: str, monkeypatc
         parge.embed(GRAPH, plan)
     chosen = parge.embed(GRAPH, replace(plan, coordinator_memory="900MB")).report.coordinator
     assert chosen.partitioner == partitioner
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ({"technique": "auto", "purpose": "links"}, "pass of the chosen technique, which is not done"),
+        ({"technique": "auto"}, "may predict labels less well"),
+        ({"technique": "prone", "purpose": "links"}, "pass blend, which is not done"),
+        ({"technique": "prone", "purpose": "both"}, "may predict labels and links less well"),
+    ],
+)
+def test_faithful_tells_which_pass_is_not_done(setting: dict[str, Any], what: str) -> None:
+    said = " ".join(idle(parge.Plan(parts=4, refine="scale", **setting)))
+    assert what in said and "--faithful" in said
+    assert "not done" not in " ".join(idle(parge.Plan(parts=4, **setting)))
+    assert "not done" not in " ".join(idle(parge.Plan(refine="scale", **setting))), "one part: the pass does nothing"
+
+
+def test_faithful_with_one_part_is_called_so() -> None:
+    (said,) = idle(parge.Plan(refine="scale"))
+    assert said.startswith("--faithful (--refine scale) has no effect with one part")

@@ -18,6 +18,7 @@ from parge.graph.graph import Graph
 from parge.io.names import is_url, local_name, shown_url
 from parge.io.places import to_deliver
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
+from parge.planning.names import FAITHFUL
 from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan
 from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
@@ -179,9 +180,6 @@ header_option = click.option(
     "--header/--no-header", default=None, help="Whether the first line names the columns.  [default: detected]"
 )
 """Whether a text file, of edges or of labels, begins with the names of its columns."""
-
-# The pass that --faithful means.
-FAITHFUL = "scale"
 
 COLUMN_NAMES = ("source", "target", "weight", "unweighted", "delimiter", "header")
 """The parameters of `column_options` and `header_option`."""

@@ -13,3 +13,6 @@ RefinerName = Literal["auto", "whiten", "settle", "propagate", "subspace", "blen
 Preset = Literal["best", "paper"]
 Purpose = Literal["labels", "links", "both"]
 EngineName = Literal["processes", "serial", "ray"]
+
+FAITHFUL: RefinerName = "scale"
+"""The pass that --faithful means."""

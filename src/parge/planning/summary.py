@@ -13,7 +13,7 @@ from parge.engine.registry import runs_here
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
-from parge.planning.names import Preset
+from parge.planning.names import FAITHFUL, Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
 from parge.refine.base import refiners
@@ -202,10 +202,33 @@ def idle(plan: Plan) -> tuple[str, ...]:
     for field, when, reason in IDLE:
         given = getattr(plan, field) not in _UNSAID.get(field, (None,))
         if given and field not in said and when(plan):
-            option = _OPTIONS.get(field, field.replace("_", "-"))
+            option = _typed_as(plan) if field == "refine" else _OPTIONS.get(field, field.replace("_", "-"))
             names = {"engine": plan.engine, "technique": plan.resolved.technique.name}
             said[field] = f"--{option} has no effect {reason.format(**names)}"
-    return (*said.values(), *_measured_only(plan))
+    return (*said.values(), *_pass_not_done(plan), *_measured_only(plan))
+
+
+def _typed_as(plan: Plan) -> str:
+    """Return how a pass is asked for; that of --faithful by both names."""
+    return f"faithful (--refine {FAITHFUL})" if plan.refine == FAITHFUL else "refine"
+
+
+def _pass_not_done(plan: Plan) -> tuple[str, ...]:
+    """Say which pass is not done because the scale of the parts was asked for, where a purpose or auto expects one."""
+    if _is_alone(plan) or not _mends_parts(plan) or not (plan.purpose or _is_open(plan)):
+        return ()
+    usual = replace(plan, refine=AUTO).resolved
+    if usual.refiner.is_identity and not _is_open(plan):
+        return ()
+    what = "of the chosen technique" if _is_open(plan) else usual.refine
+    return (
+        f"--{_typed_as(plan)} takes the place of the pass {what}, which is not done: the vectors have the scale of the "
+        f"whole graph, but may predict {_PREDICTED[plan.purpose or PURPOSES[0]]} less well. "
+        "Omit it if that matters more.",
+    )
+
+
+_PREDICTED = {"labels": "labels", "links": "links", "both": "labels and links"}
 
 
 def _measured_only(plan: Plan) -> tuple[str, ...]:
