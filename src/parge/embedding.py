@@ -314,9 +314,14 @@ class Embedding:
     def for_links(self) -> tuple[LinkHead, IntArray]:
         """Return the degree head and the degrees; raise `InputError` where the embedding has none."""
         if self.head is None or self.degrees is None:
+            if self.degrees is not None:
+                raise InputError(
+                    "the embedding has degrees, but no degree head: it is of placed vertices alone, or of a space that "
+                    "an earlier version wrote. Use parge update with the space, -o OUT.parquet, and ask that file."
+                )
             raise InputError(
-                "the embedding has no degree head. Only .npz and .parquet files that parge embed wrote have one. Embed "
-                "again to such a file."
+                "the embedding has no degree head. Spaces have one, and the .npz and .parquet files of parge embed and "
+                "parge update. Folders of --sharded and other formats have none. Embed again to .parquet, not sharded."
             )
         return self.head, self.degrees
 

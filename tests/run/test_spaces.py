@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +337,26 @@ def test_a_run_is_complete_without_the_space_that_nobody_asked_for(tmp_path: Pat
     assert np.array_equal(first.vectors, again.vectors)
     assert sum("--space DIR" in notice for notice in again.report.notices) == 1
     assert not any("--space DIR" in notice for notice in first.report.notices)
+
+
+def test_the_degree_head_stays_where_a_graph_grows(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["update", "space", "new.txt", "-o", "v.parquet", "--space", "space-2"]) == 0
+    first = parge.Embedding.load("space").for_links()[0]
+    for name in ("space", "space-2", "v.parquet"):
+        found = parge.Embedding.load(name)
+        head, degrees = found.for_links()
+        assert head == first
+        assert degrees.sum() == 2 * open_space("space" if name == "space" else "space-2").graph.n_edges
+        assert run(["neighbors", name, str(found.ids[0]), "--for", "links"]) == 0
+    grown = parge.open_space("space").embedding().update(world / "new.txt")
+    assert grown.for_links()[0] == first
+    assert len(grown.link_vectors()[0]) == len(grown)
+    capsys.readouterr()
+
+
+def test_a_space_of_an_earlier_version_gets_its_head_when_it_is_opened(tmp_path: Path) -> None:
+    old = replace(frozen(), history=replace(frozen().history, head=()))
+    save_space(old, tmp_path / "old")
+    with pytest.raises(InputError, match="earlier version"):
+        parge.Embedding.load(tmp_path / "old").for_links()
+    assert open_space(tmp_path / "old").embedding().for_links()[0] == frozen().embedding().head

@@ -83,9 +83,10 @@ def embed(
         vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
         refinement = refine_vectors(run, vectors, listener)
         run.note_seconds(STAGES)
-        unkept = () if run_dir is None else freeze(run, vectors, [run.folder.path / SPACE])
         report = run.report(reconciliation, refinement)
-        return _embedding(run, vectors, replace(report, notices=(*report.notices, *unkept)))
+        embedding = _embedding(run, vectors, report)
+        unkept = () if run_dir is None else freeze(run, embedding, [run.folder.path / SPACE])
+        return replace(embedding, report=replace(report, notices=(*report.notices, *unkept))) if unkept else embedding
 
 
 def embed_to_file(
@@ -151,19 +152,19 @@ def finish(run: Run, out: Path, listener: Listener, spaces: Sequence[Path] = ())
         embedding = _embedding(run, vectors, report.reproducible())
         listener(Step("write", given_name(out)))
         embedding.save(out)
-        unkept = freeze(run, vectors, spaces)
+        unkept = freeze(run, embedding, spaces)
     return replace(report, notices=(*report.notices, *unkept))
 
 
-def freeze(run: Run, vectors: FloatArray, places: Sequence[Path]) -> tuple[str, ...]:
-    """Write the frozen space of finished vectors; the graph of the run is linked, where the file system can do that.
+def freeze(run: Run, embedding: Embedding, places: Sequence[Path]) -> tuple[str, ...]:
+    """Write the frozen space of a finished embedding; its graph is linked, where the file system can do that.
 
     The vectors are written already. So a space that nobody asked for, in the run folder, may be missing: where it
     cannot be written, a notice is returned.
     """
     try:
         if places:
-            space = _space(run, vectors)
+            space = _space(run, embedding)
             stored = run.folder.stored_graph(run.decomposition.graph)
             for place in places:
                 save_space(space, place, stored)
@@ -175,10 +176,10 @@ def freeze(run: Run, vectors: FloatArray, places: Sequence[Path]) -> tuple[str, 
     return ()
 
 
-def _space(run: Run, vectors: FloatArray) -> Space:
+def _space(run: Run, embedding: Embedding) -> Space:
     storage = MEMORY if current_limit() is None else Files(run.folder.path)
     named = {"technique": run.technique.name, "refine": run.plan.refine}
-    return Space.of(vectors, run.decomposition.graph, **named, storage=storage)
+    return Space.of(embedding.vectors, run.decomposition.graph, **named, head=embedding.head, storage=storage)
 
 
 def _embedding(run: Run, vectors: FloatArray, report: Report) -> Embedding:

@@ -97,10 +97,12 @@ def space_history(path: str | PathLike[str]) -> History:
 
 
 def _checked_history(history: History) -> History:
-    numbers = [history.fit, history.links]
+    numbers = [history.fit, history.links, *history.head]
     numbers += [number for age in history.ages for number in (age.placed, age.edges, age.drift, age.error)]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a number of its history is not finite")
+    if len(history.head) not in (0, 3):
+        raise ValueError("its degree head has not three numbers")
     return history
 
 

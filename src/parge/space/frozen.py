@@ -1,7 +1,7 @@
 """Space: a frozen embedding that new vertices can be placed in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -14,7 +14,9 @@ from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import as_ids
 from parge.io.graphs.anything import as_graph
+from parge.links import LinkHead
 from parge.space.fit import measure_fit
+from parge.space.head import fit_head
 from parge.space.learned import LearnedRound, fit, row_lengths, row_sums
 from parge.storage import MEMORY, Storage
 from parge.typing import FloatArray, IdArray, IntArray
@@ -57,6 +59,8 @@ class History(Value):
         their neighbours expect them, and the ROC-AUC of held-out edges.
     ages : tuple of Age
         One for each update.
+    head : tuple of float
+        The three numbers of the degree head (`parge.links.LinkHead`), which updates keep; none in older spaces.
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
@@ -70,6 +74,7 @@ class History(Value):
     fit: float = 1.0
     links: float = 1.0
     ages: tuple[Age, ...] = ()
+    head: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +119,27 @@ class Space:
         *,
         technique: str = "",
         refine: str = "none",
+        head: LinkHead | None = None,
         storage: Storage = MEMORY,
     ) -> "Space":
-        """Freeze vectors of a graph's vertices; `storage` is where the largest table goes meanwhile."""
+        """Freeze vectors of a graph's vertices; `storage` is where the largest table goes meanwhile.
+
+        The degree head is fitted where none is given.
+        """
         if len(vectors) != graph.n_vertices:
             raise InputError(f"{len(vectors):,} vectors for {graph.n_vertices:,} vertices; give one each")
         plain = Graph(graph.indptr, graph.indices, graph.weights)
         lengths = row_lengths(vectors)
         learned = fit(vectors, plain, lengths, storage)
         seen = measure_fit(vectors, plain, learned, lengths)
-        history = History(technique=technique, refine=refine, edges=graph.n_edges, fit=seen.alike, links=seen.links)
+        history = History(
+            technique=technique,
+            refine=refine,
+            edges=graph.n_edges,
+            fit=seen.alike,
+            links=seen.links,
+            head=astuple(fit_head(vectors, plain) if head is None else head),
+        )
         new = (np.zeros(len(vectors), np.uint8), np.zeros(len(vectors), np.float32))
         return cls(vectors, graph.outside_ids, plain, learned, history, *new)
 
@@ -156,9 +172,11 @@ class Space:
         return np.where(count > 0, total / np.maximum(count, 1), self.typical_length)
 
     def embedding(self) -> Embedding:
-        """Return all vectors with their ids."""
-        rest = (self.graph, self.learned, self.history, self.origin, self.stale)
-        return Embedding(self.vectors, self.ids, degrees=self.graph.degrees, freeze=partial(_frozen_again, rest))
+        """Return all vectors with their ids, the degrees that they have now, and the degree head."""
+        rest, numbers = (self.graph, self.learned, self.history, self.origin, self.stale), self.history.head
+        head = LinkHead(*numbers) if numbers else fit_head(self.vectors, self.graph)
+        made = partial(_frozen_again, rest)
+        return Embedding(self.vectors, self.ids, head=head, degrees=self.graph.degrees, freeze=made)
 
     def place(self, edges: Any) -> Embedding:
         """Return vectors of the vertices that the space does not know: see `parge.space.place.place`."""
@@ -175,7 +193,7 @@ class Space:
 
 def frozen_from(graph: Graph, technique: str, refine: str, embedding: Embedding) -> Space:
     """Return the space of an embedding of a graph; with the first arguments given, what `Embedding.freeze` is."""
-    return Space.of(embedding.vectors, graph, technique=technique, refine=refine)
+    return Space.of(embedding.vectors, graph, technique=technique, refine=refine, head=embedding.head)
 
 
 def _frozen_again(rest: tuple[Any, ...], embedding: Embedding) -> Space:

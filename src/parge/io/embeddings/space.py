@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.common import Vectors
+from parge.links import LinkHead
 from parge.memory import refuse_over_budget
+from parge.numbers import is_real
 from parge.typing import IdArray
 
 SPACE_MANIFEST = "manifest.json"
@@ -27,7 +30,7 @@ def is_space_manifest(found: Any) -> bool:
 
 
 def read_space(folder: Path, manifest: dict[str, Any]) -> Vectors:
-    """Return the vectors, ids and degrees of a space; the vectors stay on disk, memory-mapped.
+    """Return the vectors, ids, degree head and degrees of a space; the vectors stay on disk, memory-mapped.
 
     Each file that is read is checked against its checksum. The rest of the space (its map) is left unread.
     """
@@ -41,7 +44,15 @@ def read_space(folder: Path, manifest: dict[str, Any]) -> Vectors:
     vectors, indptr = (_array(folder, entries, name) for name in ("vectors", "indptr"))
     if vectors.ndim != 2 or indptr.shape != (len(vectors) + 1,) or indptr.dtype != np.int64:
         raise InputError(f"{folder} is a damaged space: its vectors and its graph do not agree. Copy it again.")
-    return Vectors(vectors, _ids(folder, entries, len(vectors)), degrees=np.diff(indptr))
+    return Vectors(vectors, _ids(folder, entries, len(vectors)), head=_head(body.get("facts")), degrees=np.diff(indptr))
+
+
+def _head(facts: Any) -> LinkHead | None:
+    """Return the degree head; older spaces have none."""
+    numbers = facts.get("head") if isinstance(facts, dict) else None
+    if not isinstance(numbers, list) or len(numbers) != 3:
+        return None
+    return LinkHead(*numbers) if all(is_real(each) and math.isfinite(each) for each in numbers) else None
 
 
 def _ids(folder: Path, entries: dict[str, Any], n: int) -> IdArray:
