@@ -1,9 +1,12 @@
 """A new space has not drifted; the more changes, the farther it is from a fresh one."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.space.world import frozen, pairs
 
+from parge.space.aging import Drift
 from parge.space.drift import drift
 from parge.space.update import update
 
@@ -46,3 +49,18 @@ def test_what_an_update_leaves_out_is_stale() -> None:
     assert drift(moved).stale == 0.0
     assert still.history.ages[-1].version == 2
     assert still.history.ages[-1].drift == pytest.approx(drift(still).drift, abs=1e-3)
+
+
+def test_the_words_have_one_sign() -> None:
+    """A loss is said as one: no plus here and minus there, and no minus zero."""
+    lost = Drift(drift=0.1, error=0.02, placed=0.1, edges=0.1, stale=0.0, residual=0.007, links=0.0416)
+    assert "residual 0.007, held-out edges ranked 4.2% worse" in str(lost)
+    fresh = str(drift(frozen()))
+    assert "ranked as well as at first" in fresh
+    assert not any(sign in str(found) for found in (lost, fresh) for sign in ("-0", "+", " -"))
+
+
+def test_the_page_of_json_lists_every_key_of_drift() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| `parge drift`"))
+    assert all(f"`{key}`" in line for key in drift(frozen()).to_json())

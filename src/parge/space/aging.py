@@ -74,10 +74,12 @@ class Drift:
         return {**{name: round(value, 4) for name, value in asdict(self).items()}, "advice": self.advice}
 
     def __str__(self) -> str:
+        worse = f"{self.links:.1%}"
+        ranked = "ranked as well as at first" if worse == "0.0%" else f"ranked {worse} worse"
         return (
             f"drift {self.drift:.3f} ± {self.error:.3f} (0 as fresh, 1 unrelated): {self.advice}\n"
             f"{self.placed:.1%} of the vertices placed or moved, {self.edges:.1%} of the edges changed, "
-            f"{self.stale:.1%} not taken into account; residual +{self.residual:.3f}, held-out edges -{self.links:.1%}"
+            f"{self.stale:.1%} not taken into account; residual {self.residual:.3f}, held-out edges {ranked}"
         )
 
 
