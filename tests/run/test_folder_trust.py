@@ -4,9 +4,11 @@ import json
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.run.test_hostile_folder import reseal
 
@@ -16,8 +18,8 @@ from parge.errors import InputError
 from parge.events import ignore
 from parge.graph.generate import planted
 from parge.run import trust
-from parge.run.open_run import open_run
-from parge.run.pipeline import write_subgraphs
+from parge.run.open_run import open_planned, open_run
+from parge.run.pipeline import finish, write_subgraphs
 from parge.run.worker import PartJob, embed_part
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph
@@ -206,6 +208,53 @@ def test_a_run_of_ones_own_code_says_how_to_embed_its_parts(part: Path, capsys: 
     for i in range(2):
         assert command(["embed-part", f"own run/parts/{i:03d}", *words[1:]]) == 0
     assert command(["reconcile", "own run", "-o", "out.npy"]) == 0
+
+
+FACTORISING = """
+from dataclasses import dataclass
+import numpy as np
+import parge
+
+@dataclass(frozen=True)
+class Own(parge.HOPE):
+    dim: int = 4
+
+@dataclass(frozen=True)
+class Mixed(parge.Blend):
+    dim: int = 4
+    rounds: int = 3
+"""
+
+
+@pytest.mark.parametrize(("name", "refine"), [("Own", "subspace"), ("Own", "scale"), ("Mixed", "blend")])
+def test_reconcile_runs_the_pass_with_ones_own_technique_or_says_how(
+    part: Path, capsys: pytest.CaptureFixture[str], name: str, refine: str
+) -> None:
+    """Without the code of the technique the vectors would not be those of `parge embed`."""
+    Path(f"factorising_{refine}.py").write_text(FACTORISING)
+    technique = f"factorising_{refine}:{name}"
+    parge.write(GRAPH, "g.txt")
+    line = ["embed", "g.txt", "-o", "one.npy", "--run-dir", "own", "--parts", "2", "--technique", technique]
+    assert command([*line, "--refine", refine, "--reconcile", "consensus", "--engine", "serial"]) == 0
+    capsys.readouterr()
+    assert command(["reconcile", "own", "-o", "two.npy"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"parge reconcile own -o OUT --technique {technique}" in said
+    assert not Path("two.npy").exists()
+    assert command(["reconcile", "own", "-o", "two.npy", "--technique", "mytech:embed"]) == 2
+    assert command(["reconcile", "own", "-o", "two.npy", "--technique", technique]) == 0
+    assert np.array_equal(np.load("one.npy"), np.load("two.npy"))
+
+
+def test_reconcile_of_a_live_object_says_that_its_pass_needs_it(part: Path) -> None:
+    @dataclass(frozen=True)
+    class Local(parge.HOPE):
+        dim: int = 4
+
+    plan = parge.Plan(technique=Local(), parts=2, refine="subspace", reconcile="consensus", engine="serial")
+    parge.embed(GRAPH, plan, run_dir="live")
+    with open_planned(Path("live")) as run, pytest.raises(InputError, match="resume=True"):
+        finish(run, Path("out.npy"), ignore)
 
 
 def test_reconcile_takes_names_from_registries_alone(part: Path, capsys: pytest.CaptureFixture[str]) -> None:

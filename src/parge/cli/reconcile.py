@@ -26,6 +26,13 @@ from parge.run.schema import SPACE
     metavar="NAME",
     help=f"Replace the planned method: {reconcilers.listed()}. backbone only if it was planned.",
 )
+@click.option(
+    "--technique",
+    "allow",
+    default="",
+    metavar="MODULE:NAME",
+    help="Allow the final pass to run the named installed technique, if it is your own.",
+)
 @overwrite_option
 @memory_option
 @json_option
@@ -33,6 +40,7 @@ def command(
     folder: Path,
     out: Path,
     reconciler: str | None,
+    allow: str,
     overwrite: bool,
     coordinator_memory: str | None,
     as_json: bool,
@@ -50,7 +58,7 @@ def command(
     with (
         capped_coordinator(coordinator_memory),
         run_progress() as listener,
-        open_planned(folder, reconciler=reconciler) as run,
+        open_planned(folder, reconciler=reconciler, allow=allow) as run,
     ):
         check_ids(out, run.decomposition.graph.outside_ids, overwrite=overwrite)
         report = finish(run, out, listener, [folder / SPACE])

@@ -78,6 +78,8 @@ class Refiner(ABC):
     """True where the vectors stay unchanged: there is no pass to run, time or report."""
     parts_only: ClassVar[bool] = False
     """True where the pass mends what parts do: a plan with one part runs none instead."""
+    uses_technique: ClassVar[bool] = True
+    """False where the result depends only on graph and vectors: `parge reconcile` then needs no code of a technique."""
     in_shards: ClassVar[bool] = False
     """True where `refine_shard` computes the same pass on a graph of which every process holds one part."""
 
@@ -125,6 +127,7 @@ class Nothing(Refiner):
 
     name: ClassVar[str] = "none"
     is_identity: ClassVar[bool] = True
+    uses_technique: ClassVar[bool] = False
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
         """Do nothing."""

@@ -33,6 +33,7 @@ class Propagate(Refiner):
     """
 
     name: ClassVar[str] = "propagate"
+    uses_technique: ClassVar[bool] = False
 
     step: int = 10
     mu: float = 0.2

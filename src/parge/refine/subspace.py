@@ -51,8 +51,9 @@ class Subspace(Refiner):
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
         """Overwrite the vectors; return the number of steps."""
+        assert isinstance(technique, Factorisation)  # `check` refuses others
         n = len(vectors)
-        if n == 0 or graph.n_edges == 0 or not isinstance(technique, Factorisation):
+        if n == 0 or graph.n_edges == 0:
             return {"steps": 0}
         operator = technique.operator(self.adjacency(graph, work))
         held = 4 * (1 + len(operator.scales))  # bytes of a column's entry, its product's and those between

@@ -45,6 +45,7 @@ class Whiten(Refiner):
     """
 
     name: ClassVar[str] = "whiten"
+    uses_technique: ClassVar[bool] = False
     in_shards: ClassVar[bool] = True
 
     rounds: int = 10

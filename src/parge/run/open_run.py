@@ -201,13 +201,16 @@ def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> 
 
 
 @contextmanager
-def open_planned(path: Path, *, reconciler: str | None = None) -> Iterator[Run]:
-    """Open a run from its folder alone, to complete it; all subgraphs must be embedded."""
+def open_planned(path: Path, *, reconciler: str | None = None, allow: str = "") -> Iterator[Run]:
+    """Open a run from its folder alone, to complete it; all subgraphs must be embedded.
+
+    `allow` is the technique that the user typed: the folder must name it, and its code may be imported.
+    """
     folder = RunFolder(path)
     folder.check_planned()
     with folder.locked():
         decomposition, metadata = folder.load_plan()
-        run = _run(folder, _plan_of(metadata, reconciler, path), decomposition, metadata)
+        run = replace(_run(folder, _plan_of(metadata, reconciler, path), decomposition, metadata), allow=allow)
         missing = [i for i in range(decomposition.n_parts) if not run.has_result(i)]
         if missing:
             raise InputError(

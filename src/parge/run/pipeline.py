@@ -142,6 +142,8 @@ def _refuse_inside(out: Path, run_dir: Path) -> None:
 def finish(run: Run, out: Path, listener: Listener, spaces: Sequence[Path] = ()) -> Report:
     """Reconcile the results of a run and write the embedding and the spaces; return the report."""
     _refuse_inside(out, run.folder.path)
+    if not run.plan.refiner.is_identity:
+        _ = run.technique_of_pass  # refused before any work
     reconciliation = reconcile_parts(run, listener)
     with ExitStack() as scratch:
         vectors = _scratch(scratch, run.folder.path / SCRATCH, run.shape)
@@ -301,7 +303,7 @@ def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_file
     listener(Step("refine", name))
     with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
         work = workspace(run.folder.path, scratch) if in_files else Workspace()
-        done = refiner.refine(run.decomposition.graph, vectors, run.live_technique, work)
+        done = refiner.refine(run.decomposition.graph, vectors, run.technique_of_pass, work)
         return Refined.from_json({**done, "name": name})
 
 

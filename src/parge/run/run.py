@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import parge
 from parge.decompose.decomposition import Decomposition
-from parge.errors import TechniqueError
+from parge.errors import InputError, TechniqueError
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint, peak_bytes
 from parge.planning.plan import ResolvedPlan
@@ -26,7 +27,7 @@ from parge.run.metadata import (
     recorded_seconds,
 )
 from parge.run.parts import Result
-from parge.run.trust import needs_word
+from parge.run.trust import is_path, needs_word, trusted
 from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -51,6 +52,7 @@ class Run:
     coordinator: Coordinator = field(default_factory=Coordinator)
     choice: TechniqueChoice | None = None
     notices: tuple[str, ...] = ()  # on the folder and on how the plan was given; the graph and the parts have theirs
+    allow: str = ""  # the technique that the user typed, where a folder names one
     results: dict[int, Result] = field(default_factory=dict)  # read and checked once, which takes the longest of all
 
     def has_subgraph(self, i: int) -> bool:
@@ -84,13 +86,44 @@ class Run:
         return footprint_of(self.technique, self.decomposition)
 
     @property
-    def live_technique(self) -> Technique:
-        """The technique itself, also if the run is completed from its folder (only for parge's own techniques)."""
-        described = self.folder.plan_metadata().settings.to_json().get("technique") if self.folder.exists else None
-        if not isinstance(self.technique, RecordedTechnique) or not isinstance(described, dict):
+    def technique_of_pass(self) -> Technique:
+        """The technique that the plan's pass gets; refused where the pass does not fit it.
+
+        A run that is completed from its folder has only a record of its technique. Registered techniques are restored;
+        anything else that a folder names is imported only if the user typed it (`allow`). Without it, a pass that uses
+        the technique is refused: its vectors would differ from those of `parge embed`.
+        """
+        refiner, technique = self.plan.refiner, self._live_technique()
+        if refiner.uses_technique and isinstance(technique, RecordedTechnique):
+            raise InputError(
+                f"the pass {refiner.name} uses the code of the technique {technique.name}, which is not a technique of "
+                f"parge or of an installed plug-in. {self._how_to_refine()}"
+            )
+        if refiner.uses_technique:
+            refiner.check(technique)
+        return technique
+
+    def _live_technique(self) -> Technique:
+        """Return the technique itself if it may be imported, or its record."""
+        described = self._described()
+        if not isinstance(self.technique, RecordedTechnique) or described is None:
             return self.technique
-        known = described.get("technique") in techniques.names()
-        return restore(described) if known else self.technique  # nothing else that a folder names is imported
+        if self.allow:
+            return trusted(described, self.folder.path, allow=self.allow)
+        return restore(described) if described.get("technique") in techniques.names() else self.technique
+
+    def _described(self) -> dict[str, Any] | None:
+        """Return what the folder says of its technique; None for a Python object, which no folder can hold."""
+        described = self.folder.plan_metadata().settings.to_json().get("technique") if self.folder.exists else None
+        return described if isinstance(described, dict) else None
+
+    def _how_to_refine(self) -> str:
+        name = (self._described() or {}).get("technique")
+        if not isinstance(name, str) or not is_path(name):
+            place = str(self.folder.path)
+            return f"Complete the run where it began: parge.embed(graph, plan, run_dir={place!r}, resume=True)"
+        command = pasteable("parge", "reconcile", self.folder.path, "-o", "OUT", "--technique", name)
+        return f"If you trust this code: {command}"
 
     def note_retry(self, reason: str) -> None:
         """Store a retry for the report, also for that of a resumed run."""
