@@ -2,11 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import parge
+from parge.cli import show
 from parge.cli.main import run
 
 
@@ -148,6 +151,30 @@ def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.Captur
     assert run(["status", "run"]) == 0
     assert "The run is complete." in (said := capsys.readouterr().out)
     assert "Next" not in said
+
+
+def test_a_run_completed_from_its_folder_claims_no_engine(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder does not say which one embedded the parts; the keys are those of `parge embed`."""
+    plan = ["--technique", "spectral", "--dim", "4", "--parts", "2", "--engine", "serial", "--run-dir", "run"]
+    embedded = answer(["embed", "g.txt", "-o", "one.npy", *plan], capsys)["plan"]
+    completed = answer(["reconcile", "run", "-o", "two.npy"], capsys)["plan"]
+    assert isinstance(embedded, dict)
+    assert isinstance(completed, dict)
+    assert embedded["engine"] == "serial"
+    assert completed["engine"] is None
+    assert completed.keys() == embedded.keys()
+
+
+@pytest.mark.parametrize("share", [0.5, 1.5])
+def test_memory_above_the_bound_is_explained_where_the_engine_is_unknown(
+    world: Path, capsys: pytest.CaptureFixture[str], share: float
+) -> None:
+    plan = ["--technique", "spectral", "--dim", "4", "--parts", "2", "--engine", "serial", "--run-dir", "run"]
+    assert run(["embed", "g.txt", "-o", "one.npy", *plan]) == 0
+    report = parge.Report.from_json(answer(["reconcile", "run", "-o", "two.npy"], capsys))
+    parts = tuple(replace(part, peak_bytes=int(share * part.projected_bytes)) for part in report.parts)
+    show.show_report(replace(report, parts=parts), world / "two.npy", as_json=False)
+    assert ("--engine serial" in capsys.readouterr().out) is (share > 1)
 
 
 def test_threads_are_a_setting_and_change_no_bit_unless_hogwild(world: Path) -> None:

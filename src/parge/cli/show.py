@@ -108,8 +108,8 @@ def _print_report(report: "Report", path: Path) -> None:
     from parge.reconcile.base import kind_of
 
     table = Table(header_style="bold")
-    engine = str(report.plan.engine)
-    shared = runs_here(engine)
+    engine = report.plan.engine  # None where the run was completed from its folder
+    shared = engine is not None and runs_here(str(engine))
     memory = "process memory" if shared else "memory"
     residuals, reconciler = report.reconcile.residuals, kind_of(str(report.reconcile.reconciler))
     # Around a backbone the anchors' vectors are given to all workers: there is nothing that could be off.
@@ -141,6 +141,10 @@ def _print_report(report: "Report", path: Path) -> None:
             f'With --engine {engine}, "process memory" is the whole process; "at most" is the bound for a separate '
             "worker."
         )
+    elif engine is None and any(
+        peak > part.projected_bytes for part, peak in zip(report.parts, report.worker_peaks, strict=True)
+    ):
+        out.print('If the parts were embedded with --engine serial, "memory" is the whole process.')
     stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in report.seconds.stages())
     out.print(
         f"{report.seconds.total:.1f} s in total, without reading and writing files:\n  {stages}\n"

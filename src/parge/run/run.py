@@ -183,6 +183,11 @@ class Run:
         with one_blas_thread():
             return reconcile(self.plan.reconciler, self.anchor_vectors)
 
+    def _settings(self) -> dict[str, Any]:
+        """Return the plan's fields; a folder does not say which engine embedded its parts, so then none is claimed."""
+        unknown = {"engine": None} if isinstance(self.technique, RecordedTechnique) else {}
+        return self.plan.settings() | unknown
+
     def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
         """Return the run in numbers, as `parge embed --json` prints them."""
         summary, reconciled = summarise(self.decomposition, self.technique), reconciliation.report()
@@ -208,7 +213,7 @@ class Run:
             refine=refinement,
             retries=tuple(self.retries),
             coordinator=replace(self.coordinator, peak_bytes=peak_bytes()),
-            plan=Settings(self.plan.settings()),
+            plan=Settings(self._settings()),
             parge=parge.__version__,
         )
 
