@@ -148,6 +148,17 @@ def test_behaviour_hangs_on_attributes_of_components_and_not_on_their_names() ->
     assert wrong == []
 
 
+def test_only_help_asks_which_components_are_parges_own() -> None:
+    """Behaviour that hung on it would be closed to plug-ins."""
+    wrong = [
+        f"{module}, line {item.lineno}"
+        for module in MODULES
+        for item in ast.walk(ast.parse((ROOT / module).read_text()))
+        if isinstance(item, ast.Attribute) and item.attr == "shipped" and _folder(module) not in {"cli", "registry"}
+    ]
+    assert wrong == []
+
+
 def _named(tree: ast.AST) -> set[str]:
     """Return all names that code uses: of variables, attributes and imports, and words of short texts."""
     found: set[str] = set()

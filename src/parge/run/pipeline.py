@@ -37,7 +37,6 @@ from parge.space.head import fit_head
 from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
-from parge.techniques.registry import techniques
 from parge.techniques.resolve import describe
 from parge.text import count, printable
 from parge.typing import FloatArray
@@ -248,8 +247,6 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     budgets = run.decomposition.budgets
     described = describe(run.technique)
     technique = described or run.technique  # what was planned, whatever a folder may say
-    is_shipped = described is not None and described["technique"] in techniques.shipped()
-    is_own = is_shipped and run.technique.needs_extra is None  # it leaves nothing behind in a process
     return [
         Task(
             key=i,
@@ -259,7 +256,7 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
             limit_bytes=None if budgets is None else int(budgets[i]),
             label=f"subgraph {i}",
             advice=run.advice(i),
-            shares_process=is_own and bool(projected[i] <= run.footprint.fixed + _SMALL_BYTES),
+            shares_process=run.technique.leaves_nothing and bool(projected[i] <= run.footprint.fixed + _SMALL_BYTES),
             on_failure=partial(parts.record_failure, run.folder.part(i)),
             on_retry=on_retry,
         )

@@ -107,20 +107,21 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     return result
 
 
-def _own_technique(described: Mapping[str, Any] | None) -> Technique | None:
-    """Return the described technique if it is parge's own and needs no other package; otherwise None."""
-    technique = None if described is None or described["technique"] not in techniques.shipped() else restore(described)
-    return technique if technique is not None and technique.needs_extra is None else None
+def _prepared_technique(described: Mapping[str, Any] | None) -> Technique | None:
+    """Return the described technique if it is registered and leaves nothing behind in a process; otherwise None."""
+    technique = None if described is None or described["technique"] not in techniques.names() else restore(described)
+    return technique if technique is not None and technique.leaves_nothing else None
 
 
 def prepare_worker(described: Mapping[str, Any] | None) -> None:
     """Import what workers with this technique need, and load the compiled code, by embedding a few vertices.
 
-    Nothing is imported of a technique that is not parge's own or needs another package: it may start threads.
+    Nothing is embedded with a technique that may leave something behind, such as threads (`Technique.leaves_nothing`),
+    and of a ``module:attribute`` nothing is imported.
     """
     from parge.kernels.jit import load_compiled
 
-    technique = _own_technique(described)
+    technique = _prepared_technique(described)
     if technique is not None:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
         plain = type(technique)(dim=technique.dim)

@@ -75,6 +75,7 @@ class Auto(Technique, Chooser):
     """
 
     name: ClassVar[str] = "auto"
+    leaves_nothing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_counts(self, 1, "dim")

@@ -52,6 +52,12 @@ class Technique(ABC):
 
     on_walks: ClassVar[bool] = False
     """True where vectors are trained on random walks; `parge plan` then names techniques that may suit better."""
+    leaves_nothing: ClassVar[bool] = False
+    """True where embedding leaves nothing behind in a process: no thread, child process or changed state.
+
+    Small subgraphs then share a process. Workers of a registered technique are copies of a process that has embedded a
+    few vertices with the default settings. A subclass that starts threads sets it to False again.
+    """
     needs_extra: ClassVar[Extra | None] = None
     """The optional package that it cannot embed without; a plan is refused where that is missing."""
 

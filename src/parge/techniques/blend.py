@@ -49,6 +49,7 @@ class Blend(Technique):
     """
 
     name: ClassVar[str] = "blend"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = "blend"
     refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 

@@ -53,6 +53,7 @@ class ClosedForm(Technique, BackboneTechnique):
     """
 
     name: ClassVar[str] = "closedform"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 

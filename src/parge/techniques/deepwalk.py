@@ -50,6 +50,7 @@ class SkipGramWalks(Technique, BackboneTechnique):
     """
 
     on_walks: ClassVar[bool] = True
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = "whiten"
     link_refine: ClassVar[str] = "blend"
 

@@ -62,6 +62,7 @@ class HOPE(Factorisation):
     """
 
     name: ClassVar[str] = "hope"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = "subspace"
     refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 

@@ -69,6 +69,7 @@ class LINE(Technique):
     mode: Mode = "deterministic"
 
     name: ClassVar[str] = "line"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 

@@ -82,6 +82,7 @@ class NetMF(Technique):
     """
 
     name: ClassVar[str] = "netmf"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 

@@ -59,6 +59,7 @@ class ProNE(Technique):
     """
 
     name: ClassVar[str] = "prone"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
     link_refine: ClassVar[str] = "blend"
 

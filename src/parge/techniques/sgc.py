@@ -58,6 +58,7 @@ class SGC(Technique):
     """
 
     name: ClassVar[str] = "sgc"
+    leaves_nothing: ClassVar[bool] = True
     aligned: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
 

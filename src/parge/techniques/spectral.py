@@ -54,6 +54,7 @@ class Spectral(Factorisation):
     """
 
     name: ClassVar[str] = "spectral"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = "subspace"
     refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 

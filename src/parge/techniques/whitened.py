@@ -55,6 +55,7 @@ class Whitened(Technique):
     """
 
     name: ClassVar[str] = "whitened"
+    leaves_nothing: ClassVar[bool] = True
     refine: ClassVar[str] = WHITEN_20
     refines_whole: ClassVar[bool] = False  # of the whole graph, its vectors are what the pass comes to
 
