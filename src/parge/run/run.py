@@ -27,7 +27,7 @@ from parge.run.metadata import (
     recorded_seconds,
 )
 from parge.run.parts import Result
-from parge.run.trust import is_path, needs_word, trusted
+from parge.run.trust import is_path, must_be_allowed, trusted
 from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
@@ -237,7 +237,7 @@ def common_dim(technique: Technique, dims: Sequence[int]) -> int:
 def embed_part_command(part: Path, technique: Technique) -> str:
     """Return the command that embeds a part folder; it names the technique if that must be allowed explicitly."""
     name = str((describe(technique) or {}).get("technique", ""))
-    typed = ":" in name or needs_word(technique)
+    typed = ":" in name or must_be_allowed(technique)
     return pasteable("parge", "embed-part", part, *(("--technique", name) if typed else ()))
 
 

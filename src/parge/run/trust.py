@@ -38,7 +38,7 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     if not known:
         _refuse_unless_typed(name, settings, folder, allow)
     technique = restore_declared(name, settings)
-    if needs_word(technique) and not allow:
+    if must_be_allowed(technique) and not allow:
         raise InputError(
             f"{folder} asks for {work(technique):,.0f} times the work of {name}'s default settings "
             f"({_listed(settings)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
@@ -46,7 +46,7 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     return technique
 
 
-def needs_word(technique: Technique) -> bool:
+def must_be_allowed(technique: Technique) -> bool:
     """Return whether the user must explicitly allow these settings of a parge technique."""
     return type(technique).__module__.startswith("parge.") and work(technique) > MOST_WORK
 
