@@ -260,7 +260,7 @@ def test_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, words in zip(names, text.split("ROC-AUC is ")[0].splitlines()[2:], strict=True):  # then what they mean
         assert words.startswith(name.replace("_", " "))
         both = [found[name], found["degree_corrected"][name]]
-        expected = [score[key] for score in both for key in ("roc_auc", "average_precision")]
+        expected = [score[key] for score in both for key in ("roc_auc", "average_precision", "hits")]
         assert numbers(words) == pytest.approx([*expected, found["recall"][name]], abs=5e-5)
 
 

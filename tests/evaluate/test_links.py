@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from parge import evaluate
 from parge.decompose.decomposition import Decomposition
 from parge.embedding import Embedding
 from parge.errors import InputError
@@ -296,3 +297,27 @@ def test_edges_that_somebody_held_out_meet_by_id() -> None:
         given_out(graph, Graph.from_edges(["b"], ["a"]))
     with pytest.raises(InputError, match="no held-out edges"):
         given_out(graph, Graph.from_edges([], [], vertices=["a"]))
+
+
+def _scores_of(roc_auc: dict[str, float], recall: dict[str, float], by_degree: dict[str, float]) -> evaluate.LinkScores:
+    uniform, other = (
+        {name: evaluate.LinkScore(table.get(name, 0.5), 0.5, 0.25) for name in NAMES} for table in (roc_auc, by_degree)
+    )
+    found = evaluate.Recall(at=7, vertices=9, **{name: recall.get(name, 0.1) for name in NAMES})
+    return evaluate.LinkScores(**uniform, recall=found, hits_at=50, degree_corrected=evaluate.LinkTable(**other))
+
+
+def test_the_advice_names_the_best_row_of_each_question() -> None:
+    scores = _scores_of({"head": 0.9}, {"local_walk": 0.8}, {"degree_product": 0.7})
+    edge, recommend = scores.advice("both").splitlines()
+    assert "(uniform): head." in edge
+    assert "recall@7: local walk, which needs no vectors." in recommend
+    assert "(by degree): degree product, which needs no vectors." in scores.advice("degree")
+
+
+def test_the_table_has_hits_and_marks_rows_without_vectors() -> None:
+    lines = _scores_of({}, {}, {}).table("both").splitlines()
+    assert lines[1].split() == ["ROC-AUC", "AP", "hits@50"] * 2 + ["@7"]
+    assert all("0.2500" in line for line in lines[2:])
+    marked = {line.split(" *")[0] for line in lines if " *" in line}
+    assert marked == {"adamic adar", "degree product", "local walk"}

@@ -145,7 +145,7 @@ def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as
 _CLASSIFY_NEXT = "Next: score the whole graph, too (parge embed GRAPH --parts 1). The difference is what parts cost."
 _LINKS_MEAN = (
     "ROC-AUC is the probability that a held-out edge scores above another pair; 0.5 is chance.\n"
-    "Next: use the score of the best row. If that row needs no vectors, you need none either."
+    "A row with * needs no vectors."
 )
 
 
@@ -204,7 +204,7 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
         show.print_json(found.to_json(negatives) | ({"choice": choice.to_json()} if choice is not None else {}))
     else:
         show.out.print(found.table(negatives), soft_wrap=True)
-        show.out.print(_LINKS_MEAN)
+        show.out.print(f"{_LINKS_MEAN}\n{found.advice(negatives)}", soft_wrap=True)
         if choice is not None:
             show.out.print(str(choice))
 

@@ -1,7 +1,7 @@
 """Scores: what evaluation answers with, as values that print and turn into JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -188,6 +188,16 @@ class LinkTable(Score):
     local_walk: LinkScore
 
 
+WITHOUT_VECTORS = ("adamic_adar", "degree_product", "local_walk")
+"""The rows of a `LinkTable` that need the graph only."""
+
+
+def _best(score: Callable[[str], float]) -> str:
+    """Return the row of the highest score in words; of equal ones the first, which the vectors have."""
+    name = max((item.name for item in fields(LinkTable)), key=score)
+    return name.replace("_", " ") + (", which needs no vectors" if name in WITHOUT_VECTORS else "")
+
+
 @dataclass(frozen=True)
 class Recall(Score):
     """The mean share of a vertex's held-out neighbours among the `at` best of all vertices, by each score."""
@@ -221,13 +231,31 @@ class LinkScores(LinkTable):
         shown = {
             kind: scores for kind, scores in tables.items() if scores and (negatives == "both" or negatives in kind)
         }
-        above, below = (f"{kind:>18}" for kind in shown), [f"{'ROC-AUC':>10}{'AP':>8}"] * len(shown)
-        lines = [f"{'':15}{''.join(above)}{'recall':>10}", f"{'':15}{''.join(below)}{f'@{self.recall.at}':>10}"]
+        hits = f"hits@{self.hits_at}"
+        wide = max(9, len(hits) + 1)
+        above, below = (
+            (f"{kind:>{17 + wide}}" for kind in shown),
+            [f"{'ROC-AUC':>9}{'AP':>8}{hits:>{wide}}"] * len(shown),
+        )
+        lines = [f"{'':17}{''.join(above)}{'recall':>10}", f"{'':17}{''.join(below)}{f'@{self.recall.at}':>10}"]
         for item in fields(LinkTable):
             cells = (getattr(scores, item.name) for scores in shown.values())
-            text = "".join(f"{cell.roc_auc:>10.4f}{cell.average_precision:>8.4f}" for cell in cells)
-            lines.append(f"{item.name.replace('_', ' '):15}{text}{getattr(self.recall, item.name):>10.4f}")
+            text = "".join(
+                f"{cell.roc_auc:>9.4f}{cell.average_precision:>8.4f}{cell.hits:>{wide}.4f}" for cell in cells
+            )
+            name = f"{item.name.replace('_', ' ')}{' *' if item.name in WITHOUT_VECTORS else ''}"
+            lines.append(f"{name:17}{text}{getattr(self.recall, item.name):>10.4f}")
         return "\n".join(lines)
+
+    def advice(self, negatives: str) -> str:
+        """Return which row answers which question best, and whether it needs vectors; `negatives` as in `table`."""
+        kind = "by degree" if negatives == "degree" else "uniform"
+        scores = (self.degree_corrected or self) if negatives == "degree" else self
+        edge, whom = _best(lambda name: getattr(scores, name).roc_auc), _best(lambda name: getattr(self.recall, name))
+        return (
+            f"For 'is this an edge?' use the best by ROC-AUC ({kind}): {edge}.\n"
+            f"For 'whom to recommend?' use the best by recall@{self.recall.at}: {whom}."
+        )
 
     def to_json(self, negatives: str = "both") -> dict[str, Any]:
         """Return the table by name, and ``degree_corrected`` with the same keys if there is one."""
