@@ -73,6 +73,8 @@ def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["edges"] == graph.n_edges
     assert [stage["name"] for stage in found["stages"]] == ["read", "decompose", "prepare", "embed", "refine, write"]
     assert all(stage["machines"] == 4 and stage["memory"] > 0 and stage["seconds"] > 0 for stage in found["stages"])
+    assert found["seconds"] == pytest.approx(found["start"] + sum(stage["seconds"] for stage in found["stages"]))
+    assert found["start"] > 5 * min(stage["seconds"] for stage in found["stages"])
     low, high = found["lost_edges"]
     assert 0 <= low < high < 1
     assert run([*words, "--parts", "4"]) == 0
@@ -106,5 +108,7 @@ def test_shards_share_every_stage() -> None:
     )
     assert fewer.seconds < shared.seconds
     assert max(stage.memory for stage in fewer.stages) < max(stage.memory for stage in shared.stages)
-    small = estimate(Question(vertices=1000, edges=5000, workers=2), parge.DeepWalk(dim=32), sharded=True)
+    question = Question(vertices=1000, edges=5000, workers=2)
+    small, whole = (estimate(question, parge.DeepWalk(dim=32), sharded=sharded) for sharded in (True, False))
     assert not small.warnings
+    assert small.seconds > whole.seconds + 1, "shards start for every stage, which tiny graphs do not repay"

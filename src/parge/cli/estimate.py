@@ -59,6 +59,10 @@ def show_estimate(options: dict[str, Any], *, as_json: bool) -> None:
     _show_answer(options.pop("graph"), options, as_json=as_json)
 
 
+# The first row of a table: it takes the same for a graph of any size.
+_START = "start processes"
+
+
 def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bool) -> None:
     """Take the question out of ``key=value`` words, and print the answer."""
     pairs = _pairs(words)
@@ -147,12 +151,13 @@ def _show_breaks(breaks: Sequence[Break]) -> None:
         show.out.print(f"  {len(breaks) - n_shown} more that hold longer: add --verbose")
 
 
-def stage_table(stages: Sequence[Stage], seconds: float) -> Table:
+def stage_table(stages: Sequence[Stage], start: float, seconds: float) -> Table:
     """Return a table of what each stage takes."""
     table = Table(header_style="bold", show_footer=True)
     table.add_column("stage", "all, one after the other")
     for heading in ("time", "memory of each", "disk of each", "network"):
         table.add_column(heading, duration(seconds) if heading == "time" else "", justify="right")
+    table.add_row(_START, duration(start), "–", "–", "–")
     for stage in stages:
         sizes = (format_bytes(size) if size else "–" for size in (stage.memory, stage.disk, stage.network))
         table.add_row(stage.name, duration(stage.seconds), *sizes)
@@ -175,6 +180,7 @@ def _table(answer: Estimate) -> Table:
         table.add_column(heading, footer, justify="right")
     if priced:
         table.add_column("price", f"{answer.price:,.2f}", justify="right")
+    table.add_row(_START, "", duration(answer.start), *["–"] * (5 if priced else 4))
     for stage in answer.stages:
         row = [
             f"{stage.name} ({stage.how})" if stage.how else stage.name,

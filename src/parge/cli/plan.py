@@ -95,7 +95,7 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
         f"[bold]{found.shards}[/bold] shards; {count(found.anchors, 'anchor')}",
         markup=True,
     )
-    show.out.print(stage_table(found.stages, found.seconds))
+    show.out.print(stage_table(found.stages, found.start, found.seconds))
     low, high = found.lost_edges
     show.out.print(f"lost edges: between {low:.0%} and {high:.0%} (what parts drawn at random lose)")
     if found.memory is not None:

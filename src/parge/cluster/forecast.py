@@ -40,6 +40,8 @@ class Forecast:
         Time, memory, disk and network of each, on this machine's cores.
     memory : int, optional
         Bytes of the smallest worker, if workers are limited.
+    start : float
+        Seconds in which processes start.
     """
 
     vertices: int
@@ -50,11 +52,12 @@ class Forecast:
     lost_edges: tuple[float, float]
     stages: tuple[Stage, ...]
     memory: int | None = None
+    start: float = 0.0
 
     @property
     def seconds(self) -> float:
-        """All stages, one after the other."""
-        return sum(stage.seconds for stage in self.stages)
+        """The start of processes and all stages, one after the other."""
+        return self.start + sum(stage.seconds for stage in self.stages)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -73,17 +76,18 @@ def forecast(source: Source, plan: Plan) -> Forecast:
     anchors, budgets = aim_of(decision).n_anchors, decision.limits.budgets
     smallest = None if budgets is None else int(budgets.min())
     question = Question(vertices=found.vertices, edges=found.edges, workers=shards)
-    scale = slowness()
+    scale, expected = slowness(), estimate(question, resolved.technique, sharded=True)
     stages = tuple(
         replace(
             stage, seconds=stage.seconds + (scale - 1) * stage.core_seconds, core_seconds=scale * stage.core_seconds
         )
-        for stage in estimate(question, resolved.technique, sharded=True).stages
+        for stage in expected.stages
     )
     if smallest is not None:
         _check_fits(stages, smallest, shards)
     most = (1 - 1 / shards) * (1 - found.share_of_largest(anchors / max(1, found.vertices))) ** 2
-    return Forecast(found.vertices, found.edges, _ERRORS * found.error, shards, anchors, (0.0, most), stages, smallest)
+    error, start = _ERRORS * found.error, scale * expected.start
+    return Forecast(found.vertices, found.edges, error, shards, anchors, (0.0, most), stages, smallest, start)
 
 
 def _check_fits(stages: tuple[Stage, ...], limit: int, shards: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from parge.estimate.breaks import Break, breaks
 from parge.estimate.question import Question
-from parge.estimate.shards import sharded_breaks, sharded_stages
+from parge.estimate.shards import sharded_breaks, sharded_stages, start_seconds
 from parge.estimate.stages import HOUR, Sizes, Stage, stages
 from parge.techniques.base import Technique
 
@@ -14,7 +14,8 @@ from parge.techniques.base import Technique
 class Estimate:
     """What a run takes, stage by stage, and what breaks as the graph grows, first to last.
 
-    `sharded` says whether no machine holds the graph (`parge embed --sharded`).
+    `sharded` says whether no machine holds the graph (`parge embed --sharded`); `start` is the seconds in which
+    processes start, for a graph of any size.
     """
 
     question: Question
@@ -23,11 +24,12 @@ class Estimate:
     stages: tuple[Stage, ...]
     breaks: tuple[Break, ...]
     sharded: bool = False
+    start: float = 0.0
 
     @property
     def seconds(self) -> float:
-        """All stages, one after the other."""
-        return sum(stage.seconds for stage in self.stages)
+        """The start of processes and all stages, one after the other."""
+        return self.start + sum(stage.seconds for stage in self.stages)
 
     @property
     def core_hours(self) -> float:
@@ -59,6 +61,7 @@ class Estimate:
             "sharded": self.sharded,
             "anchors": self.anchors,
             "stages": [{**vars(stage), "price": stage.price(self.question)} for stage in self.stages],
+            "start": self.start,
             "seconds": self.seconds,
             "core_hours": self.core_hours,
             "network": self.network,
@@ -78,4 +81,5 @@ def estimate(question: Question, technique: Technique, *, sharded: bool = False)
     """
     sizes = Sizes(question, technique)
     parts = (sharded_stages, sharded_breaks) if sharded else (stages, breaks)
-    return Estimate(question, sizes.workers, sizes.anchors, parts[0](sizes), parts[1](sizes), sharded)
+    start = start_seconds(sharded=sharded)
+    return Estimate(question, sizes.workers, sizes.anchors, parts[0](sizes), parts[1](sizes), sharded, start)

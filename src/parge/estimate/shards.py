@@ -22,6 +22,18 @@ _COLUMN_BYTES = 1 << 26
 # Bytes of an arc on disk: its end and where that is.
 _ARC_DISK = 6.0
 
+# Stages for which all shards start anew: read, decompose, prepare, refine. Workers that embed are forked.
+_STARTS = 4
+
+
+def start_seconds(*, sharded: bool) -> float:
+    """Return the seconds in which the processes of a run start: this one, and one that workers are copied from.
+
+    In shards there is such a one for each stage that shards take together.
+    """
+    known, others = constants(), _STARTS if sharded else 1
+    return (1 + others) * known["start"].value + known["fork"].value
+
 
 def sharded_stages(sizes: Sizes) -> tuple[Stage, ...]:
     """Return the stages of a run in shards, in order; there is a shard on every worker."""
