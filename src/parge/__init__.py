@@ -48,16 +48,16 @@ _PUBLIC = {
     "PargeWarning": "parge.errors",
     "align": "parge.space.align",
     "as_graph": "parge.io.graphs.anything",
-    "drift": "parge.space.drift",
+    "drift": "parge.front.spaces",
     "embed": "parge.front.calls",
     "neighbors": "parge.space.neighbors",
     "open_space": "parge.run.spaces",
-    "place": "parge.space.place",
+    "place": "parge.front.spaces",
     "plan": "parge.front.calls",
     "read": "parge.io.graphs.read",
     "save_space": "parge.run.spaces",
     "Space": "parge.space.frozen",
-    "update": "parge.space.update",
+    "update": "parge.front.spaces",
     "write": "parge.io.graphs.write",
 }
 
@@ -161,6 +161,9 @@ if TYPE_CHECKING:
     from parge.front.calls import embed as embed
     from parge.front.calls import plan as plan
     from parge.front.calls import report as report
+    from parge.front.spaces import drift as drift
+    from parge.front.spaces import place as place
+    from parge.front.spaces import update as update
     from parge.graph.graph import Graph as Graph
     from parge.io.graphs.anything import as_graph as as_graph
     from parge.io.graphs.read import read as read
@@ -170,11 +173,8 @@ if TYPE_CHECKING:
     from parge.run.spaces import open_space as open_space
     from parge.run.spaces import save_space as save_space
     from parge.space.align import align as align
-    from parge.space.drift import drift as drift
     from parge.space.frozen import Space as Space
     from parge.space.neighbors import neighbors as neighbors
-    from parge.space.place import place as place
-    from parge.space.update import update as update
     from parge.techniques.adapt import adapt as adapt
     from parge.techniques.base import Technique as Technique
     from parge.techniques.blend import Blend as Blend

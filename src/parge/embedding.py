@@ -330,8 +330,8 @@ class Embedding:
         """The frozen space: this embedding with its graph. Raises `InputError` where it was read from a file."""
         if self.freeze is None:
             raise InputError(
-                "the embedding has no graph, so nothing can be placed in it. Embed with parge embed --space DIR, then "
-                "use parge.open_space(DIR)."
+                "the embedding was read as vectors alone, without a graph, so nothing can be placed in it. If it is of "
+                "a space, use parge.open_space(DIR) instead of Embedding.load. Else write one: parge embed --space DIR."
             )
         return self.freeze(self)
 

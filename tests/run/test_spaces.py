@@ -360,3 +360,22 @@ def test_a_space_of_an_earlier_version_gets_its_head_when_it_is_opened(tmp_path:
     with pytest.raises(InputError, match="earlier version"):
         parge.Embedding.load(tmp_path / "old").for_links()
     assert open_space(tmp_path / "old").embedding().for_links()[0] == frozen().embedding().head
+
+
+def test_python_takes_a_space_by_its_path(world: Path) -> None:
+    """As the command line does: the folder of a space is one; so is what an update returned."""
+    opened, later = open_space("space"), world / "new.txt"
+    assert np.array_equal(parge.place("space", later).embedding.vectors, opened.place(later).vectors)
+    assert parge.drift(Path("space"), later) == parge.drift(opened, later)
+    updated = parge.update("space", later)
+    assert np.array_equal(updated.space.vectors, opened.update(later).vectors)
+    assert parge.save_space(updated, "saved") > 0
+    assert np.array_equal(open_space("saved").vectors, updated.space.vectors)
+    assert parge.drift(updated) == parge.drift("saved")
+    assert parge.save_space(opened.embedding(), "again") > 0
+    with pytest.raises(InputError, match=r"open_space|--space"):
+        parge.drift("nowhere")
+    with pytest.raises(InputError, match=r"open_space|--space"):
+        parge.save_space(7, "x")
+    with pytest.raises(InputError, match="open_space"):
+        parge.Embedding.load("space").update(later)

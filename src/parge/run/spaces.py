@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.ids import repeated
@@ -17,23 +18,27 @@ from parge.run import arrays
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_of, id_arrays, ids_of
 from parge.run.schema import SPACE, is_array_file
-from parge.space.frozen import MOVED, History, Space
+from parge.space.frozen import MOVED, History, Space, as_space
 from parge.space.learned import LearnedRound
+from parge.space.update import Updated
 from parge.text import on_one_line, printable
 
 
-def save_space(space: Space, path: str | PathLike[str], stored: dict[str, Stored] | None = None) -> int:
+def save_space(
+    space: Space | Updated | Embedding, path: str | PathLike[str], stored: dict[str, Stored] | None = None
+) -> int:
     """Write a space as a folder; return its size in bytes. A space of parge that is there is replaced, nothing else is.
 
     Parameters
     ----------
-    space : Space
+    space : Space, Updated or Embedding
+        What `parge.open_space`, `parge.update` or `parge.embed` returned.
     path : path
         Where the folder goes. The folder around it must exist.
     stored : dict, optional
         Arrays that another folder holds: linked instead of written again, where the system can.
     """
-    place = Path(path)
+    place, space = Path(path), as_space(space.space if isinstance(space, Updated) else space)
     check_space_output(place)
     graph, learned = space.graph, space.learned
     linked = stored or {}
