@@ -9,12 +9,14 @@ import pytest
 
 import parge
 from parge.cli.main import run
+from parge.links import LinkHead
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "vectors.md").read_text()
-RECIPES = dict(re.findall(r"### ([\w]+)\n+```python\n(.*?)```", PAGE, re.DOTALL))
+RECIPES = dict(re.findall(r"^### ([\w]+)\n(?:(?!^##).)*?^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 NEEDS = {
     "DuckDB": ["duckdb"],
     "FAISS": ["faiss"],
+    "Links": ["faiss"],
     "usearch": ["usearch"],
     "LanceDB": ["lancedb", "lance"],
     "Qdrant": ["qdrant_client"],
@@ -33,12 +35,13 @@ def test_a_recipe_finds_the_nearest(name: str, tmp_path: Path, monkeypatch: pyte
         pytest.importorskip(module, reason=f"the recipe of {name} needs {module}")
     monkeypatch.chdir(tmp_path)
     rows = np.random.default_rng(1).standard_normal((60, 8)).astype(np.float32)
-    embedding = parge.Embedding(rows, np.arange(60))
+    degrees = np.arange(60) % 7 + 1
+    embedding = parge.Embedding(rows, np.arange(60), degrees=degrees, head=LinkHead(3.0, 0.5, -1.0))
     embedding.save("vectors.parquet")
     suffix = {"FAISS": ".faiss", "usearch": ".usearch", "LanceDB": ".lance"}.get(name)
     if suffix:
         assert run(["export", "vectors.parquet", "-o", f"vectors{suffix}"]) == 0
     found: dict[str, Any] = {}
     exec(RECIPES[name], found)
-    expected = parge.neighbors(embedding, 7, k=5)[0].tolist()
+    expected = parge.neighbors(embedding, 7, k=5, task="links" if name == "Links" else "labels")[0].tolist()
     assert [near[0] if isinstance(near, tuple) else near for near in found["near"]] == expected

@@ -13,7 +13,7 @@ from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.space import search as module
-from parge.space.search import search
+from parge.space.search import search, search_unknown
 
 ROWS = np.random.default_rng(2).standard_normal((500, 12)).astype(np.float32)
 NAMED = Embedding(ROWS * np.linspace(0.1, 3, 500, dtype=np.float32)[:, None], [f"v{i}" for i in range(500)])
@@ -130,3 +130,35 @@ def test_placed_vertices_are_looked_up_among_the_old_ones(
     ):
         assert run(["neighbors", "old.npz", *refused]) == 2
     assert run(["neighbors", "old.npz", "zoe", "--placed", "new.npz", "-o", "new.npz"]) == 2
+
+
+def test_known_edges_are_left_out_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ASKED_AT_ONCE", 7)
+    graph = planted(60, 500, communities=3, mixing=0.2, seed=1).graph
+    rows = np.random.default_rng(3).standard_normal((60, 5))
+    embedding = Embedding(rows, graph.outside_ids)
+    found = search_unknown(lambda ids, k: search(embedding, ids, k), embedding.ids, 4, graph)
+    everybody = search(embedding, embedding.ids, 59).ids
+    for row, (near, all_near) in enumerate(zip(found.ids.tolist(), everybody.tolist(), strict=True)):
+        known = set(graph.indices[graph.indptr[row] : graph.indptr[row + 1]].tolist())
+        assert near == [other for other in all_near if other not in known][:4]
+
+
+def test_the_command_leaves_out_known_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Embedding(ROWS[:5], ["a", "b", "c", "d", "e"]).save("v.npz")
+    Path("g.csv").write_text("source,target\na,b\nc,a\na,d\nx,y\n")
+    words = ["neighbors", "v.npz", "a", "b", "--except", "g.csv", "-k", "3"]
+    assert run([*words, "--json"]) == 0
+    of_a, of_b = json.loads(capsys.readouterr().out)["vertices"]
+    assert [near["vertex"] for near in of_a["neighbors"]] == ["e"], "fewer than asked for, as no more are left"
+    assert {near["vertex"] for near in of_b["neighbors"]} == {"c", "d", "e"}
+    assert run([*words, "-o", "near.parquet"]) == 0
+    table = pq.read_table("near.parquet").to_pydict()
+    assert table["vertex"] == ["a", "b", "b", "b"]
+    assert run([*words, "--method", "approximate"]) == 2
+    Path("other.csv").write_text("source,target\nx,y\n")
+    assert run(["neighbors", "v.npz", "a", "--except", "other.csv"]) == 2
+    assert "none of these vertices" in capsys.readouterr().err

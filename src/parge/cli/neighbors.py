@@ -1,5 +1,7 @@
 """``parge neighbors``: the vertices with the most similar vectors."""
 
+from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,12 +15,13 @@ from parge.embedding import Embedding, Metric, Task
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
+from parge.io.graphs.read import read as read_edges
 from parge.io.graphs.vertex_data import read_vertices
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import fetched, given_name
 from parge.space.neighbors import TASKS
-from parge.space.search import Method, Neighbors, search
+from parge.space.search import Method, Neighbors, search, search_unknown
 from parge.storage import row_blocks
 from parge.text import count, on_one_line, pasteable
 from parge.typing import IdArray
@@ -62,6 +65,13 @@ class _TakesIds(click.Command):
     help="labels: vertices that are alike, by cosine; links: vertices likely to have an edge with it.",
 )
 @click.option(
+    "--except",
+    "known",
+    type=PathName(),
+    metavar="GRAPH",
+    help="Leave out neighbors that have an edge with the vertex in this graph. Compares exactly.",
+)
+@click.option(
     "--metric",
     type=click.Choice(get_args(Metric)),
     default="cosine",
@@ -88,6 +98,7 @@ def command(
     placed: Path | None,
     k: int,
     task: Task,
+    known: str | None,
     metric: Metric,
     method: Method,
     out: Path | None,
@@ -101,10 +112,13 @@ def command(
       parge neighbors vectors.parquet 42 -k 5
       parge neighbors vectors.parquet --of ids.txt -o near.parquet
       parge neighbors vectors.parquet zoe --placed new.parquet
+      parge neighbors vectors.parquet 42 --for links --except edges.csv
     """
     if bool(vertex) == (named is not None):
         raise click.UsageError("Give vertices, or --of FILE.")
-    files = [] if named in (None, ALL) else [str(named) if is_url(str(named)) else Path(str(named))]
+    files = [name if is_url(name) else Path(name) for name in (named, known) if name and name != ALL]
+    if known is not None and method == "approximate":
+        raise InputError("--except compares exactly. Omit --method.")
     if placed is not None and (task != TASKS[0] or metric != "cosine" or method == "approximate"):
         raise InputError("--placed compares by the cosine, exactly. Omit --for, --metric and --method.")
     if out is not None:
@@ -117,15 +131,20 @@ def command(
     asked = _asked(source, vertex, named)
     if out is None and len(asked) * k > _MOST_SHOWN:
         raise InputError(f"{len(asked):,} vertices with {k} neighbors each are too many to print. Give -o OUT.parquet.")
-    if placed is None:
-        found = search(loaded, asked, k, task=task, metric=metric, method=method)
-    else:
-        found = Neighbors(*loaded.neighbors(source.rows(asked), k))
+
+    def find(ids: Any, n_near: int) -> Neighbors:
+        if placed is None:
+            return search(loaded, ids, n_near, task=task, metric=metric, method=method)
+        return Neighbors(*loaded.neighbors(source.rows(ids), n_near))
+
+    edges = None if known is None else read_edges(known, weighted=False)
+    numbered = source.ids[source.row_numbers(asked)]
+    found = find(asked, k) if edges is None else search_unknown(find, numbered, k, edges)
     name = "score" if task != TASKS[0] else metric
     if not found.is_exact:
         show.notices(("neighbors are approximate: found through an index, with exact scores",))
     if out is not None:
-        _write(out, source.ids[source.row_numbers(asked)], found, name)
+        _write(out, numbered, found, name)
         show.err.print(f"neighbors of {count(len(asked), 'vertex')}: {given_name(out)}")
     elif as_json:
         show.print_json(_as_json(asked, found, name))
@@ -175,15 +194,23 @@ def _write(out: Path, asked: IdArray, found: Neighbors, name: str) -> None:
     with replacing(out) as file, parquet.ParquetWriter(file, schema) as writer:
         for rows in row_blocks(len(asked)):
             width = found.ids.shape[1]
+            there = np.isfinite(found.scores[rows]).ravel()
             columns = [np.repeat(asked[rows], width), found.ids[rows].ravel(), found.scores[rows].ravel()]
+            columns = [column[there] for column in columns]
             arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
+def _rows(asked: list[Any], found: Neighbors) -> Iterator[tuple[Any, list[tuple[Any, float]]]]:
+    """Return each vertex with its neighbors and their scores."""
+    for one, ids, scores in zip(asked, found.ids.tolist(), found.scores.tolist(), strict=True):
+        yield one, [(i, score) for i, score in zip(ids, scores, strict=True) if isfinite(score)]
+
+
 def _as_json(asked: list[Any], found: Neighbors, name: str) -> dict[str, Any]:
     rows = [
-        {"vertex": one, "neighbors": [{"vertex": i, name: score} for i, score in zip(ids, scores, strict=True)]}
-        for one, ids, scores in zip(asked, found.ids.tolist(), found.scores.tolist(), strict=True)
+        {"vertex": one, "neighbors": [{"vertex": i, name: score} for i, score in near]}
+        for one, near in _rows(asked, found)
     ]
     return rows[0] if len(rows) == 1 else {"vertices": rows}
 
@@ -193,8 +220,8 @@ def _table(asked: list[Any], found: Neighbors, name: str) -> Table:
     for heading in ("vertex", "neighbor") if len(asked) > 1 else ("vertex",):
         table.add_column(heading)
     table.add_column(name, justify="right")
-    for one, ids, scores in zip(asked, found.ids.tolist(), found.scores.tolist(), strict=True):
-        for i, score in zip(ids, scores, strict=True):
+    for one, near in _rows(asked, found):
+        for i, score in near:
             first = [on_one_line(one)] if len(asked) > 1 else []
             table.add_row(*first, on_one_line(i), f"{score:.4f}")
     return table

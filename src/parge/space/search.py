@@ -1,11 +1,14 @@
 """Nearest vertices of many vertices: exact by blocks of products, or through an index where that takes less time."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from parge.embedding import Embedding, Metric, Task
 from parge.errors import Extra, InputError
+from parge.graph.graph import Graph
+from parge.ids import positions
 from parge.linalg.tall import unit_rows
 from parge.numbers import check_whole
 from parge.storage import release_pages, row_blocks
@@ -20,12 +23,18 @@ USEARCH = Extra("usearch", "usearch", "vectors")
 # (`benchmarks/neighbors_through_an_index.py`); both grow with the rows.
 _QUESTIONS, _ROWS = 20_000, 100_000
 
+# Vertices whose unknown neighbours are looked for at once: each is asked for as many more as the busiest has edges.
+_ASKED_AT_ONCE = 1024
+
 # An index is asked for more than is wanted: the best of these are nearly always the best of all.
 _MORE = 2
 
 
 class Neighbors(NamedTuple):
-    """The nearest vertices of some vertices, a row for each: their ids and scores; and how they were found."""
+    """The nearest vertices of some vertices, a row for each: their ids and scores; and how they were found.
+
+    A place that nobody is left for, at the end of a row, has the score -inf (`search_unknown`).
+    """
 
     ids: IdArray
     scores: FloatArray
@@ -77,6 +86,50 @@ def search(
     if task == "labels" and _by_index(method, len(rows), len(embedding)):
         return _approximate(embedding, rows, k, by_cosine=metric == "cosine")
     return Neighbors(*embedding.neighbors(embedding.ids[rows], k, task=task, metric=metric))
+
+
+def search_unknown(find: Callable[[IdArray, int], Neighbors], ids: IdArray, k: int, known: Graph) -> Neighbors:
+    """Return the k nearest vertices of each vertex that have no edge with it in a graph.
+
+    Parameters
+    ----------
+    find : function
+        Answers for ids and a number of neighbours.
+    ids : ids
+        Whose neighbours. One that the graph does not have has no edge there.
+    k : int
+        How many of each.
+    known : Graph
+        Its edges are left out; matched by id.
+
+    Examples
+    --------
+    >>> embedding = Embedding(np.array([[1, 0], [2, 0.1], [0, 3]]), ["a", "b", "c"])
+    >>> edge = Graph.from_edges(["a"], ["b"])
+    >>> search_unknown(lambda ids, k: search(embedding, ids, k), embedding.ids[:1], 1, edge).ids.tolist()
+    [['c']]
+    """
+    places = positions(known.outside_ids, ids)
+    if (places < 0).all():
+        raise InputError("the graph of known edges has none of these vertices. Check its ids.")
+    degrees = np.where(places < 0, 0, known.degrees[places])
+    blocks = [
+        _unknown(find(ids[some], k + int(degrees[some].max())), places[some], k, known)
+        for some in row_blocks(len(ids), _ASKED_AT_ONCE)
+    ]
+    # Every block has min(k, all others) columns.
+    return Neighbors(np.concatenate([each.ids for each in blocks]), np.concatenate([each.scores for each in blocks]))
+
+
+def _unknown(found: Neighbors, places: IntArray, k: int, known: Graph) -> Neighbors:
+    """Return the first k of each row that are no neighbours in a graph; of its rows, in which -1 is none."""
+    near = positions(known.outside_ids, found.ids.ravel()).reshape(found.ids.shape)
+    scores = found.scores.copy()
+    for row, place in enumerate(places):
+        if place >= 0:
+            scores[row, np.isin(near[row], known.indices[known.indptr[place] : known.indptr[place + 1]])] = -np.inf
+    order = np.argsort(np.isneginf(scores), axis=1, kind="stable")[:, :k]
+    return Neighbors(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 def _by_index(method: str, n_questions: int, n_rows: int) -> bool:
