@@ -19,10 +19,17 @@ from parge.text import pasteable
 def command(folder: Path, as_json: bool) -> None:
     """Show which parts of the run in DIR are done, running, failed or waiting, and an estimate of the time left.
 
+    Of a run in shards (`parge embed --sharded`) it shows the stages that are done, and what is kept of the next.
+
     \b
     Example:
       parge status vectors.parquet.run
     """
+    from parge.cluster.progress import is_sharded  # most runs hold the graph
+
+    if is_sharded(folder):
+        _show_sharded(folder, as_json=as_json)
+        return
     found = status(folder)
     show.notices(found.notices)
     if as_json:
@@ -48,6 +55,23 @@ def command(folder: Path, as_json: bool) -> None:
         waiting = next(part.index for part in found.parts if part.state != "done")
         show.out.print("Nothing is running. Next: the command that started the run, with --resume;")
         show.out.print(f"  or: {pasteable('parge', 'embed-part', RunFolder(folder).part(waiting))}", soft_wrap=True)
+
+
+def _show_sharded(folder: Path, *, as_json: bool) -> None:
+    """Show how far a run in shards is; see `parge.cluster.progress`."""
+    from parge.cluster.progress import sharded_status
+
+    found = sharded_status(folder)
+    if as_json:
+        show.print_json(found.to_json())
+        return
+    show.out.print(found.sentence())
+    if found.complete:
+        show.out.print("The run is complete. To write its vectors again: the command that started it, with --resume")
+    elif not found.at_work:
+        again = pasteable("--run-dir", folder, "--resume")
+        show.out.print("Nothing is running. Next: the command that started the run, with --resume:")
+        show.out.print(f"  parge embed GRAPH --sharded -o OUT ... {again}", soft_wrap=True)
 
 
 def _row(part: PartStatus) -> list[str]:
