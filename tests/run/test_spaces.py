@@ -379,3 +379,14 @@ def test_python_takes_a_space_by_its_path(world: Path) -> None:
         parge.save_space(7, "x")
     with pytest.raises(InputError, match="open_space"):
         parge.Embedding.load("space").update(later)
+
+
+def test_a_version_is_not_replaced_without_a_word(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    update = ["update", "space", "new.txt", "-o", "space-1"]
+    capsys.readouterr()
+    assert run(update) == 0
+    assert "replaced" not in capsys.readouterr().err
+    for again in (update, ["embed", "old.txt", *PLAN, "-o", "o.npz", "--space", "space-1"]):
+        assert run(again) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "replaced the space that was in space-1: version 2" in said

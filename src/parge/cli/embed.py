@@ -33,7 +33,7 @@ from parge.run.folder import RunFolder
 from parge.run.open_run import failed_before_reading
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
-from parge.run.spaces import check_space_output, described, space_bytes
+from parge.run.spaces import check_space_output, described, replaced, space_bytes
 
 
 @click.command("embed")
@@ -99,6 +99,7 @@ def command(
     if space is not None:
         check_space_output(space, inputs, [folder, *(output.path for output in outputs)])
         spaces.append(space)
+    gone = [] if space is None else replaced(space)
     plan = make_plan(options, resume=resume)
     name = Path(graph_name(options)).name
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
@@ -112,7 +113,7 @@ def command(
             listener(Step("report", given_name(page)))
             write_report(folder, page, title=name, report=report)
     kept = None if run_dir is not None else RunFolder(folder).discard()
-    said = [] if space is None else [described(space, space_bytes(space))]
+    said = [] if space is None else [*gone, described(space, space_bytes(space))]
     show.notices([*([] if kept is None else [kept]), *report.notices, *said])
     show.show_report(report, out, as_json=as_json)
 

@@ -27,7 +27,7 @@ from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding
 from parge.io.outputs import check_outputs
 from parge.io.places import given_name
 from parge.memory import parse_bytes
-from parge.run.spaces import described, open_space, space_folder
+from parge.run.spaces import described, open_space, replaced, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.space.frozen import Space
 from parge.space.update import THRESHOLD, Updated, grown_ids, unknown_edges, update
@@ -101,6 +101,7 @@ def command(
     outputs = embedding_outputs(out) if is_file else []
     check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
     check_update_output(place, [*inputs, folder], [output.path for output in outputs])
+    gone = replaced(place)
     with capped_coordinator(coordinator_memory), show.steps("updating") as step:
         limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
         step("reading the space")
@@ -120,7 +121,13 @@ def command(
                 found.space.embedding().save(out)
     resumed = ["resumed an interrupted update"] if steps.resumed else []
     show.notices(
-        [*resumed, *(() if more is None else more.notices), *_notices(found, frozen, less), described(place, size)]
+        [
+            *resumed,
+            *(() if more is None else more.notices),
+            *_notices(found, frozen, less),
+            *gone,
+            described(place, size),
+        ]
     )
     if as_json:
         show.print_json({**found.to_json(), "space": str(place), "bytes": size})

@@ -21,7 +21,7 @@ from parge.run.schema import SPACE, is_array_file
 from parge.space.frozen import MOVED, History, Space, as_space
 from parge.space.learned import LearnedRound
 from parge.space.update import Updated
-from parge.text import on_one_line, printable
+from parge.text import count, on_one_line, printable
 
 
 def save_space(
@@ -167,6 +167,17 @@ def _check_replaced(path: Path) -> None:
 def described(path: Path, size: int) -> str:
     """Say where a space is, and how large."""
     return f"the space is in {on_one_line(path)} ({format_bytes(size)})"
+
+
+def replaced(path: Path) -> list[str]:
+    """Return a notice that names the space which is to be replaced, if there is one; ask before it is."""
+    if not is_space(path):
+        return []
+    was = space_history(path)
+    return [
+        f"replaced the space that was in {on_one_line(path)}: version {was.version}, "
+        f"{count(was.edges, 'edge')} at first and {was.changed:,} changed since"
+    ]
 
 
 def _checked(content: Arrays, history: History) -> Space:
