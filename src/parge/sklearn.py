@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from inspect import Parameter, Signature
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from parge.embedding import Embedding
-from parge.errors import InputError
+from parge.errors import InputError, UnknownIdError
 from parge.front.messages import warn
 from parge.graph.graph import Graph
-from parge.ids import as_ids, positions
+from parge.ids import as_ids, positions, show_ids
 from parge.io.graphs.anything import as_graph
 from parge.planning.plan import Plan
 from parge.run.pipeline import embed
@@ -21,6 +21,7 @@ from parge.spelling import suggestion
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve, setting_names
+from parge.text import count
 from parge.typing import FloatArray, IdArray
 
 # The settings of a plan, and the former name of `jobs`; and what is no setting of a plan.
@@ -134,12 +135,25 @@ class ParallelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         check_is_fitted(self, "embedding_")
         ids = _ids(X)
         is_new = positions(self.embedding_.ids, ids) < 0
-        if self.new_edges is None or not is_new.any():
+        if not is_new.any():
             return self.embedding_.rows(ids)
+        if self.new_edges is None:
+            self._refuse(ids[is_new], "")
+        placed = self.embedding_.place(self.new_edges)
+        unknown = positions(placed.ids, ids[is_new]) < 0
+        if unknown.any():
+            self._refuse(ids[is_new][unknown], f" and new_edges {len(placed):,} more")
         found = np.empty((ids.size, self.embedding_.dim), np.float32)
         found[~is_new] = self.embedding_.rows(ids[~is_new])
-        found[is_new] = self.embedding_.place(self.new_edges).rows(ids[is_new])
+        found[is_new] = placed.rows(ids[is_new])
         return found
+
+    def _refuse(self, unknown: IdArray, more: str) -> NoReturn:
+        known = self.embedding_
+        raise UnknownIdError(
+            f"there is no vector for {show_ids(unknown)}. The graph has {count(len(known), 'id')}, such as "
+            f"{show_ids(known.ids)}{more}. Give edges of such vertices as new_edges, and they are placed."
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Say that X is a column of ids, numbers or text."""
