@@ -260,6 +260,16 @@ def test_the_command_line_writes_a_folder_that_every_command_reads(
     assert (out / "mine.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize(("name", "told"), [("out.parquet", True), ("out", False)])
+def test_a_folder_with_the_name_of_a_file_is_told(
+    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, told: bool
+) -> None:
+    words = ["embed", str(edges), "-o", str(tmp_path / name), "--parts", "2", "--dim", "8", "--engine", "serial"]
+    assert run([*words, "--sharded", "--param", "walks=1"]) == 0
+    assert (tmp_path / name).is_dir()
+    assert ("is a folder of Parquet files" in " ".join(capsys.readouterr().err.split())) == told
+
+
 @pytest.mark.parametrize(
     "more",
     [["--features", "x.npy"], ["--report", "page.html"], ["--vertices", "3"], ["--refine", "propagate"]],

@@ -25,7 +25,7 @@ from parge.cli.shards import sharded_source
 from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
-from parge.io.embeddings.files import check_ids, embedding_outputs
+from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside, run_folder_of
 from parge.io.places import delivery, given_name
@@ -34,6 +34,7 @@ from parge.run.open_run import failed_before_reading
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
 from parge.run.spaces import check_space_output, described, replaced, space_bytes
+from parge.text import on_one_line
 
 
 @click.command("embed")
@@ -152,5 +153,12 @@ def _embed_sharded(
             discard(folder)
         report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
     kept = None if run_dir is not None else discard(folder)
-    show.notices([*([] if kept is None else [kept]), *report.notices])
+    show.notices([*_folder_notice(out), *([] if kept is None else [kept]), *report.notices])
     show.show_report(report, out, as_json=as_json)
+
+
+def _folder_notice(out: Path) -> list[str]:
+    """Say that an output of a run in shards is a folder where its name looks like that of a file."""
+    if not is_embedding_name(out):
+        return []
+    return [f"{on_one_line(out)} is a folder of Parquet files, one for each part; parge reads it as one embedding"]
