@@ -69,10 +69,24 @@ def test_refining_and_theory_and_walks() -> None:
     executed("explain/techniques/walks.md")
 
 
-def test_held_out_links() -> None:
+def test_held_out_links(here: Path) -> None:
     plan = parge.Plan(parge.HOPE(dim=8), engine="serial")
     found = executed("how-to/evaluate.md", graph=MADE.graph, plan=plan)
     assert found["result"].vectors.shape == (300, 8)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_of_held_out_links(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = planted(300, 400, communities=3, mixing=0.2, seed=1).graph
+    found = executed("how-to/evaluate.md", graph=graph, plan=parge.Plan(parge.HOPE(dim=8), engine="serial"))
+    assert [path.name for path in found["written"]] == ["train.csv", "train.vertices.txt"]
+    embed, score = (words for text in blocks("how-to/evaluate.md", "sh") for words in called(text))
+    assert run([*embed, "--technique", "hope", "--dim", "4", "--engine", "serial", "--refine", "none"]) == 0
+    assert run(score) == 0
+    capsys.readouterr()
+    without = [word for word in score if word not in ("--vertices", "train.vertices.txt")]
+    assert run(without) == 2
+    assert "--vertices" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -68,7 +68,11 @@ def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
     place = positions(train.outside_ids, held.outside_ids)
     missing = held.outside_ids[place < 0]
     if missing.size:
-        raise InputError(f"{count(missing.size, 'vertex')} of the held-out edges not in the graph: {show_ids(missing)}")
+        raise InputError(
+            f"{count(missing.size, 'vertex')} of the held-out edges not in the graph: {show_ids(missing)}. A file of "
+            "edges does not name vertices that lost all of theirs. Name them with --vertices (vertices= in Python), also "
+            "for parge embed."
+        )
     held_keys = np.unique(pair_keys(place[source], place[target], train.n_vertices))
     known = keys_of(all_edges(train), train.n_vertices)
     twice = int(contains(known, held_keys).sum())
