@@ -260,4 +260,7 @@ def place_of(names: Sequence[str], n_columns: int, wanted: str) -> int:
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 and 1 <= int(wanted) <= n_columns:
         return int(wanted) - 1
     there = ", ".join(map(repr, names)) if names else f"the numbers 1 to {n_columns}"
-    raise InputError(f"there is no column {wanted!r}; the columns are {there}")
+    raise InputError(
+        f"there is no column {wanted!r}; the columns are {there}. Name them with --source, --target and --weight "
+        "(source=, target= and weight= in Python)."
+    )

@@ -97,6 +97,15 @@ OTHER_LINES: dict[str, tuple[list[str], str]] = {
     "reconcile nothing": (["reconcile", ".", "-o", "x.npy"], "holds no run"),
     "embed-part of nothing": (["embed-part", "."], "manifest"),
     "neighbors of nothing": (["neighbors", "no-such.npy", "3"], "no-such.npy"),
+    "neighbors of nothing, no suffix": (["neighbors", "no-such", "3"], "no such file"),
+    "neighbors of another format": (["neighbors", "good.csv", "3"], "no embedding format"),
+    "a file of no bytes": (["plan", "zero.csv"], "zero.csv is empty"),
+    "a graph without edges": (["plan", "zero.csv"], "--vertices"),
+    "no such column": (["plan", "good.csv", "--source", "who"], "--target"),
+    "a folder of other files": (
+        ["embed", "folder", "-o", "folder", "--parts", "2", "--sharded", "--overwrite"],
+        "Choose another name, or move them elsewhere first.",
+    ),
     "pip of nothing": (["evaluate", "pip", "no-such.npy", "no-such.npy"], "no-such.npy"),
     "generate labels to missing folder": (
         ["generate", "--vertices", "10", "--edges", "9", "-o", "x.txt", "--labels", "no/such/l.txt"],
@@ -122,7 +131,11 @@ def refused(
     """Return a function that runs a command line and asserts that it is refused with those words."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.txt").write_text(GOOD)
+    (tmp_path / "good.csv").write_text("source,target\na,b\nb,c\n")
+    (tmp_path / "zero.csv").write_text("")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "other.csv").write_text("source,target\na,b\n")
 
     def check(arguments: list[str], words: str) -> None:
         before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}

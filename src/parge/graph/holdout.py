@@ -70,8 +70,8 @@ def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
     if missing.size:
         raise InputError(
             f"{count(missing.size, 'vertex')} of the held-out edges not in the graph: {show_ids(missing)}. A file of "
-            "edges does not name vertices that lost all of theirs. Name them with --vertices (vertices= in Python), also "
-            "for parge embed."
+            "edges does not name vertices that lost all of theirs. Name them with --vertices (vertices= in Python), "
+            "also for parge embed."
         )
     held_keys = np.unique(pair_keys(place[source], place[target], train.n_vertices))
     known = keys_of(all_edges(train), train.n_vertices)

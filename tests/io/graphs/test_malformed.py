@@ -43,7 +43,7 @@ TEXTS: list[tuple[str, str | bytes, str]] = [
     ("binary.dat", b"\x00\x01\x02\x03" * 100, "is not text"),
     ("quote.csv", 'a,b\n"c,d\ne,f\n', "a quote is not closed"),
     ("line-break.csv", 'a,b\n"c\nd",e\n', "line 2: a quote is not closed.*line breaks"),
-    ("empty.txt", "", "no edge between two vertices.*give its vertices"),
+    ("empty.txt", "", "is empty.*give its vertices"),
     ("empty.csv.gz", gzip.compress(b""), "no edge between two vertices"),
     ("comments.txt", "# nothing\n% but\n\n# comments\n", "no edge between two vertices"),
     ("header.csv", "source,target,weight\n", "no edge between two vertices"),

@@ -72,6 +72,8 @@ def read(path: str | os.PathLike[str]) -> Vectors:
     name = local_name(path)
     if not is_url(name) and Path(name).is_dir():
         return _read(Path(name), read_folder)
+    if not is_url(name) and not os.path.lexists(name):
+        raise InputError(f"Cannot read the embedding {shown_name(name)}: there is no such file.")
     _known_suffix(Path(shown_name(name)))
     with fetched(name, companion=_second(name)) as place:
         return _read(place)

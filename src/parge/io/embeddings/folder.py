@@ -157,5 +157,5 @@ def check_folder_output(out: Path, *, overwrite: bool) -> None:
             f"Cannot write {out}: with --sharded the vectors go to a folder, and it is a file. Choose another name."
         )
     if any(out.iterdir()) and not is_folder(out):
-        hint = " Move them elsewhere first." if overwrite else ""
-        raise InputError(f"{out} holds files that are not vectors of parge. Choose another name.{hint}")
+        hint = ", or move them elsewhere first" if overwrite else ""
+        raise InputError(f"{out} holds files that are not vectors of parge. Choose another name{hint}.")

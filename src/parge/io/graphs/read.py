@@ -133,18 +133,21 @@ def read(
         raise InputError(f"expected the name of a file; got lines of text, {shown(path)}. Write them to a file first.")
     wanted = Wanted(source, target, weight, weighted, delimiter, header)
     known = _known_vertices(vertices)
+    is_empty = False
     if is_frame(path):
         graph, path = _of_frame(path, wanted, known), "the frame"
     else:
         with fetched(path) as place:
             files = part_files(place)
             graph = _read_edges(files, wanted, coordinator_memory, scratch)
+            is_empty = graph.n_edges == 0 and all(file.is_file() and not file.stat().st_size for file in files)
             graph = graph if known is None else _with_vertices(graph, known, place, files)
     if known is None and graph.n_edges == 0:
         dropped = "".join(f" ({notice})" for notice in graph.notices)
+        what = "is empty" if is_empty else "has no edge between two vertices"
         raise InputError(
-            f"{path} has no edge between two vertices{dropped}. To read a graph without edges, give its vertices: "
-            "their number, or a file with one id per line."
+            f"{path} {what}{dropped}. To read a graph without edges, give its vertices with --vertices (vertices= in "
+            "Python): their number, or a file with one id per line."
         )
     return graph if features is None else with_features(graph, features)
 
