@@ -135,7 +135,7 @@ def test_vertices_that_come_later_are_placed_where_their_edges_are_given() -> No
     found = fitted.transform([3, 900, 901, 5])
     assert np.array_equal(found[[0, 3]], fitted.embedding_[[3, 5]])
     assert np.array_equal(found[[1, 2]], fitted.embedding_.place([(900, 3), (900, 5), (901, 7)])[[900, 901]])
-    with pytest.raises(UnknownIdError, match=r"902\..*200 ids.*new_edges 2 "):
+    with pytest.raises(UnknownIdError, match=r"902\..*200 ids.*new_edges has 2 "):
         fitted.transform([3, 902])
     kept = pickle.loads(pickle.dumps(fitted))
     assert np.allclose(kept.transform([900]), found[[1]])

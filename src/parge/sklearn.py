@@ -142,7 +142,7 @@ class ParallelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         placed = self.embedding_.place(self.new_edges)
         unknown = positions(placed.ids, ids[is_new]) < 0
         if unknown.any():
-            self._refuse(ids[is_new][unknown], f" and new_edges {len(placed):,} more")
+            self._refuse(ids[is_new][unknown], f"; new_edges has {len(placed):,} new ones")
         found = np.empty((ids.size, self.embedding_.dim), np.float32)
         found[~is_new] = self.embedding_.rows(ids[~is_new])
         found[is_new] = placed.rows(ids[is_new])

@@ -390,3 +390,12 @@ def test_a_version_is_not_replaced_without_a_word(world: Path, capsys: pytest.Ca
         assert run(again) == 0
         said = " ".join(capsys.readouterr().err.split())
         assert "replaced the space that was in space-1: version 2" in said
+
+
+def test_a_report_says_that_a_space_has_no_update_yet(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["update", "space", "new.txt", "-o", "space-1"]) == 0
+    for space, is_new in (("space", True), ("space-1", False)):
+        capsys.readouterr()
+        assert run(["report", "run", "-o", "page.html", "--space", space, "--projection", "pca"]) == 0
+        assert ("no update yet" in " ".join(capsys.readouterr().err.split())) == is_new
+        assert ('id="drift"' in (world / "page.html").read_text()) != is_new

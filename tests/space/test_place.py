@@ -84,7 +84,7 @@ def test_vertices_far_from_the_space_are_reached_and_others_are_at_the_origin() 
     assert (lengths[placed.reached] > 0).all()
     assert (lengths[~placed.reached] == 0).all()
     told = placed.to_json()
-    assert (told["placed"], told["unreachable"], told["edges"]) == (41, 2, 42)
+    assert (told["placed"], told["unreachable"], told["edges"]) == (41, 2, 41)
     assert told["unreachable_vertices"] == [2000, 2001]
     assert placed.edges.tolist() == [1, *[0] * 42]
     assert len(told["vertices"]) == 43
@@ -130,9 +130,12 @@ def test_ids_of_another_type_meet_by_how_they_are_written() -> None:
 def test_the_verbs_take_an_embedding_and_refuse_what_is_no_space(verb: Any) -> None:
     assert verb(frozen().embedding(), pairs(new=True)) is not None
     loaded = parge.Embedding(frozen().vectors, frozen().ids)
-    for other in ("space", Path("space"), None, frozen().vectors, loaded):
+    for other in (None, frozen().vectors, loaded):
         with pytest.raises(InputError, match="open_space"):
             verb(other, pairs(new=True))
+    for missing in ("no-such-space", Path("no-such-space")):
+        with pytest.raises(InputError, match=r"no-such-space.*--space DIR"):
+            verb(missing, pairs(new=True))
 
 
 def test_a_vertex_that_is_old_and_new_is_old() -> None:
@@ -170,3 +173,8 @@ def test_an_embedding_places_by_itself() -> None:
     assert len(grown.place([(N - 1, 9_999)])) == 1
     with pytest.raises(InputError, match="--space"):
         parge.Embedding(made.vectors, made.ids).place(pairs(new=True))
+
+
+def test_edges_that_lead_nowhere_are_not_counted_as_used() -> None:
+    found = place(frozen(), [(N, 0), (N, 1), (N + 1, N), (N + 2, N + 3), (0, 1)])
+    assert (found.n_edges, found.unused, found.unreachable.tolist()) == (3, 1, [N + 2, N + 3])

@@ -22,7 +22,8 @@ from parge.report.page import check_page, is_page, write_report
 from parge.report.projection import PROJECTIONS, check_projection
 from parge.report.quality import judge
 from parge.run.folder import RunFolder
-from parge.run.spaces import space_folder
+from parge.run.spaces import space_history
+from parge.text import on_one_line
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
@@ -105,8 +106,7 @@ def command(
         raise InputError("--whole is compared with the vectors of the run: give them with --embedding")
     vector_files = [file for name in (embedding, whole) if name is not None for file in embedding_inputs(name)]
     named = [*files, *([] if labels is None else [labels]), *vector_files]
-    if space is not None:
-        space_folder(space)
+    fresh = [space] if space is not None and not space_history(space).ages else []
     check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
     vectors, reference = (None if name is None else Embedding.load(name) for name in (embedding, whole))
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
@@ -130,6 +130,9 @@ def command(
             on_step=lambda text: listener(Step("report", text)),
         )
     show.notices(() if quality is None or quality.score is None else quality.score.notices)
+    show.notices(
+        f"{on_one_line(name)} has no update yet, so the page has no drift. Use parge update first." for name in fresh
+    )
     show.out.print(f"report: {given_name(out)}\nNext: open it in a browser; it needs no network.", soft_wrap=True)
 
 

@@ -44,7 +44,7 @@ class Placed:
     reached : BoolArray
         Which are not at the origin.
     n_edges : int
-        Edges that vertices were placed by.
+        Edges that vertices were placed by; those of vertices at the origin led nowhere.
     unused : int
         Edges between vertices that the space knows.
     seconds : float
@@ -126,13 +126,14 @@ def place(space: Space | Embedding, edges: Any, *, storage: Storage = MEMORY, pr
     alone = np.where(reached, space.learned.cosine(np.diff(graph.indptr)[new].astype(float), agreement), 0.0)
     confidence = _confidence(moving, alone)
     n_edges = int(known.sum()) + moving.neighbours.size // 2
+    nowhere = int(known[~reached].sum() + np.diff(moving.indptr)[~reached].sum() // 2)
     return Placed(
         Embedding(here, graph.outside_ids[new], degrees=graph.degrees[new]),
         known,
         agreement,
         confidence,
         reached,
-        n_edges,
+        n_edges - nowhere,
         graph.n_edges - n_edges,
         time.perf_counter() - started,
     )
