@@ -79,6 +79,10 @@ def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert 0 <= low < high < 1
     assert run([*words, "--parts", "4"]) == 0
     assert "embed" in capsys.readouterr().out
+    assert run([*words, "--parts", "1"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "in 1 shard;" in said
+    assert "lost edges: none" in said
     assert run([*words, "--memory", "100MB,100MB"]) == 2
     assert run([*words, "--memory", "261MB,261MB"]) == InfeasibleError.exit_code
     assert run([*words, "--parts", "4", "--technique", "auto"]) == 2

@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from parge.engine.base import Task
+import pytest
+
+from parge.engine.base import Task, raise_first
 from parge.engine.processes import Processes
 
 
@@ -36,3 +38,11 @@ def test_a_task_that_others_wait_for_is_started_at_once(tmp_path: Path) -> None:
     found = {task.key: answer for task, answer in Processes(jobs=2).run(tasks, lambda _task, _share: None)}
     assert found == {0: "waited", 1: "came"}
     assert len(retries) == 2
+
+
+@pytest.mark.parametrize(("needs_others", "notes"), [(True, []), (False, ["1 more of 2 tasks failed"])])
+def test_failures_that_follow_from_the_first_are_not_counted(needs_others: bool, notes: list[str]) -> None:
+    tasks = [Task(key, waits, "", needs_others=needs_others) for key in range(2)]
+    with pytest.raises(ValueError, match="first") as raised:
+        raise_first([ValueError("first"), ValueError("second")], tasks)
+    assert getattr(raised.value, "__notes__", []) == notes

@@ -92,12 +92,13 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
     off = f" (± {found.error:.1%})" if found.error else ""
     show.out.print(
         f"[bold]{found.vertices:,}[/bold] vertices, [bold]{found.edges:,}[/bold] edges{off} in "
-        f"[bold]{found.shards}[/bold] shards; {count(found.anchors, 'anchor')}",
+        f"[bold]{found.shards}[/bold] {'shard' if found.shards == 1 else 'shards'}; {count(found.anchors, 'anchor')}",
         markup=True,
     )
     show.out.print(stage_table(found.stages, found.start, found.seconds))
     low, high = found.lost_edges
-    show.out.print(f"lost edges: between {low:.0%} and {high:.0%} (what parts drawn at random lose)")
+    between = f"between {low:.0%} and {high:.0%} (what parts drawn at random lose)"
+    show.out.print(f"lost edges: {between if high else 'none, because there is one part'}")
     if found.memory is not None:
         show.out.print(f"fits: the smallest worker has {format_bytes(found.memory)}")
     show.out.print(f"Next: {_embed_command('vectors_folder')}", soft_wrap=True)

@@ -131,11 +131,14 @@ def failed_task(error: BaseException) -> str | None:
     return label if isinstance(label, str) else None
 
 
-def raise_first(failures: Sequence[BaseException], n_tasks: int) -> None:
-    """Raise the first failure, with the number of failures as a note; do nothing if there is none."""
+def raise_first(failures: Sequence[BaseException], tasks: Sequence[Task]) -> None:
+    """Raise the first failure, with the number of failures as a note; do nothing if there is none.
+
+    Tasks that need each other have no such note: they fail because the first one did.
+    """
     if failures:
-        if len(failures) > 1:
-            failures[0].add_note(f"{len(failures) - 1} more of {n_tasks} tasks failed")
+        if len(failures) > 1 and not all(task.needs_others for task in tasks):
+            failures[0].add_note(f"{len(failures) - 1} more of {len(tasks)} tasks failed")
         raise failures[0]
 
 

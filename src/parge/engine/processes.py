@@ -296,7 +296,7 @@ class Processes(Engine):
             pool.stop()
             if own is not None:
                 own.close()
-        raise_first(failures, len(tasks))
+        raise_first(failures, tasks)
 
 
 def _server(threads: int, prepare: Callable[[], None]) -> ForkServer | None:

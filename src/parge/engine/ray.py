@@ -52,7 +52,7 @@ class Ray(Engine):
                         yield task, outcome.value
             finally:
                 schedule.stop()
-        raise_first(failures, len(tasks))
+        raise_first(failures, tasks)
 
     def worker_memory(self) -> list[int]:
         """Return the memory for one task of every node with a core, in bytes, the largest first."""

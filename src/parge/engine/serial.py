@@ -42,4 +42,4 @@ class Serial(Engine):
                 continue
             watch(task, 1.0)
             yield task, result
-        raise_first(failures, len(tasks))
+        raise_first(failures, tasks)

@@ -104,7 +104,8 @@ class EdgeTable:
         if bad.size:
             raise InputError(
                 f"the column {name!r} has the weight {weights[bad[0]]} in row {self._n_rows + bad[0] + 1:,}; weights "
-                "must be finite and not negative"
+                "must be finite and not negative. Correct it, choose another column (weight=, --weight), or ignore "
+                "weights (--unweighted; for a frame, pass only the two id columns)."
             )
         return check_weights(weights, len(part))
 

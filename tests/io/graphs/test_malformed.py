@@ -184,7 +184,11 @@ FILES: list[tuple[str, Callable[[Path], None], str]] = [
         _parquet(a=[1], b=[2], weight=["x"]),
         "'weight' must be numbers; found string.*another column",
     ),
-    ("minus.parquet", _parquet(a=[1, 2], b=[2, 3], weight=[1.0, -1.0]), "'weight' has the weight -1.0 in row 2"),
+    (
+        "minus.parquet",
+        _parquet(a=[1, 2], b=[2, 3], weight=[1.0, -1.0]),
+        "'weight' has the weight -1.0 in row 2.*--unweighted",
+    ),
     ("lists.parquet", _parquet(a=[[1]], b=[2]), "'a' must be integers or strings"),
     ("no-edges.parquet", _parquet(a=pa.array([], pa.int64()), b=pa.array([], pa.int64())), "no edge between"),
     ("arrays.npz", _npz(edges=np.ones((3, 2))), "holds edges, which is not a sparse matrix.*save_npz"),
