@@ -116,7 +116,7 @@ def command(
     kept = None if run_dir is not None else RunFolder(folder).discard()
     said = [] if space is None else [*gone, described(space, space_bytes(space))]
     show.notices([*([] if kept is None else [kept]), *report.notices, *said])
-    show.show_report(report, out, as_json=as_json)
+    show.show_report(report, out, as_json=as_json, space=space)
 
 
 def _embed_sharded(

@@ -27,6 +27,12 @@ out = console(width=None if sys.stdout is not None and sys.stdout.isatty() else 
 err = console(stderr=True, soft_wrap=True)
 
 
+# Shares below are 0.0 % when rounded.
+_SMALL_SHARE = 0.0005
+
+_NO_PASS = "none"
+
+
 @contextmanager
 def steps(title: str) -> Iterator[OnStep]:
     """Show the current step: a spinner in a terminal, elsewhere one line per step."""
@@ -92,16 +98,16 @@ def run_progress() -> AbstractContextManager[Listener]:
     return shown_on(err, all_events=says("debug"))
 
 
-def show_report(report: "Report", path: Path, *, as_json: bool) -> None:
-    """Print a finished run, as one JSON object or for people; then its warnings."""
+def show_report(report: "Report", path: Path, *, as_json: bool, space: Path | None = None) -> None:
+    """Print a finished run, as one JSON object or for people; then its warnings. `space` is what was also written."""
     if as_json:
         print_json(report.to_json())
     else:
-        _print_report(report, path)
+        _print_report(report, path, space)
     warnings(report.warnings)
 
 
-def _print_report(report: "Report", path: Path) -> None:
+def _print_report(report: "Report", path: Path, space: Path | None) -> None:
     """Print size, time and memory of each subgraph, then the time of each stage."""
     from parge.engine.registry import runs_here  # loaded after an embedding only, not for --help
     from parge.io.places import given_name
@@ -158,20 +164,41 @@ def _print_report(report: "Report", path: Path) -> None:
     if helped is not None and not reconciler.is_identity:
         out.print(
             f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} before alignment, "
-            f"{helped.after:.0%} after it, {helped.held_out:.0%} on held-out anchors"
+            f"{helped.after:.0%} after it, {helped.held_out:.0%} on held-out anchors{_then(report)}"
         )
-    out.print(f"Next: {pasteable('parge', 'neighbors', given_name(path), 'VERTEX')}", soft_wrap=True)
-    out.print(f"  or: {pasteable('parge', 'evaluate', 'classify', given_name(path), 'LABELS')}", soft_wrap=True)
+    for i, words in enumerate(_next_steps(report, given_name(path), space)):
+        out.print(f"{'  or' if i else 'Next'}: {pasteable('parge', *words)}", soft_wrap=True)
+
+
+def _then(report: "Report") -> str:
+    """Return what follows the alignment, if something does: these numbers are then not those of the vectors."""
+    refine = str(report.plan.refine or _NO_PASS)
+    return "" if refine == _NO_PASS else f". The final pass ({refine}) followed; these numbers are from before it"
+
+
+def _next_steps(report: "Report", name: str, space: Path | None) -> list[list[str]]:
+    """Return the commands that fit what was asked for: its purpose, and a space."""
+    purpose = str(report.plan.purpose or "labels")
+    for_links = purpose != "labels"
+    # What has the degree head.
+    ranked = for_links and not report.shards and Path(name).suffix.lower() in (".npz", ".parquet")
+    return [
+        *([] if space is None else [["place", str(space), "EDGES", "-o", "NEW.parquet"]]),
+        ["neighbors", name, "VERTEX", *(["--for", "links"] if ranked else [])],
+        *([["evaluate", "links", "GRAPH", "--for", purpose]] if for_links else []),
+        *([] if purpose == "links" else [["evaluate", "classify", name, "LABELS"]]),
+    ]
 
 
 def _meaning(report: "Report") -> str:
     """Return what the numbers of a run mean, in one sentence or two."""
     if len(report.parts) == 1:
         return "One worker held the whole graph; no edge was lost."
-    return (
-        f"No worker held more than {count(max(part.vertices for part in report.parts), 'vertex')}. "
-        f"{report.lost_edges:.1%} of the edges were lost: they join two parts, and neither held them."
-    )
+    held = f"No worker held more than {count(max(part.vertices for part in report.parts), 'vertex')}."
+    if not report.lost_edges:
+        return f"{held} No edge was lost."
+    share = "Under 0.1%" if report.lost_edges < _SMALL_SHARE else f"{report.lost_edges:.1%}"
+    return f"{held} {share} of the edges were lost: they join two parts, and neither held them."
 
 
 def print_json(value: dict[str, Any]) -> None:
