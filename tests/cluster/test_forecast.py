@@ -13,6 +13,7 @@ from tests.examples import examples
 
 import parge
 from parge.cli.main import run
+from parge.cluster import forecast
 from parge.cluster.counting import Sketch, counted
 from parge.cluster.source import Source, edge_files
 from parge.errors import InfeasibleError
@@ -87,6 +88,19 @@ def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run([*words, "--memory", "261MB,261MB"]) == InfeasibleError.exit_code
     assert run([*words, "--parts", "4", "--technique", "auto"]) == 2
     assert run(["plan", "s3://bucket/edges", "--parts", "4", "--sharded"]) == 2
+
+
+@pytest.mark.parametrize("more", [["--memory", "100MB,100MB"], ["--parts", "2", "--refine", "propagate"]], ids=str)
+def test_options_are_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    def never(_source: Source) -> None:
+        pytest.fail("files were counted")
+
+    write(tmp_path / "in")
+    monkeypatch.setattr(forecast, "counted", never)
+    assert run(["plan", str(tmp_path / "in"), "--sharded", *more]) == 2
+    assert "counting" not in capsys.readouterr().err
 
 
 def test_random_parts_lose_no_more_than_the_forecast_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

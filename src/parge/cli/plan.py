@@ -1,5 +1,6 @@
 """``parge plan``: what each worker would hold, which edges are lost, and whether it fits; nothing is embedded."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -79,9 +80,11 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
 def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
     """Show what a run in shards would take, from one pass over the files; see `parge.cluster.forecast`."""
     from parge.cluster.forecast import forecast  # most plans hold the graph
+    from parge.cluster.plan_checks import checked_plan
 
     source = sharded_source(options)
     plan = make_plan(options)
+    checked_plan(replace(plan, coordinator_memory=None))  # before any file is fetched or read
     with show.steps("plan") as on_step, here(source) as files:
         on_step("counting vertices and edges")
         found = forecast(files, plan)

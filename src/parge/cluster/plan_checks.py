@@ -8,6 +8,7 @@ from typing import Any
 
 from parge.cluster.redistribute import MOST_PARTS
 from parge.cluster.source import Source
+from parge.decompose.limits import check_budgets
 from parge.errors import InputError
 from parge.io.names import shown_url
 from parge.planning.decision import lasting_settings
@@ -38,6 +39,7 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
             f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten, "
             "subspace (for hope and spectral) or none."
         )
+    check_budgets(plan.budgets() or (), technique.footprint().fixed)
     return found
 
 

@@ -3,6 +3,7 @@
 Whatever a partitioner answers is moved under the limits (`repair`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -221,17 +222,21 @@ def _check_vertices(capacities: IntArray, n_vertices: int, n_anchors: int, usefu
         )
 
 
+def check_budgets(budgets: Sequence[int], fixed: float) -> None:
+    """Refuse a worker with no more bytes than it needs for any graph."""
+    for i, budget in enumerate(budgets):
+        if budget <= fixed:
+            raise InfeasibleError(
+                f"worker {i} has a budget of {format_bytes(budget)}, but a worker needs {format_bytes(fixed)} before "
+                "it holds any vertex. Give every worker more than that."
+            )
+
+
 def _check_bytes(limits: Limits, graph: Counted) -> None:
     assert limits.budgets is not None
     assert limits.footprint is not None
     fixed = limits.footprint.fixed
-    under = np.flatnonzero(limits.budgets <= fixed)
-    if under.size:
-        i = int(under[0])
-        raise InfeasibleError(
-            f"worker {i} has a budget of {format_bytes(int(limits.budgets[i]))}, but a worker needs "
-            f"{format_bytes(fixed)} before it holds any vertex. Give every worker more than that."
-        )
+    check_budgets(limits.budgets.tolist(), fixed)
     needed, free = limits.needed(graph), int((limits.budgets - fixed).sum())
     if needed > free:
         short = needed - free
