@@ -321,7 +321,8 @@ class Embedding:
                 )
             raise InputError(
                 "the embedding has no degree head. Spaces have one, and the .npz and .parquet files of parge embed and "
-                "parge update. Folders of --sharded and other formats have none. Embed again to .parquet, not sharded."
+                "parge update. Folders of --sharded, files of parge place and other formats have none. Embed the graph "
+                "to .parquet, not sharded."
             )
         return self.head, self.degrees
 
