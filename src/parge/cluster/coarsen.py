@@ -58,7 +58,7 @@ def groups(mesh: Mesh, owners: Owners, level: Level, most: int, depth: int) -> t
         moved = sum(state.spread(half == side, turn) for side in range(_HALVES))
         if moved == 0:
             break
-    state.pack(_NEAR_NUMBERS ** (depth + 1))
+    state.pack(min(_NEAR_NUMBERS ** (depth + 1), np.iinfo(np.int32).max))  # beyond it all numbers are near
     return state.label[: level.rows.n_own], state.loads
 
 
