@@ -217,6 +217,7 @@ def test_plans_that_need_the_whole_graph_are_refused_before_any_work(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_shards_that_this_machine_cannot_hold_together_are_refused(
     edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -472,6 +473,7 @@ def test_a_shard_that_cannot_hold_its_rows_is_refused_before_the_split(
         embedded(edges, tmp_path, plan(parts=None, memory="600MB,600MB,600MB"))
 
 
+@pytest.mark.slow
 def test_steps_of_the_pass_subspace_are_kept(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = subspace.leading_eigenpairs
     monkeypatch.setattr(  # no step is the last before the fifth

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.linalg import subspace_angles
-from tests.examples import examples
+from tests.examples import examples, slow
 
 import parge
 from parge.errors import InputError
@@ -99,7 +99,9 @@ class TestScale(RefinerContract):
 
 
 class TestEveryOtherPass(RefinerContract):
-    @pytest.fixture(autouse=True, params=[name for name in PASSES if name not in {"settle", Subspace.name, Scale.name}])
+    @pytest.fixture(
+        autouse=True, params=[*sorted(set(PASSES) - {"settle", "blend", Subspace.name, Scale.name}), *slow("blend")]
+    )
     def name(self, request: pytest.FixtureRequest) -> None:
         self.tried = refiners.get(request.param)
 
