@@ -1,5 +1,6 @@
 """What is shipped: the package is complete, its recipe agrees with it, other systems are served or told."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -17,7 +18,8 @@ from parge.planning import summary
 from parge.planning.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 
 
 def test_the_recipe_for_conda_has_the_version_and_the_requirements() -> None:
@@ -35,6 +37,27 @@ def test_the_recipe_for_conda_can_be_rendered() -> None:
     found = made.recipe() if callable(made.recipe) else made.recipe
     assert (str(found.package.name), str(found.package.version)) == ("parge", parge.__version__)
     assert f"python {PROJECT['requires-python']}" in [str(need) for need in found.requirements.run]
+
+
+def test_types_are_checked_without_any_extra() -> None:
+    """`make test` runs mypy where no extra is installed: it has to skip what only an extra brings, and all else that
+    has no types of its own.
+    """
+    skipped = {name.removesuffix(".*") for part in PYPROJECT["tool"]["mypy"]["overrides"] for name in part["module"]}
+    typed = {"click", "hypothesis", "numpy", "pytest", "rich"}  # of the default install and of the extra test
+    needs = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
+    assert typed <= {re.split(r"\W", need)[0] for need in needs}
+    known = typed | skipped | set(sys.stdlib_module_names) | {"parge"}
+    assert sorted(_imported() - known) == []
+
+
+def _imported() -> set[str]:
+    """Return the first names of all modules that the package imports, late imports included."""
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")]
+    found = [node for tree in trees for node in ast.walk(tree)]
+    plain = [name.name for node in found if isinstance(node, ast.Import) for name in node.names]
+    parts = [node.module for node in found if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    return {name.split(".")[0] for name in [*plain, *parts]}
 
 
 def test_classifiers_and_the_workflow_name_the_same_systems() -> None:
