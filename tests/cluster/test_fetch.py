@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +20,8 @@ from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InputError, PargeError
 from parge.graph.generate import planted
+
+fsspec = pytest.importorskip("fsspec")
 
 
 @pytest.fixture
