@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 if sys.platform == "win32":
     raise ImportError("parge runs on Linux and macOS, not on Windows. Use it in WSL 2: wsl --install, then pip there.")
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Public name -> where it lives. Loaded on first use, so that `import parge` and `parge --help` cost nothing.
 _PUBLIC = {

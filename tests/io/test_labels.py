@@ -110,16 +110,29 @@ def test_lines_with_as_many_fields_each_are_refused_until_asked(tmp_path: Path, 
     assert as_dict(read_labels(path, label_column="all")) == {0: {3, 1999}, 1: {4, 1999}, 2: {4, 1999}}
 
 
-@pytest.mark.parametrize("mark", [" ", "\t", ","])
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt"])
-def test_one_line_of_more_fields_does_not_make_labels_of_all(tmp_path: Path, mark: str, suffix: str) -> None:
-    """A ragged file had every field of every line read as a label, without a word."""
+RAGGED = "# by hand\n0 3\n\n1 4\n2 4 1999 7\n3 5 6\n"
+
+
+@pytest.mark.parametrize(("suffix", "mark"), [(".csv", ","), (".tsv", "\t")])
+def test_one_line_of_more_fields_does_not_make_labels_of_a_table(tmp_path: Path, suffix: str, mark: str) -> None:
     path = tmp_path / f"labels{suffix}"
-    path.write_text("# by hand\n0 3\n\n1 4\n2 4 1999 7\n3 5 6\n".replace(" ", mark))
+    path.write_text(RAGGED.replace(" ", mark))
     with pytest.raises(InputError, match=r"line 5: 4 fields.*--label-column 2 .*--label-column all"):
         read_labels(path)
     assert as_dict(read_labels(path, label_column="2")) == {0: {3}, 1: {4}, 2: {4}, 3: {5}}
     assert as_dict(read_labels(path, label_column="all")) == {0: {3}, 1: {4}, 2: {4, 1999, 7}, 3: {5, 6}}
+
+
+@pytest.mark.parametrize("mark", [" ", "\t", ","])
+@pytest.mark.parametrize("suffix", [".txt", "", ".labels"])
+def test_lines_of_a_vertex_and_its_labels_are_read_and_told(tmp_path: Path, mark: str, suffix: str) -> None:
+    """The format of multi-label data sets, ``vertex label [label ...]``, needs no option; nor is it read silently."""
+    path = tmp_path / f"labels{suffix}"
+    path.write_text(RAGGED.replace(" ", mark))
+    found = read_labels(path)
+    assert as_dict(found) == {0: {3}, 1: {4}, 2: {4, 1999, 7}, 3: {5, 6}}
+    assert any("up to 3 fields" in notice and "--label-column" in notice for notice in found.notices)
+    assert as_dict(read_labels(path, label_column="2")) == {0: {3}, 1: {4}, 2: {4}, 3: {5}}
 
 
 def test_semicolons_are_told(tmp_path: Path) -> None:

@@ -119,8 +119,7 @@ def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path 
 def classify_command(embedding: Path, labels: Path, train_ratio: list[float], as_json: bool, **settings: Any) -> None:
     """Predict LABELS from the vectors by one-vs-rest logistic regression; prints micro- and macro-F1.
 
-    LABELS has lines 'vertex label', or is a table (.csv, .tsv, .parquet) with the label in one column. For lines
-    'vertex label [label ...]' use --label-column all.
+    LABELS has lines 'vertex label [label ...]', or is a table (.csv, .tsv, .parquet) with the label in one column.
 
     \b
     Examples:

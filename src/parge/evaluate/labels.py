@@ -98,13 +98,13 @@ def read_labels(
     header: bool | None = None,
     known: IdArray | None = None,
 ) -> Labels:
-    """Read lines ``vertex label``, or one column of a table (CSV, TSV, Parquet); may be compressed.
+    """Read lines ``vertex label [label ...]``, or one column of a table (CSV, TSV, Parquet); may be compressed.
 
     Lines are split at white space and commas; in ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
     there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
     vertex add up; a vertex alone on its line has no label. In a table with a header exactly one column is the label.
-    Where the label column is not clear, or a line without a header has more than two fields, give `label_column`:
-    ``all`` reads lines ``vertex label [label ...]``.
+    Where the label column is not clear, or all lines without a header have more than two fields, give `label_column`:
+    ``all`` reads every field beside the vertex as a label.
 
     Parameters
     ----------

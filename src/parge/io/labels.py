@@ -164,7 +164,13 @@ def _table(path: Path, rows: _Rows, choice: LabelColumns) -> Pairs:
     width = int(rows.widths.max(initial=0)) if names is None or choice.label_column == ALL else len(names)
     place = id_position(path, names, width, choice)
     if choice.label_column is None and names is None and width > 2:
-        raise _doubtful(path, rows, place)
+        if not _lists_labels(path, rows):
+            raise _doubtful(path, rows, place)
+        choice = replace(choice, label_column=ALL)
+        notices += (
+            f"lines have up to {width - 1} fields beside the vertex; each is read as a label "
+            "(--label-column 2 reads only the first)",
+        )
     labels, unread = label_positions(path, names, width, place, choice)
     notices += unread
     found = _pairs(path, rows, place, labels, notices)
@@ -199,6 +205,11 @@ def _stands_over_ids(name: str, ids: IdArray, known: IdArray | None) -> bool:
         return False
     found = positions(known, np.concatenate([np.array([name], STRING), ids])) >= 0
     return bool(not found[0] and found[1:].all())
+
+
+def _lists_labels(path: Path, rows: _Rows) -> bool:
+    """Return whether lines are ``vertex label [label ...]``: no table has lines of different lengths."""
+    return _mark(path) is None and int(rows.widths.min()) < int(rows.widths.max())
 
 
 def _doubtful(path: Path, rows: _Rows, place: int) -> InputError:
