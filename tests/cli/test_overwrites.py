@@ -207,11 +207,20 @@ def test_files_of_the_user_s_own_need_the_word_overwrite(
 
 
 @pytest.mark.parametrize("case", OUTPUTS)
-def test_what_parge_wrote_is_written_again(case: str, world: Path) -> None:
+def test_what_parge_wrote_is_written_again_and_named_first(
+    case: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words, option, suffix = OUTPUTS[case]
     out = world / f"ours{suffix}"
-    for _ in range(2):
+    for there in (False, True):
+        capsys.readouterr()
         assert run([*words, option, str(out)]) == 0
+        named = [
+            line for line in capsys.readouterr().err.splitlines() if f"{out} " in line and "will be replaced" in line
+        ]
+        assert len(named) == there
+    assert run([*words, option, str(out), "--overwrite"]) == 0  # who says so need not be told
+    assert "will be replaced" not in capsys.readouterr().err
 
 
 MARKED = [".txt", ".edges", ".txt.gz", ".edgelist.zst", ".mtx", ".mtx.gz", ".graph", ".npz", ".parquet"]

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+from pathlib import Path
 
 import click
 
@@ -140,7 +141,7 @@ def _run(given: list[str]) -> int:
     spare_memory(given)
     reset_level()
     try:
-        with interrupted_by_signals(), claiming(), delivering():
+        with interrupted_by_signals(), claiming(_tell_replaced), delivering():
             cli.main(args=given, prog_name="parge", standalone_mode=False, obj=list(given))
     except click.exceptions.Exit as stop:
         code = stop.exit_code
@@ -158,6 +159,15 @@ def _run(given: list[str]) -> int:
         code = 0
     finish_output()
     return code
+
+
+def _tell_replaced(paths: list[Path]) -> None:
+    """Name earlier outputs before they are replaced, while the command can still be stopped."""
+    from parge.cli import show  # loaded by every command that writes, not for --help
+
+    names = " and ".join(on_one_line(path) for path in paths)
+    are = "is an earlier output" if len(paths) == 1 else "are earlier outputs"
+    show.notices([f"{names} {are} of parge and will be replaced"])
 
 
 def _name_the_cure(error: click.NoSuchOption) -> None:

@@ -44,6 +44,7 @@ class Output:
 class _Claims:
     """What was at the outputs of a command when it started: nothing else may be replaced when they are complete."""
 
+    on_replace: Callable[[list[Path]], None]
     found: dict[Path, tuple[os.stat_result | None, Output]] = field(default_factory=dict)
     token: str = field(default_factory=lambda: uuid4().hex[:8])
 
@@ -52,9 +53,12 @@ _CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
 
 
 @contextmanager
-def claiming() -> Iterator[None]:
-    """Have all that `check_outputs` allows inside hold until the end: a file that appears meanwhile is kept."""
-    before = _CLAIMS.set(_Claims())
+def claiming(on_replace: Callable[[list[Path]], None]) -> Iterator[None]:
+    """Have all that `check_outputs` allows inside hold until the end: a file that appears meanwhile is kept.
+
+    `on_replace` is told, before any work, of earlier outputs that will be replaced, unless `overwrite` asks for it.
+    """
+    before = _CLAIMS.set(_Claims(on_replace))
     try:
         yield
     finally:
@@ -101,13 +105,18 @@ def check_outputs(
             _check_input(output.path, path)
         if any(same_file(output.path, other.path) for other in outputs[:i]):
             raise InputError(f"Cannot write {output.path}: it is given for two outputs. Give each its own file.")
+    replaced = []
     for output in outputs:
-        _claim(output, overwrite=overwrite)
-        _check_existing(output, overwrite=overwrite)
+        is_first = _claim(output, overwrite=overwrite)
+        if _check_existing(output, overwrite=overwrite) and is_first:
+            replaced.append(output.path)
         url = delivery(output.path)
         if url is not None:
             _check_input_urls(url, [name for name in given if isinstance(name, str)])
             check_delivery(url, overwrite=overwrite)
+    claims = _CLAIMS.get()
+    if claims is not None and replaced:
+        claims.on_replace(replaced)
 
 
 def _check_input(output: Path, given: Path) -> None:
@@ -128,11 +137,15 @@ def _check_input_urls(url: str, inputs: list[str]) -> None:
             raise InputError(f"Cannot write {here}: it is the input {given} or part of it. Give another output.")
 
 
-def _claim(output: Output, *, overwrite: bool) -> None:
+def _claim(output: Output, *, overwrite: bool) -> bool:
+    """Note what is at an output; return whether this command has not done so before."""
     claims = _CLAIMS.get()
-    if claims is not None and not overwrite:
-        path = Path(os.path.realpath(output.path))
-        claims.found[path] = (_stat(path), output)
+    if claims is None or overwrite:
+        return False
+    path = Path(os.path.realpath(output.path))
+    is_first = path not in claims.found
+    claims.found[path] = (_stat(path), output)
+    return is_first
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -196,16 +209,18 @@ def check_place(path: Path) -> None:
         raise InputError(f"Cannot write {path}: it is not a regular file (but a device or a pipe, for example).")
 
 
-def _check_existing(output: Output, *, overwrite: bool) -> None:
+def _check_existing(output: Output, *, overwrite: bool) -> bool:
+    """Return whether there is something to replace, if it may be replaced."""
     try:
         size = output.path.stat().st_size
     except FileNotFoundError:
-        return
+        return False
     if size and not overwrite and not _recognised(output):
         raise InputError(
             f"{output.path} exists, and it is not recognised as an earlier output of parge. Give another name, or "
             "--overwrite to replace it."
         )
+    return bool(size)
 
 
 def _recognised(output: Output) -> bool:
