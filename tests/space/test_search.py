@@ -162,3 +162,34 @@ def test_the_command_leaves_out_known_edges(
     Path("other.csv").write_text("source,target\nx,y\n")
     assert run(["neighbors", "v.npz", "a", "--except", "other.csv"]) == 2
     assert "none of these vertices" in capsys.readouterr().err
+
+
+def test_known_edges_are_read_from_any_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Embedding(ROWS[:4], ["a", "b", "c", "d"]).save("v.npz")
+    Path("g.csv").write_text("when;who;whom\n2020;a;b\n2021;c;a\n")
+    words = ["neighbors", "v.npz", "a", "-k", "3", "--json", "--source", "who", "--target", "whom"]
+    assert run([*words, "--except", "g.csv", "--delimiter", ";", "--header"]) == 0
+    assert [near["vertex"] for near in json.loads(capsys.readouterr().out)["neighbors"]] == ["d"]
+    assert run([*words, "--except", "g.csv", "--delimiter", ";", "--source", "nobody"]) == 2
+    assert "--source" in capsys.readouterr().err
+    assert run(words) == 0
+    assert "--source has no effect" in capsys.readouterr().err
+
+
+def test_an_option_whose_file_has_no_edges_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("g.txt").write_text("".join(f"{i} {(i + step) % 20}\n" for i in range(20) for step in (1, 2)))
+    assert run(["embed", "g.txt", "-o", "v.npz", "--technique", "hope", "--dim", "4", "--space", "s"]) == 0
+    for content in ("", "3 3\n"):
+        Path("none.txt").write_text(content)
+        for words in (["neighbors", "v.npz", "1", "--except"], ["update", "s", "-o", "t", "--removed"]):
+            capsys.readouterr()
+            assert run([*words, "none.txt"]) == 2
+            said = capsys.readouterr().err
+            assert words[-1] in said
+            assert "--vertices" not in said, "which is for graphs"

@@ -10,12 +10,23 @@ import numpy as np
 from rich.table import Table
 
 from parge.cli import show
-from parge.cli.options import COUNT, OutName, PathName, json_option, overwrite_option, say_idle
+from parge.cli.options import (
+    COLUMN_NAMES,
+    COUNT,
+    OutName,
+    PathName,
+    all_of,
+    column_options,
+    header_option,
+    json_option,
+    overwrite_option,
+    say_idle,
+)
+from parge.cli.update import read_listed
 from parge.embedding import Embedding, Metric, Task
 from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
-from parge.io.graphs.read import read as read_edges
 from parge.io.graphs.vertex_data import read_vertices
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
@@ -71,6 +82,7 @@ class _TakesIds(click.Command):
     metavar="GRAPH",
     help="Leave out neighbors that have an edge with the vertex in this graph. Compares exactly.",
 )
+@all_of([*column_options(weights=False), header_option])
 @click.option(
     "--metric",
     type=click.Choice(get_args(Metric)),
@@ -104,6 +116,7 @@ def command(
     out: Path | None,
     overwrite: bool,
     as_json: bool,
+    **columns: Any,
 ) -> None:
     """List the vertices nearest to each VERTEX by cosine similarity, or those most likely linked with it.
 
@@ -117,7 +130,9 @@ def command(
     if bool(vertex) == (named is not None):
         raise click.UsageError("Give vertices, or --of FILE.")
     files = [name if is_url(name) else Path(name) for name in (named, known) if name and name != ALL]
-    if known is not None and method == "approximate":
+    if known is None:
+        say_idle(COLUMN_NAMES, "without --except")
+    elif method == "approximate":
         raise InputError("--except compares exactly. Omit --method.")
     if placed is not None and (task != TASKS[0] or metric != "cosine" or method == "approximate"):
         raise InputError("--placed compares by the cosine, exactly. Omit --for, --metric and --method.")
@@ -137,7 +152,7 @@ def command(
             return search(loaded, ids, n_near, task=task, metric=metric, method=method)
         return Neighbors(*loaded.neighbors(source.rows(ids), n_near))
 
-    edges = None if known is None else read_edges(known, weighted=False)
+    edges = None if known is None else read_listed(known, "--except", columns)
     numbered = source.ids[source.row_numbers(asked)]
     found = find(asked, k) if edges is None else search_unknown(find, numbered, k, edges)
     name = "score" if task != TASKS[0] else metric

@@ -130,8 +130,7 @@ def say_idle(names: Iterable[str], words: str) -> None:
     """Tell of those of these options that were typed: they have no effect here."""
     context = click.get_current_context()
     typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    said = tuple(f"--{name.replace('_', '-')} has no effect {words}" for name in typed)
-    show.notices(said)
+    show.notices(f"--{name.replace('_', '-')} has no effect {words}" for name in typed)
 
 
 def all_of(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
@@ -154,19 +153,22 @@ def only_graph(given: tuple[str, ...]) -> str:
     return str(PathName()(given[0]))
 
 
-def column_options() -> list[Callable[[Any], Any]]:
+def column_options(*, weights: bool = True) -> list[Callable[[Any], Any]]:
     """Return the options that say which columns of a graph file make an edge; `header_option` is one more."""
-    return [
-        click.option(
-            "--source", metavar="NAME", help="Column of one end of the edges, by name or number.  [default: detected]"
-        ),
-        click.option("--target", metavar="NAME", help="Column of the other end.  [default: detected]"),
+    of_weights = [
         click.option(
             "--weight",
             metavar="NAME",
             help="Column (or GraphML attribute) of the weights.  [default: the column named weight, or the third]",
         ),
         click.option("--unweighted", is_flag=True, help="Ignore the weight column."),
+    ]
+    return [
+        click.option(
+            "--source", metavar="NAME", help="Column of one end of the edges, by name or number.  [default: detected]"
+        ),
+        click.option("--target", metavar="NAME", help="Column of the other end.  [default: detected]"),
+        *(of_weights if weights else []),
         click.option(
             "--delimiter",
             metavar="CHAR",

@@ -142,11 +142,21 @@ def read_changes(
     options: dict[str, Any], removed: Path | None, limit: int | None, scratch: Path | None
 ) -> tuple[Graph | None, Graph | None]:
     """Return the edges to add and to remove, each None where no file is given."""
+    less = None
+    if removed is not None:
+        less = read_listed(removed, "--removed", dict(options), coordinator_memory=limit, scratch=scratch)
+    return (None if options["graph"] is None else read_graph(options, memory=limit, scratch=scratch)), less
+
+
+def read_listed(path: Path | str, option: str, columns: dict[str, Any], **how: Any) -> Graph:
+    """Read edges that only matter one by one, so that weights are ignored; a file without any is refused."""
     from parge.io.graphs.read import read
 
-    columns = {**columns_of(dict(options)), "weighted": False, "weight": None}
-    less = None if removed is None else read(removed, **columns, coordinator_memory=limit, scratch=scratch)
-    return (None if options["graph"] is None else read_graph(options, memory=limit, scratch=scratch)), less
+    given = {**columns_of(columns), "weighted": False, "weight": None}
+    edges = read(path, **given, vertices=(), **how)
+    if not edges.n_edges:
+        raise InputError(f"{path} has no edge between two vertices. Omit {option}, or give another file.")
+    return edges
 
 
 def refuse_header(space: Space, edges: Graph | None) -> None:
