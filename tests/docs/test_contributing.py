@@ -28,7 +28,7 @@ def test_the_cited_version_is_this_one() -> None:
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    versions = re.findall(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert versions[0] == parge.__version__
     assert versions == sorted(versions, key=lambda name: [int(part) for part in name.split(".")], reverse=True)
 

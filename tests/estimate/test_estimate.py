@@ -11,7 +11,9 @@ from benchmarks import estimate_constants
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, constants, estimate
+from parge.estimate.breaks import duration
 from parge.estimate.stages import Stage
+from parge.memory import format_bytes
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
 from parge.techniques.prone import ProNE
@@ -275,6 +277,24 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert [stage["name"] for stage in told["stages"]][:2] == ["read", "decompose"]
     assert run(words) == 0
     assert "breaks first" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("memory", "fits"), [("2GB", True), ("1GB", False)])
+def test_the_first_lines_answer_how_long_and_whether_it_fits(
+    capsys: pytest.CaptureFixture[str], memory: str, fits: bool
+) -> None:
+    words = ["estimate", "vertices=4e6", "edges=34.5e6", "workers=4", f"memory={memory}", "coordinator=4GB"]
+    assert run([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert run(words) == 0
+    long, fitting, other = capsys.readouterr().out.splitlines()[:3]
+    assert duration(told["seconds"]) in long
+    assert "34,500,000 edges" in long
+    assert bool(told["warnings"]) == (not fits)
+    assert ("fits" in fitting) == fits
+    worker = max(stage["memory"] for stage in told["stages"] if stage["machines"] > 1)
+    assert (f"{format_bytes(worker)} of {memory[:-2]}.00 GB" in fitting) == fits
+    assert "--sharded" in other
 
 
 def test_what_holds_is_shown_once_and_the_rest_on_request(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from parge.estimate.breaks import Break, duration
 from parge.estimate.stages import Stage
 from parge.memory import format_bytes
 from parge.numbers import MOST_DIM, read_whole, shown
+from parge.text import count
 
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")
@@ -75,12 +76,7 @@ def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bo
     if as_json:
         show.print_json(answer.to_json())
     else:
-        _show(answer)
-        other = estimate(question, technique, sharded=not sharded)
-        if sharded:
-            show.out.print(f"one machine reads, splits and refines (without --sharded): {duration(other.seconds)}")
-        elif answer.workers > 1:
-            show.out.print(f"no machine holds the graph (--sharded): {duration(other.seconds)}")
+        _show(answer, estimate(question, technique, sharded=not sharded))
     show.warnings(answer.warnings)
 
 
@@ -122,18 +118,56 @@ def _only(name: str, option: Any, text: str) -> Any:
     return value
 
 
-def _show(answer: Estimate) -> None:
-    question, plural = answer.question, "s" if answer.workers > 1 else ""
-    show.out.print(
-        f"[bold]{question.vertices:,.4g}[/bold] vertices, [bold]{question.edges:,.4g}[/bold] edges on "
-        f"[bold]{answer.workers:,}[/bold] worker{plural} of {format_bytes(question.memory)}, one core each; "
-        f"{answer.anchors:,.0f} anchors; disks of {format_bytes(question.disk_speed)}/s, network of "
-        f"{format_bytes(question.network_speed)}/s",
-        markup=True,
-    )
+def _show(answer: Estimate, other: Estimate) -> None:
+    """Print the answer in a few lines, then what it is made of; `other` is the same with shards, or without."""
+    question = answer.question
+    for line in _lead(answer, other):
+        show.out.print(line, markup=True)
     show.out.print(_table(answer))
     _show_breaks(answer.breaks)
-    show.out.print("constants were measured on one core of a small machine; see docs/reference/estimate.md")
+    show.out.print(
+        f"Assumed: one core per worker, {count(round(answer.anchors), 'anchor')}, disks of "
+        f"{format_bytes(question.disk_speed)}/s, network of {format_bytes(question.network_speed)}/s. Constants were "
+        "measured on one core of a small machine; see docs/reference/estimate.md"
+    )
+
+
+def _lead(answer: Estimate, other: Estimate) -> list[str]:
+    """Return how long it takes, whether it fits, and how long the other way takes."""
+    question = answer.question
+    price = "" if answer.price is None else f", for a price of {answer.price:,.2f}"
+    lines = [
+        f"About [bold]{duration(answer.seconds)}[/bold]{price}: {size(question.vertices)} vertices, "
+        f"{size(question.edges)} edges on {count(answer.workers, 'worker')} of {format_bytes(question.memory)}.",
+    ]
+    if answer.warnings:
+        lines.append("It [bold]does not fit[/bold]: the warnings at the end say what to give.")
+    else:
+        alone = answer.coordinator_memory
+        others = "" if alone is None else f", the coordinator {_of(alone, question.coordinator)}"
+        lines.append(f"It [bold]fits[/bold]: a worker needs {_of(answer.worker_memory, question.memory)}{others}.")
+    if answer.sharded:
+        lines.append(f"Without --sharded, one machine reads, splits and refines: {duration(other.seconds)}.")
+    elif answer.workers > 1:
+        lines.append(f"With --sharded, no machine holds the graph: {duration(other.seconds)}.")
+    return lines
+
+
+def _of(needs: float, there: float) -> str:
+    return f"{format_bytes(needs)} of {format_bytes(there)}"
+
+
+def size(number: float) -> str:
+    """Show a large number.
+
+    >>> size(34_500_000), size(2e9), size(1.5e12)
+    ('34,500,000', '2e9', '1.5e12')
+    """
+    return f"{number:,.0f}" if number < _LONG else f"{number:.4g}".replace("e+0", "e").replace("e+", "e")
+
+
+# Numbers from here on have too many digits to read.
+_LONG = 1e9
 
 
 def _show_breaks(breaks: Sequence[Break]) -> None:
@@ -143,7 +177,7 @@ def _show_breaks(breaks: Sequence[Break]) -> None:
     for item in breaks[:n_shown]:
         broken = "broken here" if item.share > 1 else "holds here"
         show.out.print(
-            f"  from {item.edges:.2g} edges on ({broken}: needs {item.needs}, has {item.limit}): "
+            f"  from {size(float(f'{item.edges:.2g}'))} edges on ({broken}: needs {item.needs}, has {item.limit}): "
             f"[bold]{escape(item.what)}[/bold]\n      {escape(item.instead)}",
             markup=True,
         )

@@ -6,7 +6,7 @@ from typing import Any
 from parge.estimate.breaks import Break, breaks
 from parge.estimate.question import Question
 from parge.estimate.shards import sharded_breaks, sharded_stages, start_seconds
-from parge.estimate.stages import HOUR, Sizes, Stage, stages
+from parge.estimate.stages import EMBED, HOUR, Sizes, Stage, stages
 from parge.techniques.base import Technique
 
 
@@ -46,6 +46,16 @@ class Estimate:
         """Price of all stages, as far as prices are given."""
         prices = [stage.price(self.question) for stage in self.stages]
         return sum(price for price in prices if price is not None) if any(p is not None for p in prices) else None
+
+    @property
+    def worker_memory(self) -> float:
+        """Bytes of the largest worker; in shards, of the largest process."""
+        return max(stage.memory for stage in self.stages if self.sharded or stage.name == EMBED)
+
+    @property
+    def coordinator_memory(self) -> float | None:
+        """Bytes of the one machine that reads, splits and refines; None in shards."""
+        return None if self.sharded else max(stage.memory for stage in self.stages if stage.name != EMBED)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from heapq import heapreplace
 from parge.estimate.constants import Constant, constants
 from parge.estimate.question import Question
 from parge.estimate.speed import slowness
-from parge.estimate.stages import Sizes, stages
+from parge.estimate.stages import EMBED, Sizes, stages
 from parge.techniques.base import Technique
 
 
@@ -122,5 +122,5 @@ def _around(technique: Technique, whole: Load, n_parts: int, loads: Sequence[Loa
     )
     backbone = any(load.around_landmarks for load in loads)
     sizes = Sizes(question, technique, crew.refine, backbone=backbone, usual=True)
-    left_out = {"embed"} if n_parts > 1 else {"embed", "decompose", "send parts", "reconcile, merge"}
+    left_out = {EMBED} if n_parts > 1 else {EMBED, "decompose", "send parts", "reconcile, merge"}
     return sum(stage.core_seconds for stage in stages(sizes) if stage.name not in left_out)

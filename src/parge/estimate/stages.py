@@ -13,6 +13,9 @@ from parge.techniques.base import Technique
 
 HOUR, DAY = 3600.0, 86_400.0
 
+EMBED = "embed"
+"""The stage of the workers."""
+
 # Of a worker's memory, what anchors and the edges among them may take.
 _ANCHORS_SHARE = 0.10
 
@@ -255,7 +258,7 @@ def embedding(sizes: Sizes) -> Stage:
     disk = sizes.folder + sizes.results / workers
     work = _embed_seconds(sizes) / workers
     return _stage(
-        sizes.question, "embed", work, machines=workers, memory=sizes.worker_memory, disk=disk, how=technique.name
+        sizes.question, EMBED, work, machines=workers, memory=sizes.worker_memory, disk=disk, how=technique.name
     )
 
 
