@@ -38,9 +38,14 @@ def test_a_recipe_finds_the_nearest(name: str, tmp_path: Path, monkeypatch: pyte
     degrees = np.arange(60) % 7 + 1
     embedding = parge.Embedding(rows, np.arange(60), degrees=degrees, head=LinkHead(3.0, 0.5, -1.0))
     embedding.save("vectors.parquet")
-    suffix = {"FAISS": ".faiss", "usearch": ".usearch", "LanceDB": ".lance"}.get(name)
-    if suffix:
-        assert run(["export", "vectors.parquet", "-o", f"vectors{suffix}"]) == 0
+    exported = {
+        "FAISS": ["vectors.faiss"],
+        "Links": ["links.faiss", "--for", "links"],
+        "usearch": ["vectors.usearch"],
+        "LanceDB": ["vectors.lance"],
+    }
+    if name in exported:
+        assert run(["export", "vectors.parquet", "-o", *exported[name]]) == 0
     found: dict[str, Any] = {}
     exec(RECIPES[name], found)
     expected = parge.neighbors(embedding, 7, k=5, task="links" if name == "Links" else "labels")[0].tolist()

@@ -10,8 +10,9 @@ from parge.embedding import Embedding
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.exports.common import DTYPES, METRICS, Export
-from parge.io.exports.files import check_export, check_ids, export
+from parge.io.exports.files import check_export, check_ids, export, queries_path
 from parge.io.places import given_name
+from parge.space.neighbors import TASKS
 from parge.text import count
 
 
@@ -32,8 +33,17 @@ from parge.text import count
     show_default=True,
     help="How an index compares: by the cosine, or by the inner product.",
 )
+@click.option(
+    "--for",
+    "task",
+    type=click.Choice(TASKS),
+    default=TASKS[0],
+    show_default=True,
+    help="links: two matrices whose inner products score links. OUT has the rows to search; "
+    "NAME.queries.parquet beside it has the rows that ask.",
+)
 @overwrite_option
-def command(embedding: Path, out: Path, dtype: str, metric: str, overwrite: bool) -> None:
+def command(embedding: Path, out: Path, dtype: str, metric: str, task: str, overwrite: bool) -> None:
     """Write EMBEDDING in the format of another tool; the suffix of OUT names it.
 
     .npy, .npz, .parquet; .safetensors, .faiss, .usearch (pip install 'parge[vectors]'); the folders .lance
@@ -43,12 +53,29 @@ def command(embedding: Path, out: Path, dtype: str, metric: str, overwrite: bool
     Examples:
       parge export vectors.parquet -o vectors.faiss
       parge export vectors.parquet -o half.safetensors --dtype float16
+      parge export vectors.parquet -o links.faiss --for links
     """
-    kind = check_export(out, embedding_inputs(embedding), overwrite=overwrite)
+    for_links = task != TASKS[0]
+    kind = check_export(out, embedding_inputs(embedding), overwrite=overwrite, for_links=for_links)
     if not kind.has_index:
         say_idle(("metric",), f"for {out.suffix}")
+    elif for_links:
+        say_idle(("metric",), "with --for links: links are scored by the inner product")
     loaded = Embedding.load(embedding)
     check_ids(out, loaded.ids, overwrite=overwrite)
+    if for_links:
+        _export_links(loaded, out, dtype)
+        return
     table = Vectors(loaded.vectors, loaded.ids, loaded.report, loaded.head, loaded.degrees)
     export(table, out, Export(dtype, metric))
-    show.err.print(f"{count(len(loaded), 'vector')} of {count(loaded.dim, 'number')}: {given_name(out)}")
+    show.done(f"{count(len(loaded), 'vector')} of {count(loaded.dim, 'number')}: {given_name(out)}")
+
+
+def _export_links(embedding: Embedding, out: Path, dtype: str) -> None:
+    """Write the rows to search and those that ask, without the head and the degrees that are in them already."""
+    asking, searched = embedding.link_vectors()
+    queries = queries_path(out)
+    for rows, path in ((asking, queries), (searched, out)):
+        export(Vectors(rows, embedding.ids), path, Export(dtype, "ip"))
+    said = f"{count(len(embedding), 'vector')} of {count(searched.shape[1], 'number')} to search: {given_name(out)}"
+    show.done(f"{said}; those that ask: {queries}")

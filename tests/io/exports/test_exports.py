@@ -14,6 +14,7 @@ from parge.io.embeddings.common import Vectors
 from parge.io.exports.common import Export
 from parge.io.exports.files import KINDS, export
 from parge.linalg.tall import unit
+from parge.links import LinkHead
 
 ROWS = np.random.default_rng(3).standard_normal((400, 8)).astype(np.float32)
 IDS: dict[str, Any] = {"numbers": np.arange(400)[::-1] * 3, "names": np.array([f"zoë {i}" for i in range(400)])}
@@ -163,6 +164,56 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
         pytest.importorskip("huggingface_hub")
         export(Vectors(ROWS, IDS["numbers"]), "memory://x/v.hf", Export())
     assert run(["export", str(tmp_path / "no.npz"), "-o", str(tmp_path / "w.npy")]) == 2
+
+
+def _with_head(path: Path) -> Embedding:
+    embedding = Embedding(ROWS, IDS["names"], degrees=np.arange(400) % 9 + 1, head=LinkHead(3.0, 0.5, -1.0))
+    embedding.save(path)
+    return embedding
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
+def test_inner_products_of_the_exported_pair_score_links(suffix: str, tmp_path: Path) -> None:
+    embedding = _with_head(tmp_path / "v.parquet")
+    out = tmp_path / f"links{suffix}"
+    assert run(["export", str(tmp_path / "v.parquet"), "-o", str(out), "--for", "links"]) == 0
+    searched, asking = Embedding.load(out), Embedding.load(tmp_path / "links.queries.parquet")
+    scores = searched.vectors @ asking.vectors[7]
+    near = [i for i in searched.ids[np.argsort(-scores, kind="stable")].tolist() if i != IDS["names"][7]][:5]
+    assert near == embedding.neighbors(IDS["names"][7], 5, task="links")[0].tolist()
+    assert searched.head is None, "the degrees are in the rows already"
+
+
+@pytest.mark.parametrize("suffix", [".faiss", ".usearch"])
+def test_an_index_finds_links_by_inner_product(suffix: str, tmp_path: Path) -> None:
+    _installed(suffix)
+    embedding = _with_head(tmp_path / "v.parquet")
+    out = tmp_path / f"links{suffix}"
+    assert run(["export", str(tmp_path / "v.parquet"), "-o", str(out), "--for", "links"]) == 0
+    query = Embedding.load(tmp_path / "links.queries.parquet").vectors[7]
+    if suffix == ".faiss":
+        import faiss
+
+        keys = faiss.read_index(str(out)).search(query[None], 6)[1][0].tolist()
+    else:
+        from usearch.index import Index
+
+        keys = Index.restore(str(out)).search(query, 6, exact=True).keys.tolist()
+    expected = embedding.neighbors(IDS["names"][7], 5, task="links")[0].tolist()
+    assert [i for i in _ids_of(keys, out, "names") if i != IDS["names"][7]][:5] == expected
+
+
+def test_links_without_a_head_or_over_other_files_are_refused(tmp_path: Path) -> None:
+    Embedding(ROWS, IDS["names"]).save(tmp_path / "plain.npz")
+    assert run(["export", str(tmp_path / "plain.npz"), "-o", str(tmp_path / "l.npz"), "--for", "links"]) == 2
+    _with_head(tmp_path / "v.parquet")
+    line = ["export", str(tmp_path / "v.parquet"), "-o", str(tmp_path / "l.npz"), "--for", "links"]
+    (tmp_path / "l.queries.parquet").write_text("mine")
+    assert run(line) == 2
+    assert (tmp_path / "l.queries.parquet").read_text() == "mine"
+    assert not (tmp_path / "l.npz").exists()
+    assert run([*line, "--overwrite"]) == 0
+    assert run(["export", str(tmp_path / "v.parquet"), "-o", "memory://x/l.npz", "--for", "links"]) == 2
 
 
 def test_ids_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
