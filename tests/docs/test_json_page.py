@@ -35,6 +35,9 @@ COMMANDS: dict[str, list[str]] = {
     "drift": ["space", "new.txt"],
     "align": ["v.npz", "r.npz", "-o", "a.npz"],
     "neighbors": ["v.npz", "3", "-k", "2"],
+    "export": ["v.npz", "-o", "links.npz", "--for", "links"],
+    "report": ["run", "-o", "page.html", "--projection", "pca"],
+    "generate": ["--vertices", "30", "-o", "made.txt"],
     "estimate": ["vertices=1e6", "edges=1e7", "workers=8"],
 }
 
@@ -83,7 +86,7 @@ def test_the_page_has_every_command_that_prints_json() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_keys_of_the_page_are_printed(command: str, printed: dict[str, Any]) -> None:
     row = ROWS["embed"] if command == "reconcile" else ROWS[command]
-    optional = {"evaluate classify": {"curve"}, "neighbors": {"vertices", "score", "ip"}}.get(command, set())
+    optional = {"evaluate classify": {"curve"}, "neighbors": {"vertices", "score", "ip", "out"}}.get(command, set())
     assert set(re.findall(r"`(\w+)`", row)) - keys_in(printed[command]) - optional == set()
 
 

@@ -155,7 +155,8 @@ def test_the_command_leaves_out_known_edges(
     of_a, of_b = json.loads(capsys.readouterr().out)["vertices"]
     assert [near["vertex"] for near in of_a["neighbors"]] == ["e"], "fewer than asked for, as no more are left"
     assert {near["vertex"] for near in of_b["neighbors"]} == {"c", "d", "e"}
-    assert run([*words, "-o", "near.parquet"]) == 0
+    assert run([*words, "-o", "near.parquet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"vertices": 2, "out": "near.parquet"}
     table = pq.read_table("near.parquet").to_pydict()
     assert table["vertex"] == ["a", "b", "b", "b"]
     assert run([*words, "--method", "approximate"]) == 2

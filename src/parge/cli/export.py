@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.options import OutName, PathName, overwrite_option, say_idle
+from parge.cli.options import OutName, PathName, json_option, overwrite_option, say_idle
 from parge.embedding import Embedding
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.files import embedding_inputs
@@ -43,7 +43,8 @@ from parge.text import count
     "NAME.queries.parquet beside it has the rows that ask.",
 )
 @overwrite_option
-def command(embedding: Path, out: Path, dtype: str, metric: str, task: str, overwrite: bool) -> None:
+@json_option
+def command(embedding: Path, out: Path, dtype: str, metric: str, task: str, overwrite: bool, as_json: bool) -> None:
     """Write EMBEDDING in the format of another tool; the suffix of OUT names it.
 
     .npy, .npz, .parquet; .safetensors, .faiss, .usearch (pip install 'parge[vectors]'); the folders .lance
@@ -63,19 +64,24 @@ def command(embedding: Path, out: Path, dtype: str, metric: str, task: str, over
         say_idle(("metric",), "with --for links: links are scored by the inner product")
     loaded = Embedding.load(embedding)
     check_ids(out, loaded.ids, overwrite=overwrite)
+    queries = None
     if for_links:
-        _export_links(loaded, out, dtype)
+        queries, dim = queries_path(out), _export_links(loaded, out, dtype)
+    else:
+        dim = loaded.dim
+        table = Vectors(loaded.vectors, loaded.ids, loaded.report, loaded.head, loaded.degrees)
+        export(table, out, Export(dtype, metric))
+    if as_json:
+        names = {"out": given_name(out), "queries": None if queries is None else str(queries)}
+        show.print_json({"vectors": len(loaded), "dim": dim, **names})
         return
-    table = Vectors(loaded.vectors, loaded.ids, loaded.report, loaded.head, loaded.degrees)
-    export(table, out, Export(dtype, metric))
-    show.done(f"{count(len(loaded), 'vector')} of {count(loaded.dim, 'number')}: {given_name(out)}")
+    also = "" if queries is None else f"; rows that ask: {queries}"
+    show.done(f"{count(len(loaded), 'vector')} of {count(dim, 'number')}: {given_name(out)}{also}")
 
 
-def _export_links(embedding: Embedding, out: Path, dtype: str) -> None:
-    """Write the rows to search and those that ask, without the head and the degrees that are in them already."""
+def _export_links(embedding: Embedding, out: Path, dtype: str) -> int:
+    """Write the rows to search and those that ask, without the head and degrees, which are in them; return the dim."""
     asking, searched = embedding.link_vectors()
-    queries = queries_path(out)
-    for rows, path in ((asking, queries), (searched, out)):
+    for rows, path in ((asking, queries_path(out)), (searched, out)):
         export(Vectors(rows, embedding.ids), path, Export(dtype, "ip"))
-    said = f"{count(len(embedding), 'vector')} of {count(searched.shape[1], 'number')} to search: {given_name(out)}"
-    show.done(f"{said}; those that ask: {queries}")
+    return int(searched.shape[1])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Count, Number, OutName, overwrite_option, say_idle
+from parge.cli.options import COUNT, SEED, Count, Number, OutName, json_option, overwrite_option, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -47,7 +47,8 @@ from parge.text import count
 )
 @click.option("--labels", type=OutName(path_type=Path), metavar="FILE", help="Output file for the labels.")
 @overwrite_option
-def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> None:
+@json_option
+def command(out: Path, labels: Path | None, overwrite: bool, as_json: bool, **options: Any) -> None:
     """Write a graph with planted communities and their labels, or a graph of a plain shape.
 
     \b
@@ -67,8 +68,12 @@ def command(out: Path, labels: Path | None, overwrite: bool, **options: Any) -> 
         write(graph, out, marked=True)
         if labels is not None and isinstance(made, Planted):
             write_labels(labels, graph.outside_ids, made.labels, marked=True)
-    show.done(f"{count(graph.n_vertices, 'vertex')}, {count(graph.n_edges, 'edge')}: {given_name(out)}")
     n_isolated = int((graph.degrees == 0).sum())
+    if as_json:
+        sizes = {"vertices": graph.n_vertices, "edges": graph.n_edges, "isolated": n_isolated}
+        show.print_json({**sizes, "graph": given_name(out), "labels": None if labels is None else given_name(labels)})
+        return
+    show.done(f"{count(graph.n_vertices, 'vertex')}, {count(graph.n_edges, 'edge')}: {given_name(out)}")
     if n_isolated:
         are = "vertex is" if n_isolated == 1 else "vertices are"
         show.done(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")

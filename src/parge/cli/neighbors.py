@@ -160,10 +160,11 @@ def command(
         show.notices(("neighbors are approximate: found through an index, with exact scores",))
     if out is not None:
         _write(out, numbered, found, name)
-        show.err.print(f"neighbors of {count(len(asked), 'vertex')}: {given_name(out)}")
-    elif as_json:
-        show.print_json(_as_json(asked, found, name))
-    else:
+        show.done(f"neighbors of {count(len(asked), 'vertex')}: {given_name(out)}")
+    if as_json:
+        written = None if out is None else {"vertices": len(asked), "out": given_name(out)}
+        show.print_json(written or _as_json(asked, found, name))
+    elif out is None:
         show.out.print(_table(asked, found, name))
 
 

@@ -9,7 +9,7 @@ import click
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import LocalName, OutName, PathName, overwrite_option
+from parge.cli.options import LocalName, OutName, PathName, json_option, overwrite_option
 from parge.embedding import Embedding
 from parge.errors import InputError, plain_reason
 from parge.events import Step
@@ -75,6 +75,7 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
 )
 @label_options
 @overwrite_option
+@json_option
 def command(
     folder: Path,
     out: Path,
@@ -86,6 +87,7 @@ def command(
     title: str,
     projection: str,
     overwrite: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Write one HTML page about the run in RUN. All its subgraphs must be embedded.
@@ -133,6 +135,9 @@ def command(
     show.notices(
         f"{on_one_line(name)} has no update yet, so the page has no drift. Use parge update first." for name in fresh
     )
+    if as_json:
+        show.print_json({"report": given_name(out)})
+        return
     show.out.print(f"report: {given_name(out)}\nNext: open it in a browser; it needs no network.", soft_wrap=True)
 
 

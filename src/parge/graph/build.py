@@ -109,7 +109,7 @@ def check_weights(weights: Any, n_edges: int) -> FloatArray:
     if bad.size:
         raise InputError(
             f"weights must be finite (below 3.4e38) and not negative; edge {bad[0] + 1} has weight {array[bad[0]]} "
-            f"({bad.size:,} such edges)"
+            f"({count(bad.size, 'such edge')})"
         )
     # A weight too small for float32 is not 0, which would drop its edge.
     single[(single == 0) & (array > 0)] = np.finfo(np.float32).tiny

@@ -14,6 +14,7 @@ from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.ids import is_text
 from parge.memory import refuse_over_budget
+from parge.text import count
 from parge.typing import FloatArray
 
 
@@ -83,9 +84,9 @@ class EdgeTable:
     def _refuse_nulls(self, name: str, part: Any) -> None:
         if part.null_count:
             row = pc.index(pc.is_null(part), True).as_py()
+            rows = count(part.null_count, "such row")
             raise InputError(
-                f"the column {name!r} has no value in row {self._n_rows + row + 1:,} ({part.null_count:,} such rows). "
-                "Remove these rows."
+                f"the column {name!r} has no value in row {self._n_rows + row + 1:,} ({rows}). Remove these rows."
             )
 
     def _weights(self, part: Any) -> FloatArray:

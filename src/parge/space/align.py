@@ -65,11 +65,11 @@ class Alignment:
         return asdict(self)
 
     def __str__(self) -> str:
-        held_out = "" if self.held_out is None else f" ({self.held_out:.4f} on ids held out)"
+        held_out = "" if self.held_out is None else f" ({self.held_out:.1%} on ids held out)"
         lines = [
             f"{self.shared:,} shared ids, {self.only_source:,} only in the source, "
             f"{self.only_reference:,} only in the reference",
-            f"relative residual {self.before:.4f} before, {self.after:.4f} after{held_out}; 0 is identical, 1.41 "
+            f"off by {self.before:.1%} before the rotation, {self.after:.1%} after it{held_out}; 0% is identical, 141% "
             "unrelated",
         ]
         return "\n".join([*lines, f"warning: {self.warning}"] if self.warning else lines)
