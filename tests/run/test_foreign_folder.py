@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.test_overwrites import snapshot
+from tests.cli.outputs import snapshot
 
 import parge
 from parge.cli.main import run as command
