@@ -1,5 +1,6 @@
 """The errors a user can meet; every message says what was asked, what was found, and what to do."""
 
+import errno
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -40,6 +41,25 @@ def plain_reason(error: BaseException) -> str:
     first = lines[0][:300] if lines else type(error).__name__
     said = first.lower()
     return next((meaning for words, meaning in _MEANINGS if words.lower() in said), first)
+
+
+# What to do where the system refuses to write.
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space there, or write to another place."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a folder that you can write to."),
+}
+
+
+def unwritable(path: Any, error: OSError) -> str:
+    """Return why the system did not let a file or a folder be written, and what to do.
+
+    >>> unwritable("v.npz", OSError(errno.ENOSPC, "No space left on device"))
+    'Cannot write v.npz: No space left on device. Free some space there, or write to another place.'
+    """
+    # numpy counts bytes instead of naming a cause
+    reason = error.strerror or f"{error}; is the disk full?"
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"Cannot write {path}: {reason}" + ("" if remedy is None else f". {remedy}")
 
 
 class UnknownIdError(InputError, KeyError):

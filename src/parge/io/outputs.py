@@ -13,7 +13,7 @@ from typing import IO
 from uuid import uuid4
 from zlib import crc32
 
-from parge.errors import InputError, PargeError
+from parge.errors import InputError, PargeError, unwritable
 from parge.io.names import is_pattern, matches, shown_url
 from parge.io.places import check_delivery, delivery
 from parge.storage import flush
@@ -321,7 +321,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise PargeError(f"Cannot write {path}: {error.strerror or error}") from error
+            raise PargeError(unwritable(path, error)) from error
         raise
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parge.errors import InputError, PargeError, plain_reason
+from parge.errors import InputError, PargeError, plain_reason, unwritable
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
 from parge.storage import flush
 from parge.text import printable
@@ -134,8 +134,7 @@ def _made_whole(folder: Path) -> Iterator[Path]:
     except BaseException as error:
         discard(temporary)
         if isinstance(error, OSError):
-            reason = error.strerror or f"{error}; is the disk full?"  # numpy counts bytes instead of naming a cause
-            raise StorageError(f"Cannot write {folder}: {reason}") from error
+            raise StorageError(unwritable(folder, error)) from error
         raise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.errors import InputError
+from parge.errors import InputError, unwritable
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.run import arrays
@@ -115,7 +115,7 @@ class KeptSteps(Steps):
         try:
             arrays.replace_folder(self.work / SPACE, place)
         except OSError as error:
-            raise StorageError(f"Cannot write {place}: {error.strerror}") from error
+            raise StorageError(unwritable(place, error)) from error
         return space_bytes(place)
 
     def _metadata(self, more: dict[str, Any]) -> dict[str, Any]:

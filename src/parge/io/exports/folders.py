@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from parge.errors import Extra, InputError, PargeError
+from parge.errors import Extra, InputError, PargeError, unwritable
 from parge.ids import STRING
 from parge.io.embeddings.common import Vectors
 from parge.io.exports.common import DTYPES, Export, blocks
@@ -40,7 +40,7 @@ def appearing(path: Path) -> Iterator[Path]:
         check_folder(path)
         temporary.rename(path)
     except OSError as error:
-        raise PargeError(f"Cannot write {path}: {error.strerror or error}") from error
+        raise PargeError(unwritable(path, error)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
