@@ -2,7 +2,6 @@
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ from parge.text import on_one_line, pasteable
 
 # Of the default settings. 80 walks of 80, window 10, are 32 times as much.
 MOST_WORK = 10_000
-
-# Whole numbers that are no amount of work.
-_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 
 
 def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
@@ -40,7 +36,7 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     technique = restore_declared(name, settings)
     if must_be_allowed(technique) and not allow:
         raise InputError(
-            f"{folder} asks for {work(technique):,.0f} times the work of {name}'s default settings "
+            f"{folder} asks for {technique.most_relative_work:,.0f} times the work of {name}'s default settings "
             f"({_listed(settings)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
         )
     return technique
@@ -48,24 +44,7 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
 
 def must_be_allowed(technique: Technique) -> bool:
     """Return whether the user must explicitly allow these settings of a parge technique."""
-    return type(technique).__module__.startswith("parge.") and work(technique) > MOST_WORK
-
-
-def work(technique: Technique) -> float:
-    """Estimate the work of a technique relative to its default settings, at least 1.
-
-    It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
-    loops.
-
-    >>> from parge.techniques.deepwalk import DeepWalk
-    >>> work(DeepWalk(walks=80, window=10, negatives=1))
-    16.0
-    """
-    times = 1.0
-    for field in fields(technique):
-        if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
-            times *= max(1.0, getattr(technique, field.name) / field.default)
-    return times
+    return type(technique).__module__.startswith("parge.") and technique.most_relative_work > MOST_WORK
 
 
 def _listed(settings: Mapping[str, Any]) -> str:

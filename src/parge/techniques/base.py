@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,9 @@ from parge.typing import FloatArray, Shape
 
 WHITEN_20 = "settle"
 """The name that plans, files and command lines have for 20 rounds of the pass `whiten`."""
+
+# Whole numbers that are no amount of work.
+_NO_WORK = {"seed", "threads", "batch", "exact_up_to"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,19 @@ class Technique(ABC):
     def relative_work(self) -> float:
         """The work for a vertex as a multiple of that of the default settings; `parge estimate` multiplies by it."""
         return self.dim / 128
+
+    @property
+    def most_relative_work(self) -> float:
+        """A bound on the same, at least 1, for settings that somebody else chose (`parge.run.trust`).
+
+        It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
+        loops. A count below its default makes up for no other.
+        """
+        times = 1.0
+        for field in fields(self):
+            if field.name not in _NO_WORK and type(field.default) is int and field.default > 0:
+                times *= max(1.0, getattr(self, field.name) / field.default)
+        return times
 
     @property
     def shared_shapes(self) -> Mapping[str, Shape]:
