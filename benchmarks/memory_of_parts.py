@@ -31,7 +31,7 @@ def above(folder: str) -> dict[str, Any]:
     from parge.run.worker import PartJob, embed_part, prepare_worker
     from parge.tree import status_bytes
 
-    prepare_worker(parts.subgraph_metadata(Path(folder))["technique"])
+    prepare_worker(parts.subgraph_metadata(Path(folder)).technique)
     reset_peak()
     before = status_bytes("self", b"VmRSS:")
     facts = embed_part(PartJob(Path(folder)))

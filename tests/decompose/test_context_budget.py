@@ -125,7 +125,7 @@ from parge.run.worker import PartJob, embed_part, prepare_worker
 from parge.tree import status_bytes
 folder = Path(sys.argv[1])
 for _ in range(2):  # once to have everything compiled
-    prepare_worker(parts.subgraph_metadata(folder)["technique"])
+    prepare_worker(parts.subgraph_metadata(folder).technique)
     reset_peak()
     before = status_bytes("self", b"VmRSS:")
     embed_part(PartJob(folder))

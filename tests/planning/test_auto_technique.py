@@ -14,7 +14,7 @@ from parge.graph.generate import planted
 from parge.planning.auto_technique import as_chosen, choose_technique
 from parge.planning.decision import decide
 from parge.techniques.auto import Auto
-from parge.techniques.resolve import describe
+from parge.techniques.resolve import Described, describe
 
 GRAPH = planted(400, 2_400, communities=8, mixing=0.3, seed=3).graph
 AUTO = {"technique": "auto", "parts": 3, "engine": "serial", "seed": 2}
@@ -64,9 +64,9 @@ def test_a_run_is_resumed_with_what_was_chosen(tmp_path: Path) -> None:
 
 def test_another_choice_that_a_folder_names_is_taken_over_and_strange_ones_are_not() -> None:
     for technique in (parge.Whitened(), parge.SGC(), parge.DeepWalk()):
-        assert as_chosen(parge.Plan(**AUTO), {"technique": describe(technique)}).technique == technique
-    for strange in (None, {}, "whitened", {"technique": "os:system"}, {"technique": {}}):
-        assert as_chosen(parge.Plan(**AUTO), {"technique": strange}).technique == parge.Blend()
+        assert as_chosen(parge.Plan(**AUTO), describe(technique)).technique == technique
+    for strange in (None, Described("os:system"), Described("")):
+        assert as_chosen(parge.Plan(**AUTO), strange).technique == parge.Blend()
 
 
 def test_links_have_a_pass_of_their_own() -> None:

@@ -17,6 +17,7 @@ from parge.run.pipeline import embed_parts
 from parge.run.worker import prepare_worker
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
+from parge.techniques.resolve import Described
 
 GRAPH = planted(120, 500, communities=3, seed=2).graph
 EMBEDDED: list[str] = []
@@ -67,13 +68,13 @@ def test_a_worker_is_prepared_for_a_registered_technique_that_leaves_nothing(
 ) -> None:
     monkeypatch.setitem(techniques._known, cls.name, cls)
     EMBEDDED.clear()
-    prepare_worker({"technique": cls.name, "settings": {"dim": 4}})
+    prepare_worker(Described(cls.name, (("dim", 4),)))
     assert [cls.name] * is_prepared == EMBEDDED
 
 
 def test_nothing_is_imported_of_a_technique_that_is_not_registered() -> None:
     EMBEDDED.clear()
-    prepare_worker({"technique": f"{__name__}:Tidy", "settings": {"dim": 4}})
+    prepare_worker(Described(f"{__name__}:Tidy", (("dim", 4),)))
     assert not EMBEDDED
 
 

@@ -16,7 +16,7 @@ from parge.techniques.base import embed_checked
 from parge.techniques.hope import HOPE
 from parge.techniques.prone import ProNE
 from parge.techniques.registry import techniques
-from parge.techniques.resolve import describe, resolve, restore
+from parge.techniques.resolve import Described, describe, resolve, restore
 from parge.techniques.sgc import SGC
 
 NAMES = [
@@ -192,18 +192,23 @@ def test_free_settings_are_guessed() -> None:
         assert resolve("mymodule:scaled", {"free": text}).target.keywords == {"free": value}
 
 
+def through_json(described: Described | None) -> Described:
+    assert described is not None
+    return Described.from_json(json.loads(json.dumps(described.to_json())))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_registered_techniques_survive_a_file(name: str) -> None:
     technique = resolve(name, {"dim": np.int64(24)})
-    assert restore(json.loads(json.dumps(describe(technique)))) == technique
+    assert restore(through_json(describe(technique))) == technique
 
 
 @pytest.mark.usefixtures("here")
 def test_paths_survive_a_file_with_their_settings() -> None:
     technique = resolve("mymodule:scaled", {"scale": "2", "dim": "4"})
-    again = restore(json.loads(json.dumps(describe(technique))))
+    again = restore(through_json(describe(technique)))
     assert np.array_equal(answer(again), answer(technique))
-    assert describe(resolve("mymodule:made")) == {"technique": "mymodule:made", "settings": {}}
+    assert describe(resolve("mymodule:made")) == Described("mymodule:made")
 
 
 def test_live_objects_have_no_description() -> None:
@@ -217,7 +222,7 @@ def test_live_objects_have_no_description() -> None:
 @pytest.mark.parametrize("described", [None, 3, {}, {"technique": "sgc"}, {"technique": 3, "settings": {}}, ["sgc"]])
 def test_a_description_that_is_none_is_refused(described: Any) -> None:
     with pytest.raises(InputError, match=re.escape(repr(described))):
-        restore(described)
+        Described.from_json(described)
 
 
 def test_names_import_nothing_that_they_do_not_need() -> None:

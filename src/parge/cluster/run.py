@@ -218,9 +218,16 @@ class ShardedRun:
     def _cut(self, counts: Counts, decision: Decision) -> Cut:
         decomposer = decision.decomposer if isinstance(decision.decomposer, LandmarkDecomposer) else None
         plan = decision.plan
-        metadata = {"technique": describe(plan.technique), "seed": plan.seed, "run": self.id}
         return Cut(
-            self.folders, counts, decision.limits, plan.technique, metadata, plan.partitioner, plan.seed, decomposer
+            self.folders,
+            counts,
+            decision.limits,
+            plan.technique,
+            describe(plan.technique),
+            self.id,
+            plan.partitioner,
+            plan.seed,
+            decomposer,
         )
 
     def _stage(self, kind: type[R], name: str, size: int, program: Callable[[], Program]) -> list[R]:

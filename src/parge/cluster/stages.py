@@ -50,9 +50,11 @@ from parge.refine.base import Refiner
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays
+from parge.run.metadata import SubgraphMetadata
 from parge.run.schema import MERGED, ROWS, SHARD, SHARED
 from parge.storage import release_pages
 from parge.techniques.base import Technique, check_shared
+from parge.techniques.resolve import Described
 from parge.typing import FloatArray, IntArray
 from parge.values import Settings
 
@@ -178,7 +180,8 @@ class Cut:
     counts: Counts
     limits: Limits
     technique: Technique
-    metadata: dict[str, Any]
+    described: Described | None
+    run: str
     partitioner: str
     seed: int
     decomposer: LandmarkDecomposer | None = None
@@ -200,7 +203,8 @@ class Cut:
             subgraph, halo, asked = self._with_context(mesh, held, found, self.decomposer)
             marks = found.n
         counts, kept = edge_counts(mesh, held, halo, asked)
-        parts.save_subgraph(self.folders.part(mesh.rank), subgraph, self.metadata, stored)
+        metadata = SubgraphMetadata.of(subgraph, self.described, self.seed, self.run)
+        parts.save_subgraph(self.folders.part(mesh.rank), subgraph, metadata, stored)
         return CutResult(
             vertices=subgraph.n_vertices,
             own=subgraph.n_own,

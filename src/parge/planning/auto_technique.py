@@ -1,17 +1,13 @@
 """What a technique that stands for others comes to for one graph and plan."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.planning.plan import AUTO, Plan, ResolvedPlan
 from parge.stage_reports import TechniqueChoice
 from parge.techniques.base import Chooser, Technique
-from parge.techniques.resolve import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from parge.techniques.resolve import Described, describe
 
 
 def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, TechniqueChoice | None]:
@@ -59,13 +55,13 @@ def _is_possible(plan: Plan, technique: Technique) -> bool:
     return True
 
 
-def as_chosen(plan: Plan, kept: "Mapping[str, Any]") -> Plan:
+def as_chosen(plan: Plan, chosen: Described | None) -> Plan:
     """Return the plan of a run that is resumed: with the technique that was chosen when the run began."""
     technique = plan.resolved.technique
     if not isinstance(technique, Chooser):
         return plan
-    name = (kept.get("technique") or {}).get("technique") if isinstance(kept.get("technique"), dict) else None
     for each in (*technique.candidates(), technique.around_landmarks()):
-        if (describe(each) or {}).get("technique") == name:
+        described = describe(each)
+        if described is not None and chosen is not None and described.name == chosen.name:
             return replace(plan, technique=each)
     return replace(plan, technique=technique.candidates()[0])

@@ -128,7 +128,8 @@ def lasting_settings(plan: ResolvedPlan) -> dict[str, Any]:
     settings = {key: value for key, value in plan.settings().items() if key not in WHERE}
     # Where an object lies in memory is another one in every process.
     live = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(plan.technique))
-    settings["technique"] = describe(plan.technique) or live
+    described = describe(plan.technique)
+    settings["technique"] = live if described is None else described.to_json()
     as_read: dict[str, Any] = json.loads(json.dumps(settings, default=_plain))
     return as_read
 

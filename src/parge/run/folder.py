@@ -18,9 +18,10 @@ from parge.run import arrays, parts, schema
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, note_faults
+from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, SubgraphMetadata, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE, SUBGRAPH
 from parge.storage import create_new, reserve_disk
+from parge.techniques.resolve import Described
 from parge.text import on_one_line, printable
 
 _NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
@@ -203,9 +204,11 @@ class RunFolder:
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise DamagedError(f"{self.path} does not hold a decomposition: {printable(error, 200)}") from None
 
-    def subgraph_metadata(self, i: int) -> dict[str, Any] | None:
+    def subgraph_metadata(self, i: int) -> SubgraphMetadata | None:
         """Return the metadata of subgraph i, or None if it is missing or damaged."""
-        return _intact(self.part(i) / SUBGRAPH, SUBGRAPH)
+        with contextlib.suppress(DamagedError):
+            return parts.subgraph_metadata(self.part(i))
+        return None
 
     def result(self, i: int) -> parts.Result | None:
         """Return the result of subgraph i, or None if it is missing or damaged."""
@@ -338,11 +341,11 @@ def check_same(recorded: dict[str, Any], wanted: dict[str, Any], path: Path) -> 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with those of the technique beside the others, as ``technique.dim``."""
-    described = settings.get("technique")
-    if not isinstance(described, dict) or not isinstance(described.get("settings"), dict):
+    try:
+        described = Described.from_json(settings.get("technique"))
+    except InputError:
         return settings
-    inner = {f"technique.{key}": value for key, value in described["settings"].items()}
-    return {**settings, "technique": described.get("technique"), **inner}
+    return {**settings, "technique": described.name, **{f"technique.{key}": value for key, value in described.settings}}
 
 
 def fingerprint(graph: Graph) -> str:

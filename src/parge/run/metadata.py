@@ -23,6 +23,7 @@ from parge.memory import Footprint
 from parge.stage_reports import Coordinator, TechniqueChoice
 from parge.storage import create_new
 from parge.techniques.base import Technique
+from parge.techniques.resolve import Described
 from parge.text import on_one_line, printable
 from parge.values import Settings, Value
 
@@ -126,6 +127,13 @@ class PlanMetadata(Value):
     notices: tuple[str, ...] = ()
     choice: TechniqueChoice | None = None
 
+    @property
+    def described(self) -> Described | None:
+        """The technique with its settings; None for a Python object, which no folder can hold."""
+        with contextlib.suppress(InputError):
+            return Described.from_json(self.settings.to_json().get("technique"))
+        return None
+
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> "PlanMetadata":
         """Return the metadata that a file holds; refuse what no run of parge can have written."""
@@ -149,6 +157,56 @@ def _refuse_impossible(name: str, value: Any) -> None:
     for number in value if isinstance(value, tuple) else (value,):
         if not 0 <= number < 2**63:
             raise InputError(f"{name} must be at least 0 and finite; found {number}")
+
+
+def _refuse_impossible_fields(value: Value) -> None:
+    for name, number in vars(value).items():
+        if isinstance(number, int | float):
+            _refuse_impossible(name, number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubgraphMetadata(Value):
+    """What a worker must know of its subgraph, beside the arrays.
+
+    Parameters
+    ----------
+    technique : Described, optional
+        Embeds it; None for a Python object, which no folder can hold.
+    seed : int
+        Seed of all random numbers.
+    run : str
+        Id of the run.
+    index : int
+        Number of the subgraph.
+    n_own : int
+        How many of its vertices are its own.
+    n_anchors, n_halo, n_landmarks : int, optional
+        Of its context, if it has one. Folders of earlier versions lack the last.
+    """
+
+    NULLS: ClassVar[frozenset[str]] = frozenset({"technique"})
+
+    technique: Described | None
+    seed: int
+    run: str
+    index: int
+    n_own: int
+    n_anchors: int | None = None
+    n_halo: int | None = None
+    n_landmarks: int | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_impossible_fields(self)
+
+    @staticmethod
+    def of(subgraph: Subgraph, technique: Described | None, seed: int, run: str) -> "SubgraphMetadata":
+        """Return the metadata of a subgraph of a run."""
+        found = SubgraphMetadata(technique=technique, seed=seed, run=run, index=subgraph.index, n_own=subgraph.n_own)
+        around = subgraph.context
+        if around is None:
+            return found
+        return replace(found, n_anchors=around.n_anchors, n_halo=around.n_halo, n_landmarks=around.n_landmarks)
 
 
 @dataclass(frozen=True)
@@ -190,9 +248,7 @@ class ResultMetadata(Value):
     versions: Settings
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, int | float):
-                _refuse_impossible(name, value)
+        _refuse_impossible_fields(self)
         if not all(isinstance(version, str) for version in self.versions.values()):
             raise InputError("versions must be text")
 

@@ -189,10 +189,11 @@ def _respelled(plan: Plan, kept: Mapping[str, Any]) -> Plan:
 def _resume(graph: Graph, plan: Plan, folder: RunFolder, listener: Listener) -> Run:
     listener(Step("resume", str(folder.path)))
     notices = idle(plan)  # as it was given
-    kept = folder.plan_metadata().settings.to_json()
+    recorded = folder.plan_metadata()
+    kept = recorded.settings.to_json()
     if plan.memory_is_auto:  # what the nodes had when the run was planned; some may be gone
         plan = replace(plan, memory=kept.get("memory"))
-    decided = _as_decided(graph, as_chosen(_respelled(plan, kept), kept).resolved, kept)
+    decided = _as_decided(graph, as_chosen(_respelled(plan, kept), recorded.described).resolved, kept)
     check_same(kept, {**lasting_settings(decided), "graph": fingerprint(graph)}, folder.path)
     decomposition, metadata = folder.load_plan(graph)
     if not folder.has_graph():

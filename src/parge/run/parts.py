@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,16 +16,19 @@ from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, schema
 from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
-from parge.run.metadata import FAILURE, ResultMetadata, read_note, write_note
+from parge.run.metadata import FAILURE, ResultMetadata, SubgraphMetadata, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
 from parge.text import pasteable, printable
 from parge.typing import FloatArray
+from parge.values import Value
+
+V = TypeVar("V", bound=Value)
 
 
 def save_subgraph(
     folder: Path,
     subgraph: Subgraph,
-    metadata: dict[str, Any],
+    metadata: SubgraphMetadata,
     shared: Mapping[str, arrays.Stored] = MappingProxyType({}),
 ) -> None:
     """Write the input of a worker: the induced rows, weights, features, the technique, and the shared arrays.
@@ -34,44 +37,43 @@ def save_subgraph(
     """
     content = graph_arrays(subgraph.graph)
     content["vertices"] = subgraph.vertices
-    about = {"index": subgraph.index, "n_own": subgraph.n_own}
     if subgraph.context is not None:
         content |= {"lump": subgraph.context.landmark, "loops": subgraph.context.loops}
-        about |= {"n_anchors": subgraph.context.n_anchors, "n_halo": subgraph.context.n_halo}
-        about |= {"n_landmarks": subgraph.context.n_landmarks}
-    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, {**metadata, **about}, stored=shared)
+    arrays.save(folder / SUBGRAPH, SUBGRAPH, content, metadata.to_json(), stored=shared)
 
 
-def load_subgraph(folder: Path) -> tuple[Subgraph, dict[str, Any]]:
+def load_subgraph(folder: Path) -> tuple[Subgraph, SubgraphMetadata]:
     """Return the subgraph and its metadata."""
     try:
-        content, metadata = arrays.load(folder / SUBGRAPH, SUBGRAPH)
+        content, plain = arrays.load(folder / SUBGRAPH, SUBGRAPH)
     except arrays.DamagedError as error:
         raise arrays.DamagedError(
             f"{error}. Copy the folder again, or repeat the command that wrote it with --resume."
         ) from None
     try:
         shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
+        metadata = SubgraphMetadata.from_json(plain)
         context = _context(content, metadata)
-        subgraph = Subgraph(
-            graph_of(content), content["vertices"], metadata["n_own"], metadata["index"], context, shared
-        )
-        _check(subgraph, metadata)
+        subgraph = Subgraph(graph_of(content), content["vertices"], metadata.n_own, metadata.index, context, shared)
+        _check(subgraph)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise arrays.DamagedError(f"{folder} does not hold a subgraph: {printable(error, 200)}") from None
     return subgraph, metadata
 
 
-def _context(content: Arrays, metadata: dict[str, Any]) -> Context | None:
+def _context(content: Arrays, metadata: SubgraphMetadata) -> Context | None:
     """Return the context of a subgraph; kernels use it as indices, so all of it is checked."""
     if "lump" not in content:
         return None
-    # Folders of earlier versions lack the number: a backbone has one mass per landmark.
-    n_landmarks = metadata["n_landmarks"] if "n_landmarks" in metadata else int(content["shared_mass"].size)
-    context = Context(content["lump"], content["loops"], metadata["n_anchors"], metadata["n_halo"], n_landmarks)
+    n_anchors, n_halo, n_landmarks = metadata.n_anchors, metadata.n_halo, metadata.n_landmarks
+    if n_anchors is None or n_halo is None:
+        raise ValueError("it has landmarks, and does not say how many anchors and halo vertices")
+    if n_landmarks is None:  # folders of earlier versions: a backbone has one mass per landmark
+        n_landmarks = int(content["shared_mass"].size)
+    context = Context(content["lump"], content["loops"], n_anchors, n_halo, n_landmarks)
     n = content["indptr"].size - 1
-    counts = (metadata["n_own"], context.n_anchors, context.n_halo)
-    if any(type(count) is not int or count < 0 for count in (*counts, n_landmarks)) or sum(counts) > n:
+    counts = (metadata.n_own, n_anchors, n_halo)
+    if sum(counts) > n:
         raise ValueError(f"{counts} own vertices, anchors and halo among {n}, {n_landmarks} landmarks")
     if (
         context.landmark.size != n
@@ -84,12 +86,7 @@ def _context(content: Arrays, metadata: dict[str, Any]) -> Context | None:
     return context
 
 
-def _check(subgraph: Subgraph, metadata: dict[str, Any]) -> None:
-    for name in ("n_own", "index", "seed"):
-        if type(metadata[name]) is not int or not 0 <= metadata[name] < 2**63:
-            raise ValueError(f"{name} must be a whole number; found {metadata[name]!r}")
-    if not isinstance(metadata["run"], str) or not isinstance(metadata["technique"], dict | None):
-        raise ValueError("its run and technique are not what parge writes")
+def _check(subgraph: Subgraph) -> None:
     if subgraph.vertices.size != subgraph.n_vertices or subgraph.n_own > subgraph.n_vertices:
         raise ValueError(f"{subgraph.vertices.size} numbers and {subgraph.n_own} own of {subgraph.n_vertices} vertices")
     context = subgraph.context
@@ -98,16 +95,16 @@ def _check(subgraph: Subgraph, metadata: dict[str, Any]) -> None:
         raise ValueError("a vertex has a negative number")
 
 
-def subgraph_metadata(folder: Path) -> dict[str, Any]:
+def subgraph_metadata(folder: Path) -> SubgraphMetadata:
     """Return the metadata of an intact subgraph; its arrays are checked but not returned."""
-    return arrays.load(folder / SUBGRAPH, SUBGRAPH)[1]
+    return _typed(SubgraphMetadata, folder / SUBGRAPH, arrays.load(folder / SUBGRAPH, SUBGRAPH)[1])
 
 
 def subgraph_index(folder: Path) -> int:
     """Return the number of the subgraph, for messages; 0 if the folder does not say it."""
     with contextlib.suppress(arrays.DamagedError):
-        index = arrays.load(folder / SUBGRAPH, SUBGRAPH, arrays=False)[1].get("index")
-        return index if isinstance(index, int) else 0
+        plain = arrays.load(folder / SUBGRAPH, SUBGRAPH, arrays=False)[1]
+        return _typed(SubgraphMetadata, folder / SUBGRAPH, plain).index
     return 0
 
 
@@ -135,7 +132,7 @@ def load_result(folder: Path) -> Result:
     """Return the result of a part folder; it is read once and checked against its checksum."""
     try:
         content, metadata = arrays.load(folder / RESULT, RESULT)
-        return Result(content["vectors"], _checked_metadata(folder, metadata))
+        return Result(content["vectors"], _typed(ResultMetadata, folder / RESULT, metadata))
     except arrays.DamagedError as error:
         raise arrays.DamagedError(f"{error}. Embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
@@ -146,21 +143,22 @@ def whole_result(folder: Path) -> ResultMetadata | None:
     with contextlib.suppress(arrays.DamagedError):
         asked = subgraph_metadata(folder)
         found = load_result(folder).metadata if arrays.exists(folder / RESULT) else None
-        if found is not None and (found.run, found.index) == (asked.get("run"), asked.get("index")):
+        if found is not None and (found.run, found.index) == (asked.run, asked.index):
             return found
     return None
 
 
 def load_metadata(folder: Path) -> ResultMetadata:
     """Return the metadata of the local vectors, without reading the vectors."""
-    return _checked_metadata(folder, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
+    return _typed(ResultMetadata, folder / RESULT, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
 
 
-def _checked_metadata(folder: Path, metadata: dict[str, Any]) -> ResultMetadata:
+def _typed(kind: type[V], folder: Path, plain: dict[str, Any]) -> V:
+    """Return the metadata in a folder as a value, or say that parge did not write them."""
     try:
-        return ResultMetadata.from_json(metadata)
+        return kind.from_json(plain)
     except InputError:
-        raise arrays.DamagedError(f"{folder / RESULT} lacks metadata that parge writes with a result") from None
+        raise arrays.DamagedError(f"{folder} lacks metadata that parge writes there") from None
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from parge.result import Report
 from parge.run import parts
 from parge.run.arrays import Stored
 from parge.run.folder import scratch_matrix
+from parge.run.metadata import SubgraphMetadata
 from parge.run.open_run import open_run
 from parge.run.run import STAGES, Run
 from parge.run.schema import SCRATCH, SPACE
@@ -37,7 +38,7 @@ from parge.space.head import fit_head
 from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
-from parge.techniques.resolve import describe
+from parge.techniques.resolve import Described, describe
 from parge.text import count, printable
 from parge.typing import FloatArray
 
@@ -124,7 +125,7 @@ def _embedded(
 def prepared_engine(plan: Plan) -> Iterator[Engine]:
     """Yield the engine of a plan, prepared in the background for the workers of its technique."""
     named = plan.technique  # not resolved here: a run that is resumed has a plan of its own
-    described = describe(named) if isinstance(named, Technique) else {"technique": str(named), "settings": {}}
+    described = describe(named) if isinstance(named, Technique) else Described(str(named))
     engine = plan.make_engine()
     if plan.n_parts == 1:
         yield engine
@@ -200,11 +201,12 @@ def _scratch(scratch: ExitStack, path: Path, shape: tuple[int, int], dtype: Any 
 
 def write_subgraphs(run: Run) -> list[int]:
     """Write every part folder that is missing or damaged; return the subgraphs that have no result yet."""
-    metadata = {"technique": describe(run.technique), "seed": run.plan.seed, "run": run.id}
+    described = describe(run.technique)
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
     missing = [i for i in waiting if not run.has_subgraph(i)]
     shared = shared_arrays(run) if missing else {}
     for subgraph in run.decomposition.subgraphs(missing):
+        metadata = SubgraphMetadata.of(subgraph, described, run.plan.seed, run.id)
         parts.save_subgraph(run.folder.part(subgraph.index), subgraph, metadata, shared)
     return waiting
 
@@ -245,8 +247,7 @@ def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> 
 def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     projected = run.decomposition.projected(run.footprint)
     budgets = run.decomposition.budgets
-    described = describe(run.technique)
-    technique = described or run.technique  # what was planned, whatever a folder may say
+    technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
     return [
         Task(
             key=i,

@@ -30,8 +30,7 @@ from parge.run.parts import Result
 from parge.run.trust import is_path, must_be_allowed, trusted
 from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
 from parge.techniques.base import Technique
-from parge.techniques.registry import techniques
-from parge.techniques.resolve import describe, restore
+from parge.techniques.resolve import Described, describe, restore
 from parge.text import pasteable
 from parge.typing import FloatArray
 from parge.values import Settings
@@ -58,7 +57,7 @@ class Run:
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this run is present and intact."""
         found = self.folder.subgraph_metadata(i)
-        return found is not None and (found.get("run"), found.get("index")) == (self.id, i)
+        return found is not None and (found.run, found.index) == (self.id, i)
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
@@ -75,8 +74,7 @@ class Run:
 
     def advice(self, i: int) -> str:
         """Return how to embed subgraph i alone, if that is possible from a command line."""
-        described = describe(self.technique)
-        if described is None or not self.kept:
+        if describe(self.technique) is None or not self.kept:
             return ""
         return f"to run it alone: {embed_part_command(self.folder.part(i), self.technique)}"
 
@@ -110,19 +108,18 @@ class Run:
             return self.technique
         if self.allow:
             return trusted(described, self.folder.path, allow=self.allow)
-        return restore(described) if described.get("technique") in techniques.names() else self.technique
+        return restore(described) if described.is_registered else self.technique
 
-    def _described(self) -> dict[str, Any] | None:
+    def _described(self) -> Described | None:
         """Return what the folder says of its technique; None for a Python object, which no folder can hold."""
-        described = self.folder.plan_metadata().settings.to_json().get("technique") if self.folder.exists else None
-        return described if isinstance(described, dict) else None
+        return self.folder.plan_metadata().described if self.folder.exists else None
 
     def _how_to_refine(self) -> str:
-        name = (self._described() or {}).get("technique")
-        if not isinstance(name, str) or not is_path(name):
+        described = self._described()
+        if described is None or not is_path(described.name):
             place = str(self.folder.path)
             return f"Complete the run where it began: parge.embed(graph, plan, run_dir={place!r}, resume=True)"
-        command = pasteable("parge", "reconcile", self.folder.path, "-o", "OUT", "--technique", name)
+        command = pasteable("parge", "reconcile", self.folder.path, "-o", "OUT", "--technique", described.name)
         return f"If you trust this code: {command}"
 
     def note_retry(self, reason: str) -> None:
@@ -236,7 +233,8 @@ def common_dim(technique: Technique, dims: Sequence[int]) -> int:
 
 def embed_part_command(part: Path, technique: Technique) -> str:
     """Return the command that embeds a part folder; it names the technique if that must be allowed explicitly."""
-    name = str((describe(technique) or {}).get("technique", ""))
+    described = describe(technique)
+    name = "" if described is None else described.name
     typed = ":" in name or must_be_allowed(technique)
     return pasteable("parge", "embed-part", part, *(("--technique", name) if typed else ()))
 

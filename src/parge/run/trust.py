@@ -1,22 +1,19 @@
 """Which technique a folder may name: folders are not trusted, and importing a module runs its code."""
 
 import importlib.util
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from parge.errors import InputError
 from parge.storage import current_folder
 from parge.techniques.base import Technique
-from parge.techniques.registry import techniques
-from parge.techniques.resolve import restore_declared
+from parge.techniques.resolve import Described, restore_declared
 from parge.text import on_one_line, pasteable
 
 # Of the default settings. 80 walks of 80, window 10, are 32 times as much.
 MOST_WORK = 10_000
 
 
-def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
+def trusted(described: Described, folder: Path, *, allow: str = "") -> Technique:
     """Return the technique that a part folder describes, if the user allowed it.
 
     A folder may name a technique that parge or an installed plug-in registers, or the ``module:attribute`` that the
@@ -24,20 +21,18 @@ def trusted(described: Any, folder: Path, *, allow: str = "") -> Technique:
     imported, and nothing from the current folder: a module there may import anything. Settings of a parge technique
     that need more than `MOST_WORK` times the default work must also be allowed by the technique's name.
     """
-    name = described.get("technique") if isinstance(described, Mapping) else None
-    settings = described.get("settings") if isinstance(described, Mapping) else None
-    known = isinstance(name, str) and name in techniques.names()
-    if not isinstance(name, str) or not isinstance(settings, Mapping) or not (known or is_path(name)):
+    name, known = described.name, described.is_registered
+    if not (known or is_path(name)):
         raise InputError(f"{folder} names no technique; found {on_one_line(repr(name), 60)}")
     if allow and allow != name:
         raise InputError(f"{folder} names the technique {name}, but --technique says {allow}")
     if not known:
-        _refuse_unless_typed(name, settings, folder, allow)
-    technique = restore_declared(name, settings)
+        _refuse_unless_typed(described, folder, allow)
+    technique = restore_declared(described)
     if must_be_allowed(technique) and not allow:
         raise InputError(
             f"{folder} asks for {technique.most_relative_work:,.0f} times the work of {name}'s default settings "
-            f"({_listed(settings)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
+            f"({_listed(described)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
         )
     return technique
 
@@ -47,8 +42,8 @@ def must_be_allowed(technique: Technique) -> bool:
     return type(technique).__module__.startswith("parge.") and technique.most_relative_work > MOST_WORK
 
 
-def _listed(settings: Mapping[str, Any]) -> str:
-    return on_one_line(", ".join(f"{key}={value!r}" for key, value in settings.items()), 300)
+def _listed(described: Described) -> str:
+    return on_one_line(", ".join(f"{key}={value!r}" for key, value in described.settings), 300)
 
 
 def is_path(name: str) -> bool:
@@ -61,9 +56,10 @@ def is_path(name: str) -> bool:
     return len(halves) == 2 and all(word.isidentifier() for half in halves for word in half.split("."))
 
 
-def _refuse_unless_typed(name: str, settings: Mapping[str, Any], folder: Path, allow: str) -> None:
+def _refuse_unless_typed(described: Described, folder: Path, allow: str) -> None:
+    name, settings = described.name, dict(described.settings)
     if name != allow:
-        given = f" with the settings {on_one_line(dict(settings), 500)}" if settings else ""
+        given = f" with the settings {on_one_line(settings, 500)}" if settings else ""
         raise InputError(
             f"{folder} asks to run {name}{given}, which is not a technique of parge or of an installed plug-in. "
             f"If you trust this code: {pasteable('parge', 'embed-part', folder, '--technique', name)}"

@@ -24,8 +24,7 @@ from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
 from parge.seeds import keyed_rng
 from parge.techniques.base import Technique, check_shared, embed_checked
-from parge.techniques.registry import techniques
-from parge.techniques.resolve import restore
+from parge.techniques.resolve import Described, restore
 from parge.values import Settings
 
 _PROGRESS_SECONDS = 1.0
@@ -47,7 +46,7 @@ class PartJob:
     """
 
     folder: Path
-    technique: Technique | Mapping[str, Any] | None = None
+    technique: Technique | Described | None = None
     allow: str = ""
 
     reads, writes = SUBGRAPH, RESULT
@@ -79,10 +78,10 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
         parts.remove_failure(job.folder)
         subgraph, metadata = parts.load_subgraph(job.folder)
-        technique = _technique(job, metadata)
+        technique = _technique(job, metadata.technique)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_started = time.perf_counter()
-        rng = keyed_rng(metadata["seed"], "embed", subgraph.index)
+        rng = keyed_rng(metadata.seed, "embed", subgraph.index)
         vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
         if over_limit():
             raise MemoryError  # no result of a worker that kept its limit only by luck
@@ -98,7 +97,7 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
             seconds=time.perf_counter() - embedding_started,
             total_seconds=time.perf_counter() - started,
             peak_bytes=peak_bytes(),
-            run=metadata["run"],
+            run=metadata.run,
             versions=Settings(
                 {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__}
             ),
@@ -107,13 +106,13 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     return result
 
 
-def _prepared_technique(described: Mapping[str, Any] | None) -> Technique | None:
+def _prepared_technique(described: Described | None) -> Technique | None:
     """Return the described technique if it is registered and leaves nothing behind in a process; otherwise None."""
-    technique = None if described is None or described["technique"] not in techniques.names() else restore(described)
+    technique = None if described is None or not described.is_registered else restore(described)
     return technique if technique is not None and technique.leaves_nothing else None
 
 
-def prepare_worker(described: Mapping[str, Any] | None) -> None:
+def prepare_worker(described: Described | None) -> None:
     """Import what workers with this technique need, and load the compiled code, by embedding a few vertices.
 
     Nothing is embedded with a technique that may leave something behind, such as threads (`Technique.leaves_nothing`),
@@ -153,12 +152,11 @@ def _recording(lock: Held, progress: Progress) -> Progress:
     return on_progress
 
 
-def _technique(job: PartJob, metadata: dict[str, Any]) -> Technique:
+def _technique(job: PartJob, described: Described | None) -> Technique:
     if isinstance(job.technique, Technique):
         return job.technique
     if job.technique is not None:
         return restore(job.technique)  # from the process that planned the run, not from the folder
-    described = metadata["technique"]
     if described is None:
         raise InputError(
             "the technique of this run is a Python object, which cannot be stored in a file. Embed with the process "

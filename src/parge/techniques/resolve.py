@@ -6,8 +6,8 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from parge.storage import current_folder
 from parge.techniques.adapt import DIM_NAMES, Adapted, adapt
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
+from parge.values import Value
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -67,22 +68,56 @@ def setting_names(technique: Any) -> tuple[str, ...] | None:
     return None if "" in known else ("dim", *(name for name in known if name != "dim"))
 
 
-def describe(technique: Technique) -> dict[str, Any] | None:
-    """Return plain values that `restore` makes the same technique of; None for a live Python object.
+@dataclass(frozen=True)
+class Described(Value):
+    """A technique in words, which files and other processes have; `restore` makes the technique of them.
+
+    Parameters
+    ----------
+    name : str
+        Its registered name, or ``module:attribute``. The JSON key is ``technique``.
+    settings : tuple of (str, value)
+        Its settings by name, as they were given.
+    """
+
+    name: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether parge or an installed plug-in has a technique of that name, so that no path is imported."""
+        return self.name in techniques.names()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name and the settings."""
+        return {"technique": self.name, "settings": dict(self.settings)}
+
+    @classmethod
+    def from_json(cls, data: Any, where: str = "") -> Self:
+        """Return the technique that JSON describes; whether it may be imported is not decided here."""
+        if isinstance(data, Mapping):
+            name, settings = data.get("technique"), data.get("settings")
+            if isinstance(name, str) and isinstance(settings, Mapping):
+                return cls(name, tuple(settings.items()))
+        raise InputError(f"{where or 'a technique'} must be a name with settings; found {shown(data)}")
+
+
+def describe(technique: Technique) -> Described | None:
+    """Return the words that `restore` makes the same technique of; None for a live Python object.
 
     >>> describe(resolve("sgc"))
-    {'technique': 'sgc', 'settings': {'dim': 128, 'hops': 2, 'seed': 0}}
+    Described(name='sgc', settings=(('dim', 128), ('hops', 2), ('seed', 0)))
     """
     if isinstance(technique, Adapted):
-        return {"technique": technique.path, "settings": dict(technique.settings)} if technique.path else None
-    settings = {field.name: getattr(technique, field.name) for field in fields(technique)}
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
+        return Described(technique.path, technique.settings) if technique.path else None
+    settings = [(field.name, getattr(technique, field.name)) for field in fields(technique)]
+    plain = tuple((name, value.item() if isinstance(value, np.generic) else value) for name, value in settings)
     if technique.name in techniques.names() and type(technique) is techniques.get(technique.name):
-        return {"technique": technique.name, "settings": plain}
+        return Described(technique.name, plain)
     path = _path(type(technique))
-    carried = all(value is None or isinstance(value, int | float | str) for value in plain.values())
+    carried = all(value is None or isinstance(value, int | float | str) for _, value in plain)
     made_of_them = all(field.init for field in fields(technique))
-    return {"technique": path, "settings": plain} if path and carried and made_of_them else None
+    return Described(path, plain) if path and carried and made_of_them else None
 
 
 def _path(cls: type[Technique]) -> str:
@@ -93,23 +128,20 @@ def _path(cls: type[Technique]) -> str:
     return f"{cls.__module__}:{cls.__qualname__}" if found is cls and cls.__module__ != "__main__" else ""
 
 
-def restore(described: Any) -> Technique:
+def restore(described: Described) -> Technique:
     """Return the technique that `describe` described."""
-    if isinstance(described, Mapping):
-        name, settings = described.get("technique"), described.get("settings")
-        if isinstance(name, str) and isinstance(settings, Mapping):
-            return resolve(name, settings)
-    raise InputError(f"a technique must be given with its settings; found {described!r}")
+    return resolve(described.name, dict(described.settings))
 
 
-def restore_declared(name: str, settings: Mapping[str, Any]) -> Technique:
+def restore_declared(described: Described) -> Technique:
     """Return the technique that a stranger describes; what they chose reaches nothing but declared settings.
 
     A registered name is looked up and never imported as a path; its settings are fields, of their types. Of a
     ``module:attribute``, which the caller must have allowed, the attribute comes from that module's own package.
     Settings are plain values of parameters that are declared by name: no ``**settings`` takes whatever it is given.
     """
-    if name in techniques.names():
+    name, settings = described.name, dict(described.settings)
+    if described.is_registered:
         return _build(techniques.get(name), settings)
     for key, value in settings.items():
         if not (value is None or isinstance(value, int | float | str)):
