@@ -17,6 +17,7 @@ import parge
 from parge.graph.generate import planted
 from parge.refine.base import Workspace, refiners
 from parge.result import Report
+from parge.stage_reports import Refined
 from parge.techniques.resolve import resolve
 
 
@@ -59,7 +60,7 @@ class Lab:
             "clock": "cpu",
             "raw": raw,
             "refined": self.score(vectors),
-            "refine": {"name": name, **refinement},
+            "refine": Refined.of(refinement, name).to_json(),
             **measured(embedding.report),
             "refine_seconds": seconds,
         }

@@ -1,7 +1,7 @@
 """What each stage of a run reports, as typed numbers; a `parge.Report` holds one of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from parge.errors import InputError
@@ -201,14 +201,24 @@ class Refined(Value):
     others: Settings = field(default_factory=Settings)
 
     @classmethod
+    def of(cls, done: "Refined | Mapping[str, Any]", name: str | None = None) -> "Refined":
+        """Return what a pass of that name did, as it returned it; passes of other packages may return a mapping.
+
+        >>> Refined.of({"rounds": 3}, "whiten") == Refined.of(Refined(rounds=3), "whiten")
+        True
+        """
+        found = done if isinstance(done, Refined) else cls.from_json({key: done[key] for key in done if key != "name"})
+        return replace(found, name=name)
+
+    @classmethod
     def from_json(cls, data: Any, where: str = "") -> Self:
         """Return the JSON of a pass; the pass of a plug-in may use our names with another meaning."""
         try:
             return super().from_json(data, where)
         except InputError:
-            if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
+            if not isinstance(data, Mapping) or not isinstance(data.get("name", ""), str):
                 raise
-            return cls(name=data["name"], others=Settings({key: data[key] for key in data if key != "name"}))
+            return cls(name=data.get("name"), others=Settings({key: data[key] for key in data if key != "name"}))
 
 
 @dataclass(frozen=True, kw_only=True)

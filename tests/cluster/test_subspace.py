@@ -22,8 +22,9 @@ def found_by_shards(graph: Graph, part: Any, start: Any, technique: Any) -> Any:
     def program(mesh: Mesh) -> tuple[Any, Any, int]:
         held = hold(mesh, part_rows(graph, part, anchors, mesh.rank))
         vectors = start[held.part.names].copy()
-        steps = Subspace().refine_shard(vectors, technique, shard_workspace(mesh, held, graph.n_vertices))["steps"]
-        return held.part.names, vectors, steps
+        done = Subspace().refine_shard(vectors, technique, shard_workspace(mesh, held, graph.n_vertices))
+        assert done.steps
+        return held.part.names, vectors, done.steps
 
     out = np.empty_like(start)
     for names, vectors, _ in run_local(int(part.max()) + 1, program):

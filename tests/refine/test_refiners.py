@@ -20,6 +20,7 @@ from parge.refine.scale import Scale
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import Whiten, whiten_20
 from parge.seeds import keyed_rng
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.techniques.hope import HOPE
 from parge.testing.graphs import graphs
@@ -162,7 +163,7 @@ def test_whitening_follows_its_formula() -> None:
     X *= np.linalg.norm(vectors, axis=1).mean()
     out = vectors.copy()
     metadata = Whiten(rounds=3, tolerance=0).refine(graph, out, HOPE(dim=6), Workspace())
-    assert metadata["rounds"] == 3
+    assert metadata.rounds == 3
     np.testing.assert_allclose(out, X, atol=1e-3)
 
 
@@ -170,8 +171,10 @@ def test_whitening_ends_when_the_subspace_stands_still() -> None:
     graph = planted(2000, 20_000, mixing=0.1, seed=2).graph
     out = some_vectors(graph, 8)
     metadata = Whiten(rounds=200, tolerance=0.01).refine(graph, out, HOPE(dim=8), Workspace())
-    assert 2 <= metadata["rounds"] < 200
-    assert metadata["changes"][-1] < 0.01 <= metadata["changes"][-2]
+    assert metadata.rounds is not None
+    assert metadata.changes is not None
+    assert 2 <= metadata.rounds < 200
+    assert metadata.changes[-1] < 0.01 <= metadata.changes[-2]
 
 
 @pytest.mark.parametrize("signal", ["common-neighbours", "katz", "adamic-adar"])
@@ -210,3 +213,17 @@ def test_features_that_a_pass_would_forget_are_left_alone() -> None:
     assert parge.embed(dressed, plan).report.refine.name == "none"
     asked = replace(plan, refine="whiten")
     assert parge.embed(dressed, asked).report.refine.name == "whiten"
+
+
+@pytest.mark.parametrize(
+    ("done", "kept"),
+    [
+        ({"moved": 3, "rounds": 2}, {"rounds": 2, "moved": 3}),
+        ({"rounds": "many", "name": 5}, {"rounds": "many"}),  # our names with another meaning
+        (Refined(name="another", steps=2), {"steps": 2}),
+        ({}, {}),
+    ],
+)
+def test_what_a_pass_returns_is_read_in_one_place(done: Any, kept: dict[str, Any]) -> None:
+    assert Refined.of(done, "mine").to_json() == {"name": "mine", **kept}
+    assert Refined.from_json(Refined.of(done).to_json()) == Refined.of(done)

@@ -23,7 +23,7 @@ def test_a_known_factor_is_found(length: float) -> None:
     own = technique.embed(Subgraph.whole(GRAPH), np.random.default_rng(0))
     vectors = (own / length).astype(np.float32)
     done = Scale().refine(GRAPH, vectors, technique, Workspace(threads=1))  # the sample is the whole graph
-    assert done["factor"] == pytest.approx(length, rel=1e-2)
+    assert done.factor == pytest.approx(length, rel=1e-2)
     assert np.allclose(vectors, own, atol=0.02 * np.abs(own).max())
 
 
@@ -48,8 +48,8 @@ def test_a_sample_that_cannot_tell_the_factor_from_1_changes_nothing(
     before = np.random.default_rng(0).standard_normal((GRAPH.n_vertices, 16)).astype(np.float32)
     vectors = before.copy()
     done = Scale(sample=200).refine(GRAPH, vectors, parge.HOPE(dim=16), Workspace(threads=1))
-    assert done["factor"] == (length if changes else 1.0)
-    assert np.allclose(vectors, done["factor"] * before)
+    assert done.factor == (length if changes else 1.0)
+    assert np.allclose(vectors, done.factor * before)
     assert np.array_equal(vectors, before) is not changes
 
 

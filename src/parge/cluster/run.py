@@ -347,7 +347,7 @@ class ShardedRun:
             notices=tuple(notices),
             seconds=self._stage_seconds(),
             reconcile=reconciliation.report(),
-            refine=Refined.from_json({**finished[0].refined, "name": plan.refine}),
+            refine=Refined.of(finished[0].refined, plan.refine),
             retries=tuple(self.retries),
             coordinator=Coordinator(peak_bytes=peak_bytes()),
             plan=Settings(plan.settings()),

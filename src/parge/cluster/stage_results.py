@@ -6,7 +6,8 @@ from typing import Any, ClassVar, TypeVar
 
 from parge.cluster.checks import demand, refusing
 from parge.cluster.rows import MOST_VERTICES
-from parge.values import Settings, Value
+from parge.stage_reports import Refined
+from parge.values import Value
 
 _DIGEST, _COUNTS = 64, 4
 
@@ -97,7 +98,7 @@ class FinishResult(ShardResult):
     dim: int
     sha256: str
     file: str
-    refined: Settings
+    refined: Refined
 
     def check(self, rank: int) -> None:
         """Refuse the file of another shard."""

@@ -46,17 +46,17 @@ from parge.landmarks.base import LandmarkTechnique
 from parge.memory import peak_bytes, reset_peak
 from parge.reconcile.base import Map
 from parge.reconcile.merge import AnchorMerge
-from parge.refine.base import Refiner
+from parge.refine.base import Done, Refiner
 from parge.run import arrays, parts
 from parge.run.arrays import DamagedError
 from parge.run.codec import Arrays, id_arrays
 from parge.run.metadata import SubgraphMetadata
 from parge.run.schema import MERGED, ROWS, SHARD, SHARED
+from parge.stage_reports import Refined
 from parge.storage import release_pages
 from parge.techniques.base import Technique, check_shared
 from parge.techniques.resolve import Described
 from parge.typing import FloatArray, IntArray
-from parge.values import Settings
 
 
 def _started() -> float:
@@ -287,7 +287,7 @@ class Finish:
         started = _started()
         held = held_by(mesh, self.folders, self.counts.n_vertices)
         vectors = self._merged(mesh, held)
-        done: dict[str, Any] = {}
+        done: Done = Refined()
         if not self.refiner.is_identity and self.counts.n_edges:
             work = shard_workspace(
                 mesh, held, self.counts.n_vertices, FolderCheckpoint(mesh, self.folders, self.run, vectors.shape)
@@ -301,7 +301,7 @@ class Finish:
             dim=int(vectors.shape[1]),
             sha256=arrays.file_digest(path),
             file=path.name,
-            refined=Settings(done),
+            refined=Refined.of(done),
             **_measured(mesh, started),
         ).to_json()
 

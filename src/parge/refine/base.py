@@ -1,7 +1,7 @@
 """Refiner: the interface of a pass over the whole graph after the merge, and its laws."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,12 +14,16 @@ from parge.graph.graph import Graph
 from parge.linalg.adjacency import Adjacency
 from parge.refine.shards import ShardWorkspace
 from parge.registry import Registry
+from parge.stage_reports import Refined
 from parge.storage import usable_cores
 from parge.techniques.base import WHITEN_20, Technique
 from parge.typing import FloatArray
 
 # Columns that a pass holds in memory at once fit here, by default: 4 million vertices at 48 columns.
 BUDGET = 1_000_000_000
+
+Done = Refined | Mapping[str, Any]
+"""What a pass returns; `Refined.of` reads both."""
 
 
 def in_memory(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
@@ -102,10 +106,13 @@ class Refiner(ABC):
         """Raise `InputError`, before any work, for a technique that the pass does not support."""
 
     @abstractmethod
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
-        """Overwrite the vectors (an array or a memory map) in place; return what was done, as plain values."""
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Done:
+        """Overwrite the vectors (an array or a memory map) in place; return what was done.
 
-    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+        That is a `parge.stage_reports.Refined` without the name, or a mapping of names to plain values.
+        """
+
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> Done:
         """Overwrite the vectors of one part in place, while other shards do the same; return what was done.
 
         For ``parge embed --sharded``. Override it, and set `in_shards`; a plan in shards is refused otherwise. The
@@ -129,9 +136,9 @@ class Nothing(Refiner):
     is_identity: ClassVar[bool] = True
     uses_technique: ClassVar[bool] = False
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Do nothing."""
-        return {}
+        return Refined()
 
 
 refiners: Registry[Callable[..., Refiner]] = Registry("refine pass", group="parge.refiners", also=("auto",))

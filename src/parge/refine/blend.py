@@ -1,7 +1,7 @@
 """The pass that makes half of the columns spectral and whitens the others."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from parge.linalg.whitening import whitened_rounds
 from parge.refine.base import Refiner, Workspace
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import whiten_20
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.techniques.blend import Blend
 from parge.typing import FloatArray, Matrix
@@ -34,11 +35,11 @@ class Blended(Refiner):
     rounds_planned: ClassVar[int] = 12  # half of the columns have 20 rounds of `whiten`, half those of `subspace`
     rounds_usual: ClassVar[int] = 5
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of steps and rounds."""
         n, dim = vectors.shape
         if n == 0 or dim == 0 or graph.n_edges == 0:
-            return {"steps": 0, "rounds": 0}
+            return Refined(steps=0, rounds=0)
         blend = technique if isinstance(technique, Blend) and technique.dim == dim else Blend(dim=dim)
         length, start = mean_length(vectors), _by_strength(vectors)
         whitened = work.matrix((n, dim // 2), np.float32)
@@ -47,7 +48,7 @@ class Blended(Refiner):
         rounds = self._whiten(graph, blend, whitened, work)
         first, other = rows_of(spectral), rows_of(whitened)
         overwrite(vectors, lambda where: length * np.sqrt(0.5) * np.hstack([first(where), other(where)]))
-        return {"steps": steps, "rounds": rounds}
+        return Refined(steps=steps, rounds=rounds)
 
     def _spectral(self, graph: Graph, blend: Blend, start: Block, work: Workspace) -> tuple[FloatArray, int]:
         technique, settings = blend.spectral, Subspace()

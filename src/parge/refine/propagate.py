@@ -1,7 +1,7 @@
 """ProNE's second step as a refine pass for the vectors of any technique."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from parge.linalg.chebyshev import propagate
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.tall import gram, inverse_roots, mean_length, overwrite, rows_of, unit
 from parge.refine.base import Refiner, Workspace
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
@@ -39,11 +40,11 @@ class Propagate(Refiner):
     mu: float = 0.2
     theta: float = 0.5
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of sparse products."""
         n, dim = vectors.shape
         if n == 0 or graph.n_edges == 0:
-            return {"products": 0}
+            return Refined(products=0)
         A, length = self.adjacency(graph, work), mean_length(vectors)
         passed = work.matrix((n, dim), np.float32)
         for columns in work.columns(n, dim, _BYTES):
@@ -55,4 +56,4 @@ class Propagate(Refiner):
         turn = axes[:, ::-1] * inverse_roots(strengths, 1e-7)
         turn *= signs(weighed_sums(n, rows, dim=dim) @ turn)
         overwrite(vectors, lambda where: length * unit(rows(where) @ turn))
-        return {"products": 2 * self.step - 1}
+        return Refined(products=2 * self.step - 1)

@@ -1,7 +1,7 @@
 """The pass that gives vectors in parts the scale of the technique's own."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from parge.graph.subgraph import Subgraph, induce
 from parge.linalg.tall import overwrite, rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.seeds import keyed_rng
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique, embed_checked
 from parge.typing import FloatArray, Matrix
 
@@ -49,10 +50,10 @@ class Scale(Refiner):
 
     sample: int = 4_000
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Multiply the vectors by the factor; return it."""
         if graph.n_edges == 0:
-            return {"factor": 1.0}
+            return Refined(factor=1.0)
         rng = keyed_rng(0, "scale")
         vertices = connected_sample(graph, self.sample, rng)
         sample = induce(graph, vertices, np.zeros(0, np.int64)).graph
@@ -65,7 +66,7 @@ class Scale(Refiner):
 
         overwrite(vectors, scaled)
         work.progress(1.0)
-        return {"factor": round(factor, 6)}
+        return Refined(factor=round(factor, 6))
 
 
 def _factor(own: FloatArray, found: FloatArray) -> float:

@@ -1,7 +1,7 @@
 """Subspace iteration: vectors of a factorisation, computed in parts, become those of the whole graph."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
@@ -9,6 +9,7 @@ from parge.linalg.subspace import block_width, leading_eigenpairs
 from parge.linalg.tall import rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.refine.shards import ShardWorkspace
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.techniques.factorisation import Factorisation
 from parge.typing import FloatArray
@@ -49,12 +50,12 @@ class Subspace(Refiner):
                 f"or spectral, and not for {technique.name or type(technique).__name__}. Use whiten, propagate or none."
             )
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of steps."""
         assert isinstance(technique, Factorisation)  # `check` refuses others
         n = len(vectors)
         if n == 0 or graph.n_edges == 0:
-            return {"steps": 0}
+            return Refined(steps=0)
         operator = technique.operator(self.adjacency(graph, work))
         held = 4 * (1 + len(operator.scales))  # bytes of a column's entry, its product's and those between
         pairs = leading_eigenpairs(
@@ -68,9 +69,9 @@ class Subspace(Refiner):
             progress=work.progress,
         )
         technique.write(graph.degrees, operator, pairs, vectors)
-        return {"steps": pairs.steps}
+        return Refined(steps=pairs.steps)
 
-    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> Refined:
         """Overwrite the vectors of one part, other shards those of the others; return the number of steps."""
         assert isinstance(technique, Factorisation)  # `check` refuses others
         operator, width = technique.operator(work.adjacency), block_width(technique.n_pairs)
@@ -85,4 +86,4 @@ class Subspace(Refiner):
             keep=work.checkpoint.save_step,
         )
         technique.write(work.adjacency.graph.degrees, operator, pairs, vectors)
-        return {"steps": pairs.steps}
+        return Refined(steps=pairs.steps)

@@ -22,6 +22,7 @@ from parge.linalg.whitening import (
 )
 from parge.refine.base import Refiner, Workspace
 from parge.refine.shards import PassState, ShardWorkspace
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.typing import FloatArray
 
@@ -66,11 +67,11 @@ class Whiten(Refiner):
         """Twice those of the default: on graphs of 0.3 and 0.5 M edges 20 rounds took 2.1 and 1.7 times as long."""
         return super().rounds_usual * (2 if self.recomputes else 1)
 
-    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> dict[str, Any]:
+    def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of rounds and how much each changed."""
         n, dim = vectors.shape
         if n == 0 or graph.n_edges == 0:
-            return {"rounds": 0, "changes": []}
+            return Refined(rounds=0, changes=())
         adjacency, columns = self.adjacency(graph, work), work.columns(n, dim, bytes_per_entry=8)
         found = whitened_rounds(
             adjacency,
@@ -82,9 +83,9 @@ class Whiten(Refiner):
             length=mean_length(vectors),
             progress=work.progress,
         )
-        return {"rounds": found.done, "changes": [round(change, 4) for change in found.changes]}
+        return Refined(rounds=found.done, changes=tuple(round(change, 4) for change in found.changes))
 
-    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> dict[str, Any]:
+    def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> Refined:
         """Overwrite the vectors of one part, other shards those of the others; return the same as `refine`.
 
         Sums over the rows of a part are that part's, and are added in the order of parts. So the bits do not depend on
@@ -101,7 +102,7 @@ class Whiten(Refiner):
                 state = self._round(state, work, threads)
                 work.checkpoint.save(state)
             finish(state.rows, vectors, state.turn, state.length, threads)
-        return {"rounds": state.done, "changes": [round(change, 4) for change in state.changes]}
+        return Refined(rounds=state.done, changes=tuple(round(change, 4) for change in state.changes))
 
     def _round(self, state: PassState, work: ShardWorkspace, threads: Threads) -> PassState:
         done, before = state.done + 1, state.turn

@@ -301,8 +301,7 @@ def refine_vectors(run: Run, vectors: FloatArray, listener: Listener, *, in_file
     listener(Step("refine", name))
     with run.timed("refine"), one_blas_thread(), ExitStack() as scratch:
         work = workspace(run.folder.path, scratch) if in_files else Workspace()
-        done = refiner.refine(run.decomposition.graph, vectors, run.technique_of_pass, work)
-        return Refined.from_json({**done, "name": name})
+        return Refined.of(refiner.refine(run.decomposition.graph, vectors, run.technique_of_pass, work), name)
 
 
 def workspace(folder: Path, scratch: ExitStack) -> Workspace:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.linalg.threads import one_blas_thread
-from parge.refine.base import Refiner, Workspace
+from parge.refine.base import Done, Refiner, Workspace
+from parge.stage_reports import Refined
 from parge.techniques.base import Technique
 from parge.testing.reconciler import random_rotation
 from parge.testing.technique import communities, content, small_graphs
@@ -50,7 +51,7 @@ def in_files() -> Iterator[Callable[[tuple[int, int], Any], NDArray[Any]]]:
 
 def refined_in_shards(
     refiner: Refiner, graph: Graph, vectors: FloatArray, technique: Technique, n_shards: int = 3
-) -> tuple[FloatArray, list[dict[str, Any]]]:
+) -> tuple[FloatArray, list[Done]]:
     """Return refined vectors of a graph whose vertices are dealt to shards, and what each shard returned."""
     from parge.cluster.cutting import hold  # contracts of other interfaces do not need it
     from parge.cluster.mesh import Mesh, run_local
@@ -59,7 +60,7 @@ def refined_in_shards(
 
     part = np.arange(graph.n_vertices, dtype=np.int32) % n_shards
 
-    def program(mesh: Mesh) -> tuple[Any, FloatArray, dict[str, Any]]:
+    def program(mesh: Mesh) -> tuple[Any, FloatArray, Done]:
         held = hold(mesh, rows_of_part(graph, part, mesh.rank))
         mine = vectors[held.part.names].copy()
         done = refiner.refine_shard(mine, technique, shard_workspace(mesh, held, graph.n_vertices))
@@ -70,6 +71,14 @@ def refined_in_shards(
         out[names] = mine
         answers.append(done)
     return out, answers
+
+
+def assert_plain(done: Done) -> None:
+    """Assert that what a pass returns, a `Refined` or a mapping, is the same after it was written as JSON."""
+    plain = done.to_json() if isinstance(done, Refined) else done
+    read = json.loads(json.dumps(plain))
+    assert read == plain
+    assert Refined.of(read, "pass") == Refined.of(done, "pass")
 
 
 class RefinerContract:
@@ -84,7 +93,8 @@ class RefinerContract:
     * In files, no more is in memory than the budget (or four columns), and a few blocks of rows.
     * Where `in_shards` is True, shards find what one process finds, nearly, and the same bits each time.
     * `check` accepts `technique()` and refuses each of `refuses()` with an `InputError`.
-    * The pass is a value: it has a name, can be pickled, and what it returns can be written as JSON.
+    * The pass is a value: it has a name, can be pickled, and what it returns can be written as JSON: a `Refined`, or a
+      mapping of names to plain values.
 
     Override `technique()` where the pass supports certain techniques only, and `refuses()` to name some that it does
     not support.
@@ -217,7 +227,7 @@ class RefinerContract:
         refiner.refine(graph, whole, technique, Workspace(threads=1))
         assert np.linalg.norm(found @ found.T - whole @ whole.T) <= _SHARDS * np.linalg.norm(whole @ whole.T)
         assert all(each == done[0] for each in done), "all shards return the same"
-        assert json.loads(json.dumps(done[0])) == done[0]
+        assert_plain(done[0])
 
     def test_techniques_are_checked_before_any_work(self) -> None:
         """One that the pass is for is accepted; one that it is not for is refused."""
@@ -235,4 +245,4 @@ class RefinerContract:
         graph = communities()[0].graph
         for some in (graph, small_graphs()["no edge"]):
             done = refiner.refine(some, self.vectors(some), self.technique(self.dim), Workspace(threads=1))
-            assert json.loads(json.dumps(done)) == done
+            assert_plain(done)
