@@ -6,14 +6,14 @@ The budget is how much this process may allocate for what it reads or makes; it 
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
 from parge.errors import InputError
-from parge.numbers import MOST, shown
+from parge.numbers import MOST, check_number, shown
 from parge.tree import LINUX, looked_at, status_bytes
 
 # What Python, numpy, scipy and the compiled kernels hold before a vertex is looked at (measured: 190-240 MB).
@@ -53,6 +53,16 @@ def parse_bytes(text: str) -> int:
     if not size < MOST:
         raise InputError(f"expected at most {format_bytes(MOST)} of memory; got {shown(text)}")
     return int(size)
+
+
+def read_size(what: str, size: int | str) -> int:
+    """Return a size in bytes, given as a number or as text; `what` names it in messages."""
+    return parse_bytes(size) if isinstance(size, str) else int(check_number(what, size, 0, MOST))
+
+
+def read_sizes(memory: Sequence[int | str] | str) -> list[int]:
+    """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` is read as a list."""
+    return [read_size("memory", size) for size in (memory.split(",") if isinstance(memory, str) else memory)]
 
 
 def format_bytes(size: float) -> str:

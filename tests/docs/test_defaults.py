@@ -74,5 +74,6 @@ def test_defaults_on_the_pages_are_those_of_the_preset() -> None:
     assert f"`{best['partitioner']}` (default)" in decomposing
     several = [name for name in techniques.names() if issubclass(techniques.get(name), LandmarkTechnique)]
     assert set(several) == {"deepwalk", "node2vec", "closedform"}  # as decompose.md and reconcile.md say
-    assert parge.Plan(parts=2).resolved.reconcile == "auto"
-    assert parge.Plan("hope", parts=2).resolved.reconcile == "consensus"
+    walks, factors = parge.Plan(parts=2).resolved, parge.Plan("hope", parts=2).resolved
+    assert (walks.reconcile, walks.fallbacks) == ("backbone", ("consensus",))
+    assert (factors.reconcile, factors.fallbacks) == ("consensus", ())

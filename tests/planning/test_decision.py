@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from parge.planning.decision import decide, decompose
 from parge.planning.summary import idle
 from parge.reconcile.base import IdentityMap, Map, Reconciler, reconcilers
 from parge.refine.base import Refiner, Workspace, refiners
+from parge.techniques.base import Chooser
 from parge.typing import FloatArray
 
 GRAPH = planted(300, 1500, communities=4, seed=3).graph
@@ -93,8 +94,20 @@ def test_a_decision_leaves_nothing_open() -> None:
     plan = decide(GRAPH, parge.Plan(WALKS, parts=3, seed=5)).plan
     assert (plan.reconciler.name, plan.refiner.name) == (plan.reconcile, plan.refine) == ("backbone", "whiten")
     assert (plan.n_parts, plan.seed, plan.technique) == (3, 5, WALKS)
-    assert None not in {plan.anchors, plan.anchor_strategy, plan.partitioner}
+    assert None not in {plan.anchor_strategy, plan.partitioner}
     assert set(plan.settings()) == set(parge.Plan().settings())
+
+
+@pytest.mark.parametrize("technique", [WALKS, "hope", "sgc", "auto"])
+@pytest.mark.parametrize("asked", [{}, {"parts": 3}, {"parts": 3, "preset": "paper"}, {"memory": "1GB,1GB"}])
+def test_nobody_meets_auto_after_the_request(technique: Any, asked: dict[str, Any]) -> None:
+    request = parge.Plan(technique, **asked)
+    decision = decide(GRAPH, request)
+    for plan in (request.resolved, decision.plan, *decision.others):
+        words = [getattr(plan, field.name) for field in fields(plan) if field.name != "request"]
+        assert not any(word == "auto" or (isinstance(word, tuple) and "auto" in word) for word in words)
+    assert not decision.plan.fallbacks
+    assert not isinstance(decision.plan.technique, Chooser)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from parge.decompose.limits import check_budgets
 from parge.errors import InputError
 from parge.io.names import shown_url
 from parge.planning.decision import lasting_settings
-from parge.planning.plan import PRESETS, Plan, ResolvedPlan
+from parge.planning.plan import AUTO, PRESETS, Plan, ResolvedPlan
 from parge.techniques.base import Chooser
 
 
@@ -50,4 +50,6 @@ def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:
     graph: dict[str, Any] = {"files": files, "vertices": source.vertices, "columns": repr(source.wanted)}
     if source.url is not None:
         graph["url"] = shown_url(source.url)  # without its secrets
-    return {**lasting_settings(plan), "graph": graph}
+    # Written before the graph is read, so what depends on it is as the plan asks.
+    reconcile = AUTO if plan.fallbacks else plan.reconcile
+    return {**lasting_settings(plan), "reconcile": reconcile, "graph": graph}

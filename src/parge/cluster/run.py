@@ -185,7 +185,7 @@ class ShardedRun:
 
     def _check_memory(self, read: list[ReadResult]) -> None:
         """Refuse to split a graph of which a shard holds more than its worker has, or all more than this machine."""
-        limits = self._limits()
+        limits = self.plan.budgets()
         if not joins_cluster(self.plan.request.engine):
             total = sum(split_bytes(found.arcs, found.own, len(read)) - BASE_BYTES for found in read)
             refuse_over_budget(total, f"{count(len(read), 'shard')} of this machine split the graph", _FEWER)
@@ -260,11 +260,7 @@ class ShardedRun:
         coordinator_host = (
             own_address(self.plan.request.address) if joins_cluster(self.plan.request.engine) else LOOPBACK
         )
-        return ShardLauncher(self.engine, self.folder, self._limits(), coordinator_host, self._on_retry)
-
-    def _limits(self) -> list[int] | None:
-        """Return the bytes of each worker, if they are limited."""
-        return self.plan.request.budgets() if self.plan.memory is None else _budgets(self.plan)
+        return ShardLauncher(self.engine, self.folder, self.plan.budgets(), coordinator_host, self._on_retry)
 
     def _on_retry(self, reason: str) -> None:
         self.retries.append(reason)
@@ -396,10 +392,3 @@ def _footprint(decision: Decision) -> Footprint:
     if isinstance(decision.decomposer, LandmarkDecomposer):
         return decision.decomposer.footprint
     return decision.plan.technique.footprint()
-
-
-def _budgets(plan: ResolvedPlan) -> list[int]:
-    from parge.planning.plan import read_sizes
-
-    assert plan.memory is not None
-    return [int(size) for size in read_sizes(plan.memory)]

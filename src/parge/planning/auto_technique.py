@@ -26,7 +26,7 @@ def choose_technique(graph: Graph, plan: Plan) -> tuple[ResolvedPlan, TechniqueC
         return resolved, None
     in_parts = resolved.n_parts > 1
     reasons = {
-        "the plan asks for a backbone": resolved.reconcile != AUTO and resolved.reconciler.needs_landmarks,
+        "the plan asks for a backbone": not resolved.fallbacks and resolved.reconciler.needs_landmarks,
         "without a pass over the whole graph only a backbone keeps the quality in parts": in_parts
         and plan.asked("refine") != AUTO
         and resolved.refiner.is_identity,

@@ -89,12 +89,12 @@ def _first_feasible(graph: Counted, plans: Sequence[ResolvedPlan], failure: Infe
 
 
 def candidates(graph: Counted, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
-    """Return the alternatives of a plan for a graph, best first: only ``reconcile="auto"`` has more than one.
+    """Return the alternatives of a plan for a graph, best first: one, or one per reconciler that is possible.
 
     A graph with fewer than three vertices per dimension has no landmarks: its backbone would be most of the graph.
     """
     plan = plan.refined_for(graph)
-    if plan.reconcile != AUTO:
+    if not plan.fallbacks:
         return [plan]
     technique = plan.technique
     fits = (
@@ -102,7 +102,7 @@ def candidates(graph: Counted, plan: ResolvedPlan) -> Sequence[ResolvedPlan]:
         and technique.landmark_count(graph) >= least_landmarks(technique)
         and _fits_coordinator(graph, plan)
     )
-    possible = [name for name in plan.reconcilers if fits or not reconcilers.get(name).needs_landmarks]
+    possible = [name for name in (plan.reconcile, *plan.fallbacks) if fits or not reconcilers.get(name).needs_landmarks]
     return [plan.reconciled_by(name) for name in possible]
 
 
@@ -210,8 +210,9 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
     else:
         typical = limits.typical_capacities(graph)
         slack, smallest = int(typical.sum()) - graph.n_vertices, int(typical.min())
+    asked = plan.request.asked("anchors")
     n_anchors = anchor_count(
-        plan.anchors,
+        asked,
         n_vertices=graph.n_vertices,
         n_parts=n_parts,
         dim=technique.dim,
@@ -219,13 +220,11 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
         smallest=smallest,
     )
     limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
-    needs_anchors = plan.anchors == AUTO and n_parts > 1 and not technique.aligned
+    needs_anchors = asked == AUTO and n_parts > 1 and not technique.aligned
     check_feasible(limits, graph, n_anchors, useful=technique.dim if needs_anchors else 0)
     from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
 
-    decomposer = AnchorDecomposer(
-        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=plan.anchors == AUTO
-    )
+    decomposer = AnchorDecomposer(n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=asked == AUTO)
     return decomposer, limits
 
 
@@ -315,10 +314,10 @@ def _within_coordinator(
 
 def _counts(graph: Counted, plan: ResolvedPlan, technique: LandmarkTechnique, n_landmarks: int) -> tuple[int, int]:
     """Return how many super-vertices and anchors make that many landmarks; anchors count as asked."""
-    n_parts, n_anchors = plan.n_parts, n_landmarks // 3
-    if plan.anchors != AUTO:
+    n_parts, n_anchors, asked = plan.n_parts, n_landmarks // 3, plan.request.asked("anchors")
+    if asked != AUTO:
         n_anchors = anchor_count(
-            plan.anchors, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
+            asked, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=0, smallest=0
         )
         if n_anchors > 2 * n_landmarks:  # the backbone is a dense matrix over anchors and groups
             raise InfeasibleError(
@@ -338,7 +337,12 @@ def _around(
     from parge.decompose.supervertices import NEAR_SHARE, LandmarkDecomposer, context_budget, halo_within
 
     parts = AnchorDecomposer(
-        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=plan.anchors == AUTO, balance=footprint
+        n_anchors,
+        plan.anchor_strategy,
+        plan.partitioner,
+        plan.seed,
+        at_most=plan.request.asked("anchors") == AUTO,
+        balance=footprint,
     )
     kept_free = 0
     if limits is None:

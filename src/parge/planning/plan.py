@@ -12,8 +12,8 @@ from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
-from parge.memory import format_bytes, parse_bytes
-from parge.numbers import MOST, check_number, check_whole, shown
+from parge.memory import format_bytes, read_size, read_sizes
+from parge.numbers import check_whole, shown
 from parge.planning.names import (
     AnchorStrategy,
     EngineName,
@@ -163,7 +163,7 @@ class Plan:
     def coordinator_limit(self) -> int | None:
         """Return the most bytes of the coordinator, if that is limited."""
         size = self.coordinator_memory
-        return None if size is None else _bytes("coordinator_memory", size)
+        return None if size is None else read_size("coordinator_memory", size)
 
     def budgets(self) -> list[int] | None:
         """Return the memory of each worker in bytes; a text such as ``"2GB,4GB"`` is read as a list."""
@@ -209,7 +209,10 @@ _KEYS = {"jobs": "workers"}
 
 @dataclass(frozen=True, eq=False)
 class ResolvedPlan:
-    """A plan with everything decided except what depends on the graph: which of several reconcilers has room.
+    """A plan with every name looked up, and everything decided that needs no graph.
+
+    `parge.planning.decision.decide` does the rest for one graph: it chooses the technique if this one stands for
+    others, the reconciler for which there is room, the pass, and the number of anchors that `request` asks for.
 
     Parameters
     ----------
@@ -219,38 +222,35 @@ class ResolvedPlan:
         Embeds each subgraph.
     memory : sequence of int or str, optional
         Of each worker: as requested, or as the nodes of a cluster answered.
-    anchors, anchor_strategy, partitioner : str
+    anchor_strategy, partitioner : str
         As in `Plan`.
-    reconcilers : tuple of str
-        Names, best first; one where it is decided (see `parge.planning.decision.decide`).
+    reconcile : str
+        Name of the reconciler.
     refine : str
         Name of the pass after the merge.
+    fallbacks : tuple of str
+        Names of the reconcilers that take its place if there is no room for it, best first; none in a `Decision`.
     """
 
     request: Plan
     technique: Technique
     memory: Sequence[int | str] | str | None
-    anchors: str | int
     anchor_strategy: str
     partitioner: str
-    reconcilers: tuple[str, ...]
+    reconcile: str
     refine: str
+    fallbacks: tuple[str, ...] = ()
 
     @staticmethod
     def recorded(plan: Plan, technique: Technique) -> "ResolvedPlan":
         """Return the plan that a run folder holds; it was decided when the run began, and is not decided again."""
-        asked = {name: str(plan.asked(name)) for name in ("anchor_strategy", "partitioner", "refine")}
-        chosen = (str(plan.asked("reconcile")),)
-        return ResolvedPlan(plan, technique, plan.memory, plan.asked("anchors"), reconcilers=chosen, **asked)
-
-    @property
-    def reconcile(self) -> str:
-        """Name of the reconciler; auto if it depends on the graph."""
-        return self.reconcilers[0] if len(self.reconcilers) == 1 else AUTO
+        names = ("anchor_strategy", "partitioner", "reconcile", "refine")
+        anchor_strategy, partitioner, reconcile, refine = (str(plan.asked(name)) for name in names)
+        return ResolvedPlan(plan, technique, plan.memory, anchor_strategy, partitioner, reconcile, refine)
 
     @cached_property
     def reconciler(self) -> Reconciler:
-        """The reconciler itself, where it is decided."""
+        """The reconciler itself."""
         return reconcilers.get(self.reconcile)()
 
     @cached_property
@@ -261,7 +261,8 @@ class ResolvedPlan:
     @property
     def n_parts(self) -> int:
         """How many workers share the graph."""
-        return self.request.n_parts if self.memory is None else len(read_sizes(self.memory))
+        budgets = self.budgets()
+        return self.request.n_parts if budgets is None else len(budgets)
 
     @property
     def seed(self) -> int:
@@ -272,15 +273,20 @@ class ResolvedPlan:
         """Return the most bytes of the coordinator, if that is limited."""
         return self.request.coordinator_limit()
 
+    def budgets(self) -> list[int] | None:
+        """Return the memory of each worker in bytes, if that is limited."""
+        return None if self.memory is None else read_sizes(self.memory)
+
     def limits(self, graph: Counted) -> Limits | None:
         """Return what each worker can hold of this graph; None if only the number of parts is given."""
         if self.request.capacities is not None:
             return Limits.of_vertices(list(self.request.capacities))
-        if self.memory is None:
+        budgets = self.budgets()
+        if budgets is None:
             return None
         # A graph in shards has no features.
         one = self.technique.footprint_for(graph) if isinstance(graph, Graph) else self.technique.footprint()
-        return Limits.of_bytes(read_sizes(self.memory), one)
+        return Limits.of_bytes(budgets, one)
 
     def refined_for(self, graph: Counted) -> "ResolvedPlan":
         """Return the plan with ``refine="auto"`` replaced by the technique's default for this graph."""
@@ -290,8 +296,8 @@ class ResolvedPlan:
         return self if found == self.refine else _checked(replace(self, refine=found))
 
     def reconciled_by(self, name: str) -> "ResolvedPlan":
-        """Return the plan with that reconciler."""
-        return replace(self, reconcilers=(name,))
+        """Return the plan with that reconciler, and no other."""
+        return replace(self, reconcile=name, fallbacks=())
 
     def make_engine(self) -> Engine:
         """Return the engine that runs the subgraphs."""
@@ -299,8 +305,9 @@ class ResolvedPlan:
 
     def settings(self) -> dict[str, Any]:
         """Return all fields of a plan as they were decided, as plain values, for people and files."""
-        decided = ("memory", "anchors", "anchor_strategy", "partitioner", "reconcile", "refine")
-        return self.request.settings() | {name: getattr(self, name) for name in decided}
+        decided = ("memory", "anchor_strategy", "partitioner", "reconcile", "refine")
+        asked = {**self.request.settings(), "anchors": self.request.asked("anchors")}
+        return asked | {name: getattr(self, name) for name in decided}
 
 
 def _resolved(plan: Plan) -> ResolvedPlan:
@@ -316,16 +323,17 @@ def _resolved(plan: Plan) -> ResolvedPlan:
         refine = _pass_for(plan, technique, technique.refine) if _is_passed(technique, n_parts) else NO_PASS
     elif n_parts == 1 and refiners.get(refine)().parts_only:
         refine = NO_PASS
+    best, *others = _reconcilers(plan, technique, n_parts)
     return _checked(
         ResolvedPlan(
             request=plan,
             technique=technique,
             memory=memory,
-            anchors=plan.asked("anchors"),
             anchor_strategy=str(plan.asked("anchor_strategy")),
             partitioner=str(plan.asked("partitioner")),
-            reconcilers=_reconcilers(plan, technique, n_parts),
+            reconcile=best,
             refine=refine,
+            fallbacks=tuple(others),
         )
     )
 
@@ -358,7 +366,7 @@ def _checked(plan: ResolvedPlan) -> ResolvedPlan:
     if technique.needs_extra is not None:
         technique.needs_extra.check(f"the technique {technique.name}")
     plan.refiner.check(technique)
-    if plan.reconcile != AUTO and plan.reconciler.needs_landmarks:
+    if plan.reconciler.needs_landmarks:
         landmark_technique(technique, plan.n_parts)
     return plan
 
@@ -386,12 +394,3 @@ def _check_nodes(sizes: Sequence[int], technique: Technique) -> None:
             f"{technique.name} needs {format_bytes(least)} before it holds a vertex. Start that node with --num-cpus=0"
             f"{others}"
         )
-
-
-def read_sizes(memory: Sequence[int | str] | str) -> list[int]:
-    """Return sizes in bytes; a text such as ``"2GB,4GB"`` is read as a list."""
-    return [_bytes("memory", size) for size in (memory.split(",") if isinstance(memory, str) else memory)]
-
-
-def _bytes(what: str, size: int | str) -> int:
-    return parse_bytes(size) if isinstance(size, str) else int(check_number(what, size, 0, MOST))

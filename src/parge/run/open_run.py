@@ -17,9 +17,10 @@ from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.names import local_folder
+from parge.memory import read_sizes
 from parge.planning.auto_technique import as_chosen
 from parge.planning.decision import Decision, candidates, decide, decompose, lasting_settings
-from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan, read_sizes
+from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.planning.summary import footprint_of, idle
 from parge.result import WHERE
 from parge.run import arrays
@@ -164,7 +165,7 @@ def _run(
 def _as_decided(graph: Graph, plan: ResolvedPlan, kept: Mapping[str, Any]) -> ResolvedPlan:
     """Return the plan with open fields as the resumed run decided them, even if that would differ now."""
     decided = kept.get("reconcile")
-    if decided in plan.reconcilers:
+    if decided in (plan.reconcile, *plan.fallbacks):
         plan = plan.reconciled_by(str(decided))
     return candidates(graph, plan)[0]
 
