@@ -80,7 +80,7 @@ def finish(run: str, out: str) -> dict[str, float]:
     """Reconcile, merge and refine the results of a run and write the vectors; return the seconds of a core of each."""
     from parge.embedding import Embedding
     from parge.events import ignore
-    from parge.run.folder import scratch_matrix
+    from parge.run.arrays import scratch_matrix
     from parge.run.open_run import open_planned
     from parge.run.pipeline import merge_parts, reconcile_parts, refine_vectors
 

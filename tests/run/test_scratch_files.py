@@ -9,8 +9,7 @@ import pytest
 from tests.cli.outputs import snapshot
 
 from parge.errors import PargeError
-from parge.run.arrays import StorageError
-from parge.run.folder import scratch_matrix
+from parge.run.arrays import StorageError, scratch_matrix
 from parge.run.lock import hold
 from parge.storage import reserve_disk
 

@@ -4,28 +4,26 @@
 """
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from parge.cluster.journal import FolderJournal
-from parge.errors import InputError, PargeError
-from parge.run import arrays
-from parge.run.lock import LOCK, hold, holder
-from parge.run.metadata import PART_NOTES
+from parge.errors import InputError
+from parge.run import arrays, parts
+from parge.run.folder import RunFolder, emptied, has_a_run, is_folder, is_left
+from parge.run.lock import LOCK
 from parge.run.schema import (
     FETCHED,
     MERGED,
     MESH,
     PARTS,
     PLAN,
-    RESULT,
     SHARDED,
     SHARDED_FOLDERS,
     SHARED,
     STEPS,
-    SUBGRAPH,
     check_sharded_run,
+    check_unplanned,
 )
 
 READ, DIVIDE, CUT, FINISH = "read", "divide", "cut", "finish"
@@ -48,7 +46,7 @@ class Folders:
 
     def part(self, index: int) -> Path:
         """Return the part folder, as every run has it."""
-        return self.path / PARTS / f"{index:03d}"
+        return RunFolder(self.path).part(index)
 
     def steps(self, key: str, rank: int) -> Path:
         """Return the folder in which a shard keeps the steps of a split."""
@@ -76,22 +74,21 @@ class Folders:
 
 def check_run_folder(path: Path, *, resume: bool) -> None:
     """Refuse a folder in which a run in shards can neither start nor resume; nothing in it is changed."""
-    if not os.path.lexists(path):
+    if not is_folder(path):
         return
-    if path.is_symlink() or not path.is_dir():
-        raise InputError(f"{path} cannot be a run folder: it is not a folder. Choose another name.")
+    if path.is_symlink():
+        raise InputError(f"{path} cannot be the folder of a run in shards: it is a link. Choose another name.")
     if not arrays.exists(path / PLAN):
-        strange = [entry.name for entry in path.iterdir() if entry.name != LOCK]
-        if strange:
-            raise InputError(f"{path} is not empty and holds no run of parge. Choose a new or an empty folder.")
+        check_unplanned(path, lambda graph: False)
         return
+    _check(path)
+    if not resume:
+        raise has_a_run(path)
+
+
+def _check(path: Path) -> None:
     arrays.load(path / PLAN, SHARDED, arrays=False)
     check_sharded_run(path)
-    if not resume:
-        raise InputError(
-            f"{path} holds a run already. Resume it with --resume (in Python, resume=True), use another --run-dir, or "
-            f"delete {path} if you do not need it"
-        )
 
 
 def failed_before_reading(path: Path) -> bool:
@@ -99,15 +96,8 @@ def failed_before_reading(path: Path) -> bool:
 
     The corrected command may then start again: `discard` removes what the run wrote. False where somebody is at work.
     """
-    if path.is_symlink() or not arrays.exists(path / PLAN) or holder(path) is not None:
-        return False
-    try:
-        arrays.load(path / PLAN, SHARDED, arrays=False)
-        check_sharded_run(path)
-    except PargeError:
-        return False  # the command itself says what is wrong
     known = {PLAN, LOCK, PARTS, *SHARDED_FOLDERS}
-    return all(entry.name in known for entry in path.iterdir())
+    return is_left(path, lambda: _check(path)) and all(entry.name in known for entry in path.iterdir())
 
 
 def discard(folder: Path) -> str | None:
@@ -115,27 +105,18 @@ def discard(folder: Path) -> str | None:
 
     Only what `check_sharded_run` knows is removed, no link is followed, and the folder is locked meanwhile.
     """
-    with contextlib.suppress(PargeError, OSError):
-        check_sharded_run(folder)
-        with hold(folder, patience=0):
-            _remove(folder)
-        folder.rmdir()
-    return f"{folder} is not deleted: it holds files that this run did not write" if folder.exists() else None
+    return emptied(folder, lambda: _remove(folder))
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folders of arrays of a run that was checked; its plan last, so that it can be removed again."""
+    """Check a run, then remove its folders of arrays; its plan last, so that it can be removed again."""
+    check_sharded_run(folder)
     for steps in _inside(folder / STEPS):
         FolderJournal(steps).discard()
     for files in (*_inside(folder / MESH), *_inside(folder / FETCHED)):
         remove_files(files)
     for part in _inside(folder / PARTS):
-        for name in (SUBGRAPH, RESULT):
-            arrays.discard(part / name)
-        for name in (LOCK, *PART_NOTES):
-            (part / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            part.rmdir()
+        parts.remove(part)
     for name in SHARDED_FOLDERS:
         for inner in _inside(folder / name):
             arrays.discard(inner)

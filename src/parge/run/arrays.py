@@ -17,7 +17,7 @@ import numpy as np
 
 from parge.errors import InputError, PargeError, plain_reason, unwritable
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
-from parge.storage import flush
+from parge.storage import create_new, flush, reserve_disk
 from parge.text import printable
 
 FORMAT = 1
@@ -309,3 +309,31 @@ def file_digest(path: Path) -> str:
 
 def _digest(body: Any) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
+    """Return a new matrix in a new file. Its space is preallocated: a full disk would otherwise raise SIGBUS.
+
+    An existing file is an error: it is not ours, or it is a link to another place.
+    """
+    size = np.dtype(dtype).itemsize * shape[0] * shape[1]
+    try:
+        descriptor = create_new(path)
+    except OSError as error:
+        raise _disk_full(path, size, error) from error
+    try:
+        # Opened by its descriptor, under its name: numpy tells the name of what it maps.
+        with open(str(path), "r+b", opener=lambda _name, _flags: descriptor) as file:
+            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            start = file.tell()
+            file.flush()
+            reserve_disk(descriptor, max(1, size), start)
+            return np.memmap(file, dtype, mode="r+", offset=start, shape=shape)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise _disk_full(path, size, error) from error
+
+
+def _disk_full(path: Path, size: int, error: OSError) -> StorageError:
+    return StorageError(f"Cannot write {path}: {error.strerror}. Merging the vectors needs {size:,} bytes there.")

@@ -18,9 +18,8 @@ from parge.run import arrays, parts, schema
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import PART_NOTES, RUN_NOTES, PlanMetadata, SubgraphMetadata, note_faults
-from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE, SUBGRAPH
-from parge.storage import create_new, reserve_disk
+from parge.run.metadata import RUN_NOTES, PlanMetadata, SubgraphMetadata, note_faults
+from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE
 from parge.techniques.resolve import Described
 from parge.text import on_one_line, printable
 
@@ -54,10 +53,8 @@ class RunFolder:
         A run can start in an empty or new folder, and resume in one that holds a plan of parge. Any other folder
         belongs to somebody else, or was made to do harm.
         """
-        if not os.path.lexists(self.path):
+        if not is_folder(self.path):
             return
-        if not self.path.is_dir():
-            raise InputError(f"{self.path} cannot be a run folder: it is not a folder. Choose another name.")
         if not self.exists:
             schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
             return
@@ -73,12 +70,7 @@ class RunFolder:
         """Refuse a folder in which a run can neither start nor resume, and, without `resume`, one that holds a run."""
         self.check()
         if self.exists and not resume:
-            who = holder(self.path)
-            at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
-            raise InputError(
-                f"{self.path} holds a run already. Resume it with --resume (in Python, resume=True), use another "
-                f"--run-dir, or delete {self.path} if you do not need it{at_work}"
-            )
+            raise has_a_run(self.path)
 
     def check_planned(self) -> None:
         """Refuse a folder that holds no run, or other things beside it; nothing in it is changed."""
@@ -101,28 +93,11 @@ class RunFolder:
 
         The plan is removed last: if the process is killed, the run can be resumed, or a new one can start there.
         """
-        with contextlib.suppress(OSError, PargeError):
-            with hold(self.path, patience=0):
-                self._remove()
-            self.path.rmdir()
-        left = sorted(self.path.iterdir()) if self.path.is_dir() else []
-        if not left:
-            return None
-        return (
-            f"{on_one_line(self.path)} is kept: it holds {on_one_line(left[0].name, 200)}, which this run did not write"
-        )
+        return emptied(self.path, self._remove)
 
     def _remove(self) -> None:
         for i in range(len(self.plan_metadata().sizes)):
-            place = self.part(i)
-            with contextlib.suppress(OSError, PargeError):
-                with hold(place, patience=0):
-                    arrays.sweep(place)
-                    arrays.discard(place / RESULT)
-                    arrays.discard(place / SUBGRAPH)
-                    for name in PART_NOTES:
-                        (place / name).unlink(missing_ok=True)
-                place.rmdir()
+            parts.remove(self.part(i))
         with contextlib.suppress(OSError):
             (self.path / PARTS).rmdir()
         arrays.sweep(self.path)
@@ -253,6 +228,46 @@ class RunFolder:
                         arrays.sweep(place)
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether a run folder is there already; refuse what is there and is no folder."""
+    if os.path.lexists(path) and not path.is_dir():
+        raise InputError(f"{path} cannot be a run folder: it is not a folder. Choose another name.")
+    return path.is_dir()
+
+
+def has_a_run(path: Path) -> InputError:
+    """Return the error of a folder that holds a run, where a new one should start."""
+    who = holder(path)
+    at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
+    return InputError(
+        f"{path} holds a run already. Resume it with --resume (in Python, resume=True), use another --run-dir, or "
+        f"delete {path} if you do not need it{at_work}"
+    )
+
+
+def is_left(path: Path, check: Callable[[], None]) -> bool:
+    """Return whether a folder, which is no link, holds a run that passes `check` and that nobody works on."""
+    if path.is_symlink() or not arrays.exists(path / PLAN) or holder(path) is not None:
+        return False
+    try:
+        check()
+    except PargeError:
+        return False  # the command itself says what is wrong
+    return True
+
+
+def emptied(path: Path, remove: Callable[[], None]) -> str | None:
+    """Remove the files of a run while its folder is locked, and the folder if it is then empty; or say why not."""
+    with contextlib.suppress(OSError, PargeError):
+        with hold(path, patience=0):
+            remove()
+        path.rmdir()
+    left = sorted(path.iterdir()) if path.is_dir() else []
+    if not left:
+        return None
+    return f"{on_one_line(path)} is kept: it holds {on_one_line(left[0].name, 200)}, which this run did not write"
+
+
 @contextmanager
 def _advising(advice: str) -> Iterator[None]:
     """Add advice to a DamagedError that is raised inside."""
@@ -355,33 +370,3 @@ def fingerprint(graph: Graph) -> str:
         found.update(f"{array.dtype}{array.shape}".encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()[:16]
-
-
-def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
-    """Return a new matrix in a new file. Its space is preallocated: a full disk would otherwise raise SIGBUS.
-
-    An existing file is an error: it is not ours, or it is a link to another place.
-    """
-    size = np.dtype(dtype).itemsize * shape[0] * shape[1]
-    try:
-        descriptor = create_new(path)
-    except OSError as error:
-        raise _disk_full(path, size, error) from error
-    try:
-        # Opened by its descriptor, under its name: numpy tells the name of what it maps.
-        with open(str(path), "r+b", opener=lambda _name, _flags: descriptor) as file:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            start = file.tell()
-            file.flush()
-            reserve_disk(descriptor, max(1, size), start)
-            return np.memmap(file, dtype, mode="r+", offset=start, shape=shape)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise _disk_full(path, size, error) from error
-
-
-def _disk_full(path: Path, size: int, error: OSError) -> arrays.StorageError:
-    return arrays.StorageError(
-        f"Cannot write {path}: {error.strerror}. Merging the vectors needs {size:,} bytes there."
-    )

@@ -25,7 +25,7 @@ from parge.planning.summary import footprint_of, idle
 from parge.result import WHERE
 from parge.run import arrays
 from parge.run.arrays import DamagedError
-from parge.run.folder import RunFolder, check_same, digest, fingerprint
+from parge.run.folder import RunFolder, check_same, digest, fingerprint, is_left
 from parge.run.lock import holder
 from parge.run.metadata import (
     PlanMetadata,
@@ -79,13 +79,9 @@ def failed_before_reading(path: Path) -> bool:
     at work, where the folder holds other files, and where it is no run that this version reads.
     """
     folder = RunFolder(path)
-    if path.is_symlink() or not folder.exists or holder(path) is not None:
+    if not is_left(path, folder.check):
         return False
-    try:
-        folder.check()
-        is_quick = folder.plan_metadata().decompose_seconds < _SECONDS
-    except PargeError:
-        return False  # the command itself says what is wrong
+    is_quick = folder.plan_metadata().decompose_seconds < _SECONDS
     parts = sorted((path / PARTS).iterdir()) if (path / PARTS).is_dir() else []
     has_work = any(arrays.exists(place) for place in (path / SHARED, path / SPACE, *(part / RESULT for part in parts)))
     is_at_work = any(holder(part) is not None for part in parts)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from parge.errors import InputError
+from parge.errors import InputError, PargeError
 from parge.graph.subgraph import Context, Subgraph
 from parge.run import arrays, schema
 from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
-from parge.run.metadata import FAILURE, ResultMetadata, SubgraphMetadata, read_note, write_note
+from parge.run.metadata import FAILURE, PART_NOTES, ResultMetadata, SubgraphMetadata, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
 from parge.text import pasteable, printable
 from parge.typing import FloatArray
@@ -172,6 +172,18 @@ def at_work(folder: Path) -> Iterator[Held]:
     with hold(folder) as lock:
         arrays.sweep(folder)
         yield lock
+
+
+def remove(folder: Path) -> None:
+    """Remove what parge writes into a part folder, and the folder if it is then empty; not while a worker uses it."""
+    with contextlib.suppress(OSError, PargeError):
+        with hold(folder, patience=0):
+            arrays.sweep(folder)
+            for name in (RESULT, SUBGRAPH):
+                arrays.discard(folder / name)
+            for name in PART_NOTES:
+                (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def record_failure(folder: Path, error: BaseException) -> None:

@@ -25,8 +25,7 @@ from parge.reconcile.reconciliation import Reconciliation
 from parge.refine.base import BUDGET, Workspace
 from parge.result import Report
 from parge.run import parts
-from parge.run.arrays import Stored
-from parge.run.folder import scratch_matrix
+from parge.run.arrays import Stored, scratch_matrix
 from parge.run.metadata import SubgraphMetadata
 from parge.run.open_run import open_run
 from parge.run.run import STAGES, Run

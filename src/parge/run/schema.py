@@ -202,9 +202,7 @@ def check_run(folder: Path) -> None:
     """
     for entry in _entries(folder):
         if entry.name == PARTS:
-            for part in _entries(entry):
-                _refuse_unless(_PART.fullmatch(part.name) is not None, part)
-                check_part(part)
+            _check_parts(entry)
         elif not _is_stray(entry):
             _check(entry, (PLAN, GRAPH, SHARED, SPACE), RUN_NOTES)
 
@@ -216,9 +214,7 @@ def check_sharded_run(folder: Path) -> None:
     """
     for entry in _entries(folder):
         if entry.name == PARTS:
-            for part in _entries(entry):
-                _refuse_unless(_PART.fullmatch(part.name) is not None, part)
-                check_part(part)
+            _check_parts(entry)
         elif entry.name in SHARDED_FOLDERS:
             for inner in _entries(entry):
                 _refuse_unless(_OF_SHARDS[entry.name].fullmatch(inner.name) is not None, inner)
@@ -227,6 +223,12 @@ def check_sharded_run(folder: Path) -> None:
             _check_arrays(entry)
         elif not _is_stray(entry):
             _check(entry, (), ())
+
+
+def _check_parts(folder: Path) -> None:
+    for part in _entries(folder):
+        _refuse_unless(_PART.fullmatch(part.name) is not None, part)
+        check_part(part)
 
 
 def _check_shard(kind: str, folder: Path) -> None:
