@@ -16,10 +16,9 @@ import parge
 from parge.embedding import Embedding
 from parge.errors import InputError, PargeError
 from parge.graph.generate import ring_of_cliques
-from parge.planning.summary import Summary
 from parge.result import Report
 from parge.run.pipeline import embed_to_file
-from parge.stage_reports import Part, Refined, Seconds
+from parge.stage_reports import Part, Refined, Seconds, Summary
 from parge.values import Settings, Value
 
 GRAPH = ring_of_cliques(12, 10)

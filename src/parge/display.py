@@ -26,7 +26,7 @@ def graph_html(graph: Any) -> Markup:
         ("features", None if graph.features is None else f"{graph.features.shape[1]:,}"),
         ("ids", show_ids(graph.outside_ids) if graph.n_vertices else None),
     ]
-    return definition_table("Graph", pairs, _said(graph.notices, ()))
+    return definition_table("Graph", pairs, said(graph.notices, ()))
 
 
 def plan_html(fields: Mapping[str, Any]) -> Markup:
@@ -49,7 +49,7 @@ def report_html(report: Any) -> Markup:
         ("most memory of a worker", format_bytes(max(report.worker_peaks)) if report.is_measured else None),
         *((f"seconds: {stage}", f"{took:.1f}") for stage, took in report.seconds.stages()),
     ]
-    return definition_table("Report", pairs, _said(report.notices, report.warnings))
+    return definition_table("Report", pairs, said(report.notices, report.warnings))
 
 
 def embedding_html(embedding: Any) -> Markup:
@@ -64,13 +64,14 @@ def embedding_html(embedding: Any) -> Markup:
     more = ["..."] if embedding.dim > _SHOWN else []
     rows = [[on_one_line(name, 60), *_numbers(row), *more] for name, row in zip(shown, embedding.vectors, strict=False)]
     table = [rows_of(["id", *range(min(embedding.dim, _SHOWN)), *more], rows)] if rows else []
-    return definition_table(repr(embedding), known.items(), [*table, *_said((), report.warnings)])
+    return definition_table(repr(embedding), known.items(), [*table, *said((), report.warnings)])
 
 
 def _numbers(vector: Any) -> list[str]:
     return [f"{value:.3g}" for value in vector[:_SHOWN].tolist()]
 
 
-def _said(notices: Iterable[str], warnings: Iterable[str]) -> list[str]:
+def said(notices: Iterable[str], warnings: Iterable[str]) -> list[str]:
+    """Return notices and warnings, each as one line."""
     labelled = [("notice", notices), ("warning", warnings)]
     return [f"{label}: {printable(text)}" for label, texts in labelled for text in texts]

@@ -73,6 +73,22 @@ class Part(Value):
     projected_seconds: float | None = None
 
 
+@dataclass(frozen=True)
+class Summary(Value):
+    """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` is the share of lost ones."""
+
+    vertices: int
+    edges: int
+    dim: int
+    technique: str
+    anchors: int
+    edge_counts: EdgeCounts
+    lost_edges: float
+    parts: tuple[Part, ...]
+    warnings: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Seconds(Value):
     """Wall time of each stage, without reading the graph and writing vectors; stages do not overlap.

@@ -74,3 +74,16 @@ def _in_ansi_c(character: str) -> str:
         return f"\\{character}"
     # Octal: it ends after three digits, whatever follows.
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
+
+
+def duration(seconds: float) -> str:
+    """Show a time.
+
+    >>> duration(0.5), duration(12.3), duration(90), duration(7200), duration(864000)
+    ('0.5 s', '12 s', '1.5 min', '2.0 h', '10 days')
+    """
+    for unit, scale in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= scale * (2 if unit == "days" else 1):
+            value = seconds / scale
+            return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

@@ -12,8 +12,8 @@ from parge.graph.graph import Graph
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
-from parge.planning.summary import Summary
 from parge.planning.verdict import Planned, planned
+from parge.stage_reports import Summary
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
 

@@ -13,11 +13,11 @@ from parge.cli.options import all_of, json_option, make_technique, technique_opt
 from parge.cli.streams import says
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, estimate
-from parge.estimate.breaks import Break, duration
+from parge.estimate.breaks import Break
 from parge.estimate.stages import Stage
 from parge.memory import format_bytes
 from parge.numbers import MOST_DIM, read_whole, shown
-from parge.text import count
+from parge.text import count, duration
 
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")

@@ -19,8 +19,8 @@ from parge.progress import shown_on
 from parge.text import count, pasteable
 
 if TYPE_CHECKING:
-    from parge.planning.summary import Summary
     from parge.result import Report
+    from parge.stage_reports import Summary
     from parge.typing import IdArray
 
 out = console(width=None if sys.stdout is not None and sys.stdout.isatty() else WIDTH_OF_FILES)
@@ -80,7 +80,7 @@ def warnings(messages: Iterable[str]) -> None:
 
 def show_summary(summary: "Summary") -> None:
     """Print a decomposition for people; of a plan also the times, the whole graph, and whether parts are worth it."""
-    from parge.planning.table import print_summary  # loaded with a plan only, not for --help
+    from parge.plan_table import print_summary  # loaded with a plan only, not for --help
 
     print_summary(summary, out)
 

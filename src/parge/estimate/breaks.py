@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from parge.errors import InputError
-from parge.estimate.stages import DAY, HOUR, REFINE_BYTES, Sizes, refining, splitting
+from parge.estimate.stages import DAY, REFINE_BYTES, Sizes, refining, splitting
 from parge.memory import format_bytes
+from parge.text import duration
 
 
 @dataclass(frozen=True)
@@ -188,16 +189,3 @@ def _at_least(size: float) -> str:
     """
     unit, scale = next(((u, s) for u, s in (("TB", 1e12), ("GB", 1e9)) if size >= s), ("MB", 1e6))
     return f"{ceil(size / scale * 100) / 100:.15g}{unit}"
-
-
-def duration(seconds: float) -> str:
-    """Show a time.
-
-    >>> duration(0.5), duration(12.3), duration(90), duration(7200), duration(864000)
-    ('0.5 s', '12 s', '1.5 min', '2.0 h', '10 days')
-    """
-    for unit, scale in (("days", DAY), ("h", HOUR), ("min", 60.0)):
-        if seconds >= scale * (2 if unit == "days" else 1):
-            value = seconds / scale
-            return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

@@ -4,7 +4,7 @@ This is the output of `parge plan`, and the first part of that of `parge embed`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from parge import memory
@@ -17,26 +17,9 @@ from parge.planning.names import FAITHFUL, Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
 from parge.refine.base import refiners
-from parge.stage_reports import EdgeCounts, Part
+from parge.stage_reports import Part, Summary
 from parge.techniques.base import Chooser, Technique
 from parge.text import count
-from parge.values import Value
-
-
-@dataclass(frozen=True)
-class Summary(Value):
-    """A decomposition in numbers: `edge_counts` says where the edges are, `lost_edges` is the share of lost ones."""
-
-    vertices: int
-    edges: int
-    dim: int
-    technique: str
-    anchors: int
-    edge_counts: EdgeCounts
-    lost_edges: float
-    parts: tuple[Part, ...]
-    warnings: tuple[str, ...]
-    notices: tuple[str, ...]
 
 
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:

@@ -10,11 +10,11 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from parge.console import WIDTH_OF_FILES, console
-from parge.estimate.breaks import duration
+from parge.display import said
 from parge.markup import Markup, rows_of, tag
 from parge.memory import format_bytes
-from parge.planning.summary import Summary
-from parge.text import count, printable
+from parge.stage_reports import Summary
+from parge.text import count, duration
 
 _ENDLESS = 10_000
 
@@ -151,12 +151,10 @@ def as_html(summary: Summary) -> Markup:
     rows += [[column.all for column in columns]] if len(rows) > 1 else []
     rows += [[column.whole for column in columns]] if hasattr(summary, "whole") else []
     verdict = getattr(summary, "verdict", None)
-    below = [*notes(summary), *([] if verdict is None else [tag("b", verdict)]), *said(summary)]
+    below = [
+        *notes(summary),
+        *([] if verdict is None else [tag("b", verdict)]),
+        *said(summary.notices, summary.warnings),
+    ]
     table = rows_of((column.heading.replace("-\n", "").replace("\n", " ") for column in columns), rows)
     return tag("div", tag("div", lead(summary)), table, *(tag("div", line) for line in below))
-
-
-def said(summary: Summary) -> list[str]:
-    """Return the notices and warnings, each as one line."""
-    labelled = [("notice", summary.notices), ("warning", summary.warnings)]
-    return [f"{label}: {printable(text)}" for label, texts in labelled for text in texts]
