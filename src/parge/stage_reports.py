@@ -272,7 +272,7 @@ class Coordinator(Value):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardStage(Value):
+class Took(Value):
     """What a stage took in one shard.
 
     Parameters
@@ -283,15 +283,25 @@ class ShardStage(Value):
         Processor time.
     sent_bytes : int
         Bytes of arrays sent to other processes.
+    """
+
+    peak_bytes: int
+    seconds: float
+    sent_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardStage(Took):
+    """What a stage took in one shard, for the report.
+
+    Parameters
+    ----------
     arcs : int, optional
         Neighbours of its vertices, after reading.
     rows_bytes : int, optional
         Bytes of the rows that were split.
     """
 
-    peak_bytes: int
-    seconds: float
-    sent_bytes: int
     arcs: int | None = None
     rows_bytes: int | None = None
 

@@ -8,7 +8,7 @@ import pytest
 import parge
 from parge.evaluate.labels import Labels
 from parge.graph.generate import planted
-from parge.techniques.resolve import describe, resolve, restore
+from parge.techniques.resolve import Described, describe, resolve, restore
 
 MADE = planted(240, 1500, communities=4, mixing=0.1, seed=3)
 COMMUNITY = np.array([MADE.labels.of(v)[0] for v in range(240)])
@@ -109,7 +109,7 @@ def test_a_technique_of_ones_own_is_described_by_where_its_class_is(
     monkeypatch.chdir(tmp_path)
     mine = resolve("a_class_of_mine:Mine", {"dim": "8", "extra": 2})
     described = describe(mine)
-    assert described == {"technique": "a_class_of_mine:Mine", "settings": {"dim": 8, "hops": 2, "seed": 0, "extra": 2}}
+    assert described == Described("a_class_of_mine:Mine", (("dim", 8), ("hops", 2), ("seed", 0), ("extra", 2)))
     assert restore(described) == mine
     assert describe(resolve(mine, {"extra": [1]})) is None  # no file carries that
 

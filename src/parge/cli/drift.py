@@ -9,7 +9,6 @@ from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import LocalName, PathName, all_of, header_option, json_option, reading_options, say_idle
 from parge.cli.update import read_changes, refuse_header
-from parge.memory import parse_bytes
 from parge.run.spaces import open_space, space_folder
 from parge.space.drift import drift
 
@@ -33,8 +32,7 @@ def command(space: Path, removed: Path | None, coordinator_memory: str | None, a
     folder = space_folder(space)
     if options["graph"] is None and removed is None:
         say_idle(("vertices", "unweighted", "weight", "source", "target", "delimiter", "header"), "without EDGES")
-    with capped_coordinator(coordinator_memory), show.steps("drift") as step:
-        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
+    with capped_coordinator(coordinator_memory) as limit, show.steps("drift") as step:
         step("reading the space")
         frozen = open_space(folder)
         more, less = read_changes(options, removed, limit, None)

@@ -36,10 +36,13 @@ def spare_memory(arguments: list[str]) -> None:
 
 
 @contextmanager
-def capped_coordinator(size: str | int | None) -> Iterator[None]:
-    """Have the system refuse this process more private memory than `size` while inside; workers have their own."""
+def capped_coordinator(size: str | int | None) -> Iterator[int | None]:
+    """Have the system refuse this process more private memory than `size` while inside; workers have their own.
+
+    Yields the size in bytes.
+    """
     if size is None:
-        yield
+        yield None
         return
     limit = parse_bytes(size) if isinstance(size, str) else size
     taken = private_bytes()
@@ -58,7 +61,7 @@ def capped_coordinator(size: str | int | None) -> Iterator[None]:
         )
     limit_memory(limit)
     try:
-        yield
+        yield limit
     except MemoryError as error:
         limit_memory(None)
         raise PargeError(

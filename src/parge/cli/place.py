@@ -23,7 +23,6 @@ from parge.cli.update import refuse_header
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import given_name
-from parge.memory import parse_bytes
 from parge.run.spaces import open_space, space_folder
 from parge.space.place import Placed, place
 from parge.storage import MEMORY, Files
@@ -68,11 +67,10 @@ def command(
     folder = space_folder(space)
     outputs = [*embedding_outputs(out), *([] if confidence is None else [Output(confidence, _is_ours)])]
     check_outputs(outputs, graph_inputs(options), run=folder, overwrite=overwrite)
-    with capped_coordinator(coordinator_memory), show.steps("placing") as step:
+    with capped_coordinator(coordinator_memory) as limit, show.steps("placing") as step:
         step("reading the space")
         frozen = open_space(folder)
         step("reading the edges")
-        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
         edges = read_graph(options, memory=limit, scratch=out.parent)
         refuse_header(frozen, edges)
         check_ids(out, edges.outside_ids, overwrite=overwrite)

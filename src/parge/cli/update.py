@@ -26,7 +26,6 @@ from parge.graph.graph import Graph
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.outputs import check_outputs
 from parge.io.places import given_name
-from parge.memory import parse_bytes
 from parge.run.spaces import described, open_space, replaced, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.space.frozen import Space
@@ -102,8 +101,7 @@ def command(
     check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
     check_update_output(place, [*inputs, folder], [output.path for output in outputs])
     gone = replaced(place)
-    with capped_coordinator(coordinator_memory), show.steps("updating") as step:
-        limit = None if coordinator_memory is None else parse_bytes(coordinator_memory)
+    with capped_coordinator(coordinator_memory) as limit, show.steps("updating") as step:
         step("reading the space")
         frozen = open_space(folder)
         step("reading the edges")

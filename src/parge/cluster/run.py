@@ -30,11 +30,11 @@ from parge.cluster.stages import Cut, Divide, Finish, Read
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import much_lost
 from parge.decompose.supervertices import LandmarkDecomposer
-from parge.engine.base import Engine, Task
+from parge.engine.base import Engine
 from parge.engine.registry import joins_cluster
 from parge.errors import InfeasibleError, InputError
 from parge.estimate.shards import split_bytes
-from parge.events import Listener, Part, Step, ignore
+from parge.events import Listener, Step, ignore
 from parge.io.embeddings.folder import replace_vectors, write_manifest
 from parge.io.names import shown_url
 from parge.linalg.threads import one_blas_thread
@@ -45,14 +45,13 @@ from parge.planning.summary import idle
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.result import Report
 from parge.run import arrays, parts
-from parge.run.folder import check_same
+from parge.run.folder import RunFolder, check_same
 from parge.run.lock import hold
 from parge.run.metadata import run_id
-from parge.run.pipeline import prepared_engine
-from parge.run.run import timed
+from parge.run.pipeline import part_task, prepared_engine, run_parts
+from parge.run.run import stage_seconds, timed
 from parge.run.schema import DONE, PLAN, SHARDED
-from parge.run.worker import PartJob, embed_part
-from parge.stage_reports import Coordinator, EdgeCounts, Refined, Seconds, ShardStage, ShardStages
+from parge.stage_reports import Coordinator, EdgeCounts, Refined, ShardStage, ShardStages
 from parge.stage_reports import Part as PartReport
 from parge.stage_reports import Shard as ShardReport
 from parge.techniques.resolve import describe
@@ -271,25 +270,11 @@ class ShardedRun:
         n_parts, technique = len(cut), decision.plan.technique
         waiting = [i for i in range(n_parts) if parts.whole_result(self.folders.part(i)) is None]
         self.listener(Step("embed", f"{count(n_parts, 'subgraph')} with {technique.name}"))
-        budgets = decision.limits.budgets
-        tasks = [
-            Task(
-                key=i,
-                function=embed_part,
-                argument=PartJob(self.folders.part(i), describe(technique) or technique),
-                projected_bytes=footprint.bytes(cut[i].vertices, cut[i].edges),
-                limit_bytes=None if budgets is None else int(budgets[i]),
-                label=f"subgraph {i}",
-                on_failure=partial(parts.record_failure, self.folders.part(i)),
-                on_retry=self._on_retry,
-            )
-            for i in waiting
-        ]
+        projected = [footprint.bytes(found.vertices, found.edges) for found in cut]
+        folder, budgets = RunFolder(self.folder), decision.limits.budgets
+        tasks = [part_task(folder, i, technique, projected[i], budgets, self._on_retry) for i in waiting]
         with timed(self.seconds, "embed"):
-            for i in set(range(n_parts)) - set(waiting):
-                self.listener(Part(i, 1.0, n_parts))
-            for task, _ in self.engine.run(tasks, lambda task, share: self.listener(Part(task.key, share, n_parts))):
-                self.listener(Part(task.key, 1.0, n_parts))
+            run_parts(self.engine, tasks, n_parts, self.listener)
 
     def _anchor_vectors(self, index: int, n_own: int, n_anchors: int) -> Any:
         folder = self.folders.part(index)
@@ -341,7 +326,7 @@ class ShardedRun:
             ),
             warnings=tuple(warnings),
             notices=tuple(notices),
-            seconds=self._stage_seconds(),
+            seconds=stage_seconds(self.seconds, ()),
             reconcile=reconciliation.report(),
             refine=Refined.of(finished[0].refined, plan.refine),
             retries=tuple(self.retries),
@@ -350,11 +335,6 @@ class ShardedRun:
             parge=parge.__version__,
             shards=tuple(_shard_report(self.shards[rank]) for rank in sorted(self.shards)),
         )
-
-    def _stage_seconds(self) -> Seconds:
-        names = ("decompose", "prepare", "embed", "reconcile", "refine")
-        found = {name: float(self.seconds.get(name, 0.0)) for name in names}
-        return Seconds(**found, total=sum(found.values()))
 
 
 def _shard_report(stages: Mapping[str, ShardStage]) -> ShardReport:

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from parge.cluster.checks import demand, refusing
 from parge.cluster.rows import MOST_VERTICES
-from parge.stage_reports import Refined
-from parge.values import Value
+from parge.stage_reports import Refined, Took
 
 _DIGEST, _COUNTS = 64, 4
 
@@ -15,22 +14,8 @@ R = TypeVar("R", bound="ShardResult")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardResult(Value):
-    """What a shard took for a stage; integers are counts, so none is below 0.
-
-    Parameters
-    ----------
-    peak_bytes : int
-        Peak memory.
-    seconds : float
-        Processor time.
-    sent_bytes : int
-        Bytes of arrays sent to other processes.
-    """
-
-    peak_bytes: int
-    seconds: float
-    sent_bytes: int
+class ShardResult(Took):
+    """What a shard took for a stage; integers are counts, so none is below 0."""
 
     def check(self, rank: int) -> None:
         """Raise ValueError where this cannot be the result of that shard."""

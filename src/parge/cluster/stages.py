@@ -70,6 +70,18 @@ def _measured(mesh: Mesh, started: float) -> dict[str, Any]:
     return {"peak_bytes": peak_bytes(), "seconds": time.process_time() - started, "sent_bytes": mesh.sent_bytes}
 
 
+def _row_arrays(held: Shard | PartRows) -> Arrays:
+    """Return the arrays of rows as files have them."""
+    weights = {} if held.weights is None else {"weights": held.weights}
+    return {
+        "names": held.names,
+        "indptr": held.indptr,
+        "indices": held.neighbours,
+        **id_arrays(held.ids),
+        **weights,
+    }
+
+
 @dataclass(frozen=True)
 class Read:
     """Read the files."""
@@ -81,15 +93,7 @@ class Read:
         """Keep the rows of this shard; return the counts."""
         started = _started()
         shard, counts = ingest(mesh, self.source)
-        content: Arrays = {
-            "names": shard.names,
-            "indptr": shard.indptr,
-            "indices": shard.neighbours,
-            **id_arrays(shard.ids),
-        }
-        if shard.weights is not None:
-            content["weights"] = shard.weights
-        arrays.save(self.folders.shard(mesh.rank), SHARD, content, {})
+        arrays.save(self.folders.shard(mesh.rank), SHARD, _row_arrays(shard), {})
         return ReadResult(
             vertices=counts.n_vertices,
             edges=counts.n_edges,
@@ -128,7 +132,8 @@ class Divide:
         split = split_shared(mesh, owners, rows, self.aim, journal)
         sizes = []
         for part in redistribute(mesh, shard, rows, split, self.aim.limits.n_parts):
-            self._save(part)
+            content = {**_row_arrays(part), "is_anchor": part.is_anchor, "codes": part.codes}
+            arrays.save(self.folders.rows(part.index), ROWS, content, {"index": part.index})
             sizes.append((part.index, int((~part.is_anchor).sum()), int(part.neighbours.size)))
         return DivideResult(
             reconcile=self.key,
@@ -137,19 +142,6 @@ class Divide:
             rows_bytes=rows.n_bytes,
             **_measured(mesh, started),
         ).to_json()
-
-    def _save(self, part: PartRows) -> None:
-        content: Arrays = {
-            "names": part.names,
-            "indptr": part.indptr,
-            "indices": part.neighbours,
-            "is_anchor": part.is_anchor,
-            "codes": part.codes,
-            **id_arrays(part.ids),
-        }
-        if part.weights is not None:
-            content["weights"] = part.weights
-        arrays.save(self.folders.rows(part.index), ROWS, content, {"index": part.index})
 
 
 def _check_alike(mesh: Mesh, shard: Shard) -> None:

@@ -17,24 +17,15 @@ from parge.spelling import naming_slips
 from parge.storage import MEMORY, Storage
 
 AnySpace = Space | Embedding | Updated | str | PathLike[str]
-"""What holds a space."""
+"""What holds a space: the space, the path of its folder, an embedding, or what `update` returned."""
 
 
 @naming_slips
 def place(space: AnySpace, edges: Any, *, storage: Storage = MEMORY, progress: Progress = silent) -> Placed:
     """Return vectors of the vertices in `edges` that the space does not know, in the same space.
 
-    Nothing is trained, and no vector of the space changes. Edges between two vertices that the space knows are not
-    used; `parge.update` takes them into account. Command line: ``parge place SPACE EDGES -o OUT``.
-
-    Parameters
-    ----------
-    space : Space, path to one, Embedding or Updated
-        See `parge.open_space`.
-    edges : graph, path, or pairs of ids
-        Edges of new vertices to known ones and to each other.
-    storage : Storage
-        Where the vectors go while they are placed: memory, or files.
+    The same as `parge.space.place.place`, which says what the arguments mean, for anything that holds a space.
+    Command line: ``parge place SPACE EDGES -o OUT``.
     """
     return place_in(_opened(space), edges, storage=storage, progress=progress)
 
@@ -51,21 +42,8 @@ def update(
 ) -> Updated:
     """Return a new version of a space in which edges were added and removed; the space itself stays as it is.
 
-    New vertices are placed. Then an old vertex moves where its edges changed by more than the threshold; all others
-    keep their bits. `parge.save_space` writes what is returned. Command line: ``parge update SPACE EDGES -o OUT``.
-
-    Parameters
-    ----------
-    space : Space, path to one, Embedding or Updated
-        See `parge.open_space`.
-    edges : graph, path, or pairs of ids, optional
-        Edges to add; one that is there already gets the weight that it has here.
-    removed : graph, path, or pairs of ids, optional
-        Edges to remove, before others are added. Their weights do not matter.
-    threshold : float
-        Weight of changed edges over that of all its edges, before or after, that a vertex bears without moving.
-    storage : Storage
-        Where edges and vectors go: memory, or files.
+    The same as `parge.space.update.update`, which says what the arguments mean, for anything that holds a space.
+    `parge.save_space` writes what is returned. Command line: ``parge update SPACE EDGES -o OUT``.
     """
     return updated_from(_opened(space), edges, removed, threshold=threshold, storage=storage, progress=progress)
 
@@ -74,15 +52,8 @@ def update(
 def drift(space: AnySpace, edges: Any = None, removed: Any = None) -> Drift:
     """Estimate how far a space is from what a fresh embedding would be.
 
-    Some vertices are looked at: whether they still are where their neighbours expect them, and rank edges that are held
-    out. Command line: ``parge drift SPACE [EDGES]``.
-
-    Parameters
-    ----------
-    space : Space, path to one, Embedding or Updated
-        See `parge.open_space`.
-    edges, removed : graph, path, or pairs of ids, optional
-        Edges that came and went since, as `parge.update` takes them: the drift after that update, which is not kept.
+    The same as `parge.space.drift.drift`, which says what the arguments mean, for anything that holds a space.
+    Command line: ``parge drift SPACE [EDGES]``.
     """
     return drift_of(_opened(space), edges, removed)
 

@@ -26,6 +26,7 @@ from parge.refine.base import BUDGET, Workspace
 from parge.result import Report
 from parge.run import parts
 from parge.run.arrays import Stored, scratch_matrix
+from parge.run.folder import RunFolder
 from parge.run.metadata import SubgraphMetadata
 from parge.run.open_run import open_run
 from parge.run.run import STAGES, Run
@@ -39,7 +40,7 @@ from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import Described, describe
 from parge.text import count, printable
-from parge.typing import FloatArray
+from parge.typing import FloatArray, IntArray
 
 _NEARLY_DONE = 0.999
 
@@ -227,10 +228,15 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
         waiting = write_subgraphs(run)
         listener(Step("embed", f"{count(n_parts, 'subgraph')} with {run.technique.name}"))
         tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
-        for i in set(range(n_parts)) - set(waiting):
-            listener(Part(i, 1.0, n_parts))
-        for task, _ in (engine or run.plan.make_engine()).run(tasks, partial(_on_progress, listener, n_parts)):
-            listener(Part(task.key, 1.0, n_parts))
+        run_parts(engine or run.plan.make_engine(), tasks, n_parts, listener)
+
+
+def run_parts(engine: Engine, tasks: Sequence[Task], n_parts: int, listener: Listener) -> None:
+    """Run the tasks of parts, and tell the progress of all parts; those without a task are done."""
+    for i in set(range(n_parts)) - {task.key for task in tasks}:
+        listener(Part(i, 1.0, n_parts))
+    for task, _ in engine.run(tasks, partial(_on_progress, listener, n_parts)):
+        listener(Part(task.key, 1.0, n_parts))
 
 
 def _on_retry(run: Run, listener: Listener, reason: str) -> None:
@@ -243,22 +249,30 @@ def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> 
     listener(Part(task.key, min(share, _NEARLY_DONE), n_parts))
 
 
+def part_task(
+    folder: RunFolder, i: int, technique: Technique, projected: int, budgets: IntArray | None, on_retry: OnStep
+) -> Task:
+    """Return the task of a worker: embed subgraph i of a run, as planned, whatever its folder may say."""
+    return Task(
+        key=i,
+        function=embed_part,
+        argument=PartJob(folder.part(i), describe(technique) or technique),
+        projected_bytes=projected,
+        limit_bytes=None if budgets is None else int(budgets[i]),
+        label=f"subgraph {i}",
+        on_failure=partial(parts.record_failure, folder.part(i)),
+        on_retry=on_retry,
+    )
+
+
 def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
-    projected = run.decomposition.projected(run.footprint)
-    budgets = run.decomposition.budgets
-    technique = describe(run.technique) or run.technique  # what was planned, whatever a folder may say
+    projected, budgets = run.decomposition.projected(run.footprint).tolist(), run.decomposition.budgets
+    small = run.footprint.fixed + _SMALL_BYTES if run.technique.leaves_nothing else -1
     return [
-        Task(
-            key=i,
-            function=embed_part,
-            argument=PartJob(run.folder.part(i), technique),
-            projected_bytes=int(projected[i]),
-            limit_bytes=None if budgets is None else int(budgets[i]),
-            label=f"subgraph {i}",
+        replace(
+            part_task(run.folder, i, run.technique, projected[i], budgets, on_retry),
             advice=run.advice(i),
-            shares_process=run.technique.leaves_nothing and bool(projected[i] <= run.footprint.fixed + _SMALL_BYTES),
-            on_failure=partial(parts.record_failure, run.folder.part(i)),
-            on_retry=on_retry,
+            shares_process=projected[i] <= small,
         )
         for i in waiting
     ]
