@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders
-from parge.errors import InputError
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, inside, settings_in
 from parge.run import arrays, parts
+from parge.run.folder import is_kind
 from parge.run.lock import holder
+from parge.run.metadata import described_in
 from parge.run.schema import DONE, PARTS, PASS, PLAN, SHARDED, STEPS, check_sharded_run
 from parge.text import count, printable
 
@@ -68,25 +69,19 @@ class ShardedStatus:
 
 def is_sharded(path: Path) -> bool:
     """Return whether a folder holds a run in shards."""
-    with contextlib.suppress(arrays.DamagedError):
-        if arrays.exists(path / PLAN):
-            arrays.load(path / PLAN, SHARDED, arrays=False)
-            return True
-    return False
+    return is_kind(path / PLAN, SHARDED)
 
 
 def sharded_status(path: Path) -> ShardedStatus:
     """Return how far the run in a folder is."""
     check_sharded_run(path)
-    settings = arrays.load(path / PLAN, SHARDED, arrays=False)[1].get("settings")
-    if not isinstance(settings, dict):
-        raise InputError(f"{path / PLAN} lacks the settings of the run. Give the folder of another run.")
-    technique = settings.get("technique")
-    name = technique.get("technique") if isinstance(technique, dict) else technique
+    settings = settings_in(path)
+    described = described_in(settings)
+    name = settings.get("technique") if described is None else described.name
     shards = _shards(path) if arrays.exists(path / f"done-{READ}") else 0
     kept = {
         "decompose": _steps(path, shards),
-        "embed": sum(parts.whole_result(part) is not None for part in _inside(path / PARTS)),
+        "embed": sum(parts.whole_result(part) is not None for part in inside(path / PARTS)),
         "refine": _rounds(Folders(path), shards),
     }
     done = [stage for stage, mark in _MARKS.items() if arrays.exists(path / f"done-{mark}")]
@@ -107,10 +102,10 @@ def _shards(path: Path) -> int:
 def _steps(path: Path, shards: int) -> int:
     """Return how many steps of a split all shards have kept."""
     found: list[set[tuple[str, str]]] = [set() for _ in range(shards)]
-    for place in _inside(path / STEPS):
+    for place in inside(path / STEPS):
         key, _, rank = place.name.rpartition("-")
         if int(rank) < shards:
-            found[int(rank)] |= {(key, step.name) for step in _inside(place) if arrays.exists(step)}
+            found[int(rank)] |= {(key, step.name) for step in inside(place) if arrays.exists(step)}
     return len(set.intersection(*found)) if found else 0
 
 
@@ -127,7 +122,3 @@ def _numbers(places: Iterable[Path]) -> Iterable[int]:
             number = about.get("done", about.get("next"))
             if isinstance(number, int):
                 yield number
-
-
-def _inside(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []

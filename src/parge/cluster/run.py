@@ -12,7 +12,7 @@ from parge.cluster.ingest import Counts
 from parge.cluster.launch import ShardLauncher, own_address
 from parge.cluster.plan_checks import checked_plan, settings_of
 from parge.cluster.rendezvous import LOOPBACK
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, remove_files
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, remove_files, settings_in
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
@@ -120,10 +120,7 @@ class ShardedRun:
         settings = settings_of(source, plan)
         if arrays.exists(folder / PLAN):
             listener(Step("resume", str(folder)))
-            _, kept = arrays.load(folder / PLAN, SHARDED, arrays=False)
-            if not isinstance(kept.get("settings"), dict):
-                raise arrays.DamagedError(f"{folder / PLAN} lacks the settings of the run. Use another --run-dir.")
-            check_same(kept["settings"], settings, folder)
+            check_same(settings_in(folder), settings, folder)
         else:
             arrays.save(folder / PLAN, SHARDED, {}, {"settings": settings})
         return ShardedRun(folder, run_id(settings, SHARDED), source, plan, engine, listener)

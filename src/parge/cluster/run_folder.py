@@ -6,6 +6,7 @@
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from parge.cluster.journal import FolderJournal
 from parge.errors import InputError
@@ -91,6 +92,14 @@ def _check(path: Path) -> None:
     check_sharded_run(path)
 
 
+def settings_in(path: Path) -> dict[str, Any]:
+    """Return the settings of the run in a folder."""
+    found = arrays.load(path / PLAN, SHARDED, arrays=False)[1].get("settings")
+    if not isinstance(found, dict):
+        raise arrays.DamagedError(f"{path / PLAN} lacks the settings of the run. Use another run folder.")
+    return found
+
+
 def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run in shards that failed before its graph was read, and nothing else.
 
@@ -111,14 +120,14 @@ def discard(folder: Path) -> str | None:
 def _remove(folder: Path) -> None:
     """Check a run, then remove its folders of arrays; its plan last, so that it can be removed again."""
     check_sharded_run(folder)
-    for steps in _inside(folder / STEPS):
+    for steps in inside(folder / STEPS):
         FolderJournal(steps).discard()
-    for files in (*_inside(folder / MESH), *_inside(folder / FETCHED)):
+    for files in (*inside(folder / MESH), *inside(folder / FETCHED)):
         remove_files(files)
-    for part in _inside(folder / PARTS):
+    for part in inside(folder / PARTS):
         parts.remove(part)
     for name in SHARDED_FOLDERS:
-        for inner in _inside(folder / name):
+        for inner in inside(folder / name):
             arrays.discard(inner)
     for name in (PARTS, *SHARDED_FOLDERS):
         with contextlib.suppress(OSError):
@@ -136,7 +145,7 @@ def remove_files(folder: Path) -> None:
         folder.rmdir()
 
 
-def _inside(folder: Path) -> list[Path]:
+def inside(folder: Path) -> list[Path]:
     """Return the real folders in a folder; none if it is a link, or is not there."""
     if folder.is_symlink() or not folder.is_dir():
         return []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from parge.graph.features import uniform_rows
 from parge.linalg.threads import one_blas_thread
 from parge.storage import release_pages, row_blocks, rows_at_once, usable_cores
-from parge.typing import BoolArray, IntArray, Matrix
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 Block = Callable[[slice], Matrix]
 """Returns some rows of a matrix in float64."""
@@ -121,3 +121,13 @@ def with_draws(start: Block | None, width: int, seed: int, numbers: Callable[[sl
         return np.hstack([known, drawn])
 
     return rows
+
+
+def cosines(vectors: FloatArray, pairs: IntArray, at_once: int) -> Matrix:
+    """Return the cosine of the two vectors of each pair (row), so many pairs at a time."""
+    out = np.empty(len(pairs))
+    for some in row_blocks(len(pairs), at_once):
+        left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs[some].T)
+        out[some] = np.einsum("ij,ij->i", left, right)
+    release_pages(vectors)
+    return out

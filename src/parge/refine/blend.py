@@ -1,15 +1,13 @@
 """The pass that makes half of the columns spectral and whitens the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from parge.graph.graph import Graph
 from parge.linalg.signs import signs, weighed_sums
-from parge.linalg.subspace import block_width, leading_eigenpairs
 from parge.linalg.tall import Block, gram, mean_length, overwrite, rows_of
-from parge.linalg.whitening import whitened_rounds
 from parge.refine.base import Refiner, Workspace
 from parge.refine.subspace import Subspace
 from parge.refine.whiten import whiten_20
@@ -44,44 +42,16 @@ class Blended(Refiner):
         length, start = mean_length(vectors), _by_strength(vectors)
         whitened = work.matrix((n, dim // 2), np.float32)
         overwrite(whitened, lambda where: start(where)[:, : dim // 2])
-        spectral, steps = self._spectral(graph, blend, start, work)
-        rounds = self._whiten(graph, blend, whitened, work)
+        first_half = replace(work, progress=lambda share: work.progress(share / 2))
+        other_half = replace(work, progress=lambda share: work.progress((1 + share) / 2))
+        spectral = work.matrix((n, blend.spectral.dim), np.float32)
+        steps = Subspace().write(graph, spectral, start, blend.spectral, first_half)
+        rounds = 0
+        if whitened.shape[1]:
+            rounds = replace(whiten_20(), rounds=blend.rounds).write(graph, whitened, 1.0, other_half).done
         first, other = rows_of(spectral), rows_of(whitened)
         overwrite(vectors, lambda where: length * np.sqrt(0.5) * np.hstack([first(where), other(where)]))
         return Refined(steps=steps, rounds=rounds)
-
-    def _spectral(self, graph: Graph, blend: Blend, start: Block, work: Workspace) -> tuple[FloatArray, int]:
-        technique, settings = blend.spectral, Subspace()
-        operator = technique.operator(self.adjacency(graph, work))
-        out = work.matrix((graph.n_vertices, technique.dim), np.float32)
-        held = 4 * (1 + len(operator.scales))
-        pairs = leading_eigenpairs(
-            operator,
-            technique.n_pairs,
-            start,
-            matrix=work.matrix,
-            columns=work.columns(graph.n_vertices, block_width(technique.n_pairs), held),
-            tolerance=settings.tolerance,
-            steps=settings.steps,
-            progress=lambda share: work.progress(share / 2),
-        )
-        technique.write(graph.degrees, operator, pairs, out)
-        return out, pairs.steps
-
-    def _whiten(self, graph: Graph, blend: Blend, vectors: FloatArray, work: Workspace) -> int:
-        n, dim = vectors.shape
-        if dim == 0:
-            return 0
-        found = whitened_rounds(
-            self.adjacency(graph, work),
-            vectors,
-            work.matrix((n, dim), np.float32),
-            work.columns(n, dim, bytes_per_entry=8),
-            rounds=blend.rounds,
-            tolerance=whiten_20().tolerance,
-            progress=lambda share: work.progress((1 + share) / 2),
-        )
-        return found.done
 
 
 def _by_strength(vectors: FloatArray) -> Block:

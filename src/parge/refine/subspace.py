@@ -6,7 +6,7 @@ from typing import ClassVar
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.linalg.subspace import block_width, leading_eigenpairs
-from parge.linalg.tall import rows_of
+from parge.linalg.tall import Block, rows_of
 from parge.refine.base import Refiner, Workspace
 from parge.refine.shards import ShardWorkspace
 from parge.stage_reports import Refined
@@ -53,23 +53,26 @@ class Subspace(Refiner):
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of steps."""
         assert isinstance(technique, Factorisation)  # `check` refuses others
-        n = len(vectors)
-        if n == 0 or graph.n_edges == 0:
+        if len(vectors) == 0 or graph.n_edges == 0:
             return Refined(steps=0)
+        return Refined(steps=self.write(graph, vectors, rows_of(vectors), technique, work))
+
+    def write(self, graph: Graph, out: FloatArray, start: Block, technique: Factorisation, work: Workspace) -> int:
+        """Write the technique's eigenvectors, found from those at the start; return the number of steps."""
         operator = technique.operator(self.adjacency(graph, work))
         held = 4 * (1 + len(operator.scales))  # bytes of a column's entry, its product's and those between
         pairs = leading_eigenpairs(
             operator,
             technique.n_pairs,
-            rows_of(vectors),
+            start,
             matrix=work.matrix,
-            columns=work.columns(n, block_width(technique.n_pairs), held),
+            columns=work.columns(len(out), block_width(technique.n_pairs), held),
             tolerance=self.tolerance,
             steps=self.steps,
             progress=work.progress,
         )
-        technique.write(graph.degrees, operator, pairs, vectors)
-        return Refined(steps=pairs.steps)
+        technique.write(graph.degrees, operator, pairs, out)
+        return pairs.steps
 
     def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> Refined:
         """Overwrite the vectors of one part, other shards those of the others; return the number of steps."""

@@ -11,6 +11,7 @@ from parge.linalg.tall import mean_length
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.linalg.whitening import (
     Moments,
+    Rounds,
     Turn,
     change,
     finish,
@@ -69,21 +70,24 @@ class Whiten(Refiner):
 
     def refine(self, graph: Graph, vectors: FloatArray, technique: Technique, work: Workspace) -> Refined:
         """Overwrite the vectors; return the number of rounds and how much each changed."""
-        n, dim = vectors.shape
-        if n == 0 or graph.n_edges == 0:
+        if len(vectors) == 0 or graph.n_edges == 0:
             return Refined(rounds=0, changes=())
-        adjacency, columns = self.adjacency(graph, work), work.columns(n, dim, bytes_per_entry=8)
-        found = whitened_rounds(
-            adjacency,
+        found = self.write(graph, vectors, mean_length(vectors), work)
+        return Refined(rounds=found.done, changes=tuple(round(change, 4) for change in found.changes))
+
+    def write(self, graph: Graph, vectors: FloatArray, length: float, work: Workspace) -> Rounds:
+        """Overwrite the vectors, all with that length; return what was done."""
+        n, dim = vectors.shape
+        return whitened_rounds(
+            self.adjacency(graph, work),
             vectors,
             work.matrix((n, dim), np.float32),
-            columns,
+            work.columns(n, dim, bytes_per_entry=8),
             rounds=self.rounds,
             tolerance=self.tolerance,
-            length=mean_length(vectors),
+            length=length,
             progress=work.progress,
         )
-        return Refined(rounds=found.done, changes=tuple(round(change, 4) for change in found.changes))
 
     def refine_shard(self, vectors: FloatArray, technique: Technique, work: ShardWorkspace) -> Refined:
         """Overwrite the vectors of one part, other shards those of the others; return the same as `refine`.

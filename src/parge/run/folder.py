@@ -18,9 +18,8 @@ from parge.run import arrays, parts, schema
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import RUN_NOTES, PlanMetadata, SubgraphMetadata, note_faults
+from parge.run.metadata import RUN_NOTES, PlanMetadata, SubgraphMetadata, described_in, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE
-from parge.techniques.resolve import Described
 from parge.text import on_one_line, printable
 
 _NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
@@ -56,9 +55,9 @@ class RunFolder:
         if not is_folder(self.path):
             return
         if not self.exists:
-            schema.check_unplanned(self.path, lambda graph: _is_kind(graph, GRAPH))
+            schema.check_unplanned(self.path, lambda graph: is_kind(graph, GRAPH))
             return
-        if _is_kind(self.path / PLAN, SHARDED):
+        if is_kind(self.path / PLAN, SHARDED):
             raise InputError(
                 f"{self.path} holds a run in shards. Only the command that began it, parge embed --sharded, resumes it "
                 "(with --resume). Give the folder of another run."
@@ -135,7 +134,7 @@ class RunFolder:
         Their names are those in files, with the prefix ``shared_``.
         """
         place = self.path / SHARED
-        if _intact(place, SHARED) is None:
+        if not is_kind(place, SHARED, intact=True):
             content = {f"shared_{name}": array for name, array in make().items()}
             if not content:
                 return {}
@@ -152,7 +151,7 @@ class RunFolder:
 
     def has_graph(self) -> bool:
         """Return whether the graph is present and intact."""
-        return _intact(self.path / GRAPH, GRAPH) is not None
+        return is_kind(self.path / GRAPH, GRAPH, intact=True)
 
     def plan_metadata(self) -> PlanMetadata:
         """Return the metadata of the run."""
@@ -187,13 +186,9 @@ class RunFolder:
 
     def result(self, i: int) -> parts.Result | None:
         """Return the result of subgraph i, or None if it is missing or damaged."""
-        place = self.part(i)
-        if not arrays.exists(place / RESULT):
-            return None
-        try:
-            return parts.load_result(place)
-        except DamagedError:
-            return None
+        with contextlib.suppress(DamagedError):
+            return parts.load_result(self.part(i))
+        return None
 
     def result_fault(self, i: int) -> str:
         """Return what is wrong with the result file of subgraph i; empty if it is missing or nothing is wrong."""
@@ -277,23 +272,13 @@ def _advising(advice: str) -> Iterator[None]:
         raise DamagedError(f"{error}; {advice}") from None
 
 
-def _is_kind(folder: Path, kind: str) -> bool:
-    """Return whether a folder has a manifest of this kind; its arrays are left unread."""
+def is_kind(folder: Path, kind: str, *, intact: bool = False) -> bool:
+    """Return whether a folder has a manifest of this kind and, with `intact`, all arrays as it says."""
     try:
-        arrays.load(folder, kind, arrays=False)
+        arrays.load(folder, kind, arrays=intact)
     except DamagedError:
         return False
     return True
-
-
-def _intact(folder: Path, kind: str) -> dict[str, Any] | None:
-    """Return the metadata of a folder if all its arrays are intact, else None."""
-    if not arrays.exists(folder):
-        return None
-    try:
-        return arrays.load(folder, kind)[1]
-    except DamagedError:
-        return None
 
 
 def _decomposition(graph: Graph, content: Arrays, metadata: PlanMetadata) -> Decomposition:
@@ -356,9 +341,8 @@ def check_same(recorded: dict[str, Any], wanted: dict[str, Any], path: Path) -> 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with those of the technique beside the others, as ``technique.dim``."""
-    try:
-        described = Described.from_json(settings.get("technique"))
-    except InputError:
+    described = described_in(settings)
+    if described is None:
         return settings
     return {**settings, "technique": described.name, **{f"technique.{key}": value for key, value in described.settings}}
 

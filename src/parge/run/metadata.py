@@ -130,9 +130,7 @@ class PlanMetadata(Value):
     @property
     def described(self) -> Described | None:
         """The technique with its settings; None for a Python object, which no folder can hold."""
-        with contextlib.suppress(InputError):
-            return Described.from_json(self.settings.to_json().get("technique"))
-        return None
+        return described_in(self.settings.to_json())
 
     @classmethod
     def from_json(cls, data: Any, where: str = "") -> "PlanMetadata":
@@ -142,27 +140,26 @@ class PlanMetadata(Value):
             raise InputError(f"{len(found.sizes)} sizes and {len(found.edges)} numbers of edges")
         if len(found.technique.footprint) != 3:
             raise InputError(f"technique.footprint has {len(found.technique.footprint)} numbers, not 3")
-        _refuse_impossible("decompose_seconds", found.decompose_seconds)
-        for name in ("dim", "footprint"):
-            _refuse_impossible(f"technique.{name}", getattr(found.technique, name))
-        for name in ("sizes", "edges"):
-            _refuse_impossible(name, getattr(found, name))
+        _refuse_impossible(found)
+        _refuse_impossible(found.technique)
         if found.run != run_id(found.settings.to_json(), found.decomposition):
             raise InputError("its settings are not those that the run started with")
         return replace(found, notices=tuple(map(printable, found.notices)))
 
 
-def _refuse_impossible(name: str, value: Any) -> None:
+def described_in(settings: Mapping[str, Any]) -> Described | None:
+    """Return the technique that the settings of a run have; None for a Python object, which no folder can hold."""
+    with contextlib.suppress(InputError):
+        return Described.from_json(settings.get("technique"))
+    return None
+
+
+def _refuse_impossible(value: Value) -> None:
     """Refuse numbers that are negative or not finite."""
-    for number in value if isinstance(value, tuple) else (value,):
-        if not 0 <= number < 2**63:
-            raise InputError(f"{name} must be at least 0 and finite; found {number}")
-
-
-def _refuse_impossible_fields(value: Value) -> None:
-    for name, number in vars(value).items():
-        if isinstance(number, int | float):
-            _refuse_impossible(name, number)
+    for name, found in vars(value).items():
+        for number in found if isinstance(found, tuple) else (found,):
+            if isinstance(number, int | float) and not 0 <= number < 2**63:
+                raise InputError(f"{name} must be at least 0 and finite; found {number}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +194,7 @@ class SubgraphMetadata(Value):
     n_landmarks: int | None = None
 
     def __post_init__(self) -> None:
-        _refuse_impossible_fields(self)
+        _refuse_impossible(self)
 
     @staticmethod
     def of(subgraph: Subgraph, technique: Described | None, seed: int, run: str) -> "SubgraphMetadata":
@@ -248,7 +245,7 @@ class ResultMetadata(Value):
     versions: Settings
 
     def __post_init__(self) -> None:
-        _refuse_impossible_fields(self)
+        _refuse_impossible(self)
         if not all(isinstance(version, str) for version in self.versions.values()):
             raise InputError("versions must be text")
 

@@ -80,10 +80,8 @@ def embed(
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
     with _embedded(graph, asked, run_dir, resume=resume, listener=listener) as run:
         reconciliation = reconcile_parts(run, listener)
-        vectors = merge_parts(run, reconciliation, np.empty(run.shape, np.float32))
-        refinement = refine_vectors(run, vectors, listener)
-        run.note_seconds(STAGES)
-        report = run.report(reconciliation, refinement)
+        vectors = np.empty(run.shape, np.float32)
+        report = _finished(run, reconciliation, vectors, listener)
         embedding = _embedding(run, vectors, report)
         unkept = () if run_dir is None else freeze(run, embedding, [run.folder.path / SPACE])
         return replace(embedding, report=replace(report, notices=(*report.notices, *unkept))) if unkept else embedding
@@ -147,15 +145,22 @@ def finish(run: Run, out: Path, listener: Listener, spaces: Sequence[Path] = ())
     reconciliation = reconcile_parts(run, listener)
     with ExitStack() as scratch:
         vectors = _scratch(scratch, run.folder.path / SCRATCH, run.shape)
-        merge_parts(run, reconciliation, vectors)
-        refinement = refine_vectors(run, vectors, listener, in_files=True)
-        run.note_seconds(STAGES)
-        report = run.report(reconciliation, refinement)
+        report = _finished(run, reconciliation, vectors, listener, in_files=True)
         embedding = _embedding(run, vectors, report.reproducible())
         listener(Step("write", given_name(out)))
         embedding.save(out)
         unkept = freeze(run, embedding, spaces)
     return replace(report, notices=(*report.notices, *unkept))
+
+
+def _finished(
+    run: Run, reconciliation: Reconciliation, vectors: FloatArray, listener: Listener, *, in_files: bool = False
+) -> Report:
+    """Write all vectors, merged and refined; return the report."""
+    merge_parts(run, reconciliation, vectors)
+    refinement = refine_vectors(run, vectors, listener, in_files=in_files)
+    run.note_seconds(STAGES)
+    return run.report(reconciliation, refinement)
 
 
 def freeze(run: Run, embedding: Embedding, places: Sequence[Path]) -> tuple[str, ...]:

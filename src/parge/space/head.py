@@ -9,11 +9,10 @@ import numpy as np
 
 from parge.graph.graph import Graph
 from parge.linalg import logistic
-from parge.linalg.tall import unit
+from parge.linalg.tall import cosines
 from parge.linalg.threads import one_blas_thread
 from parge.links import ONLY_COSINE, LinkHead
 from parge.seeds import keyed_rng
-from parge.storage import release_pages, row_blocks
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Edges, and as many pairs that are none, that three numbers are learned from.
@@ -34,7 +33,7 @@ def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
     if not len(edges) or not len(others):
         return ONLY_COSINE
     degrees = graph.degrees.astype(np.float64)
-    alike = np.concatenate([_cosines(vectors, edges), _cosines(vectors, others)])
+    alike = np.concatenate([cosines(vectors, pairs, _AT_ONCE) for pairs in (edges, others)])
     large = np.concatenate([np.log(degrees[edges]).sum(axis=1), np.log1p(degrees[others]).sum(axis=1)])
     truth = np.arange(alike.size) < len(edges)
     with one_blas_thread():
@@ -51,15 +50,6 @@ def _fitted(truth: BoolArray, alike: Matrix, large: Matrix) -> LinkHead:
     w = logistic.fit(np.hstack([(X - mean) / deviation, np.ones((len(X), 1))]), truth[:, None])[:, 0]
     cosine, degree = w[:2] / deviation
     return LinkHead(max(float(cosine), 0.0), float(degree), float(w[2] - w[:2] / deviation @ mean))
-
-
-def _cosines(vectors: FloatArray, pairs: IntArray) -> Matrix:
-    out = np.empty(len(pairs))
-    for some in row_blocks(len(pairs), _AT_ONCE):
-        left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs[some].T)
-        out[some] = np.einsum("ij,ij->i", left, right)
-    release_pages(vectors)
-    return out
 
 
 def _some_edges(graph: Graph, rng: np.random.Generator) -> IntArray:

@@ -11,11 +11,10 @@ from parge.graph.graph import Graph
 from parge.graph.holdout import by_degree, remove_edges
 from parge.graph.sample import connected_sample
 from parge.graph.subgraph import Subgraph, induce
-from parge.linalg.tall import unit
+from parge.linalg.tall import cosines
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
 from parge.stage_reports import TechniqueChoice, Tried
-from parge.storage import row_blocks
 from parge.techniques.base import Chooser, Chosen, Technique
 from parge.techniques.blend import Blend
 from parge.techniques.deepwalk import DeepWalk
@@ -210,16 +209,9 @@ class _Test(NamedTuple):
 def _tested(vectors: FloatArray, train: Graph, edges: IntArray, others: IntArray) -> _Test:
     if train.features is None:
         vectors[train.degrees == 0] = 0.0
-    alike, apart = (_cosines(vectors, pairs) for pairs in (edges, others))
+    # What differs by rounding is equal on every processor.
+    alike, apart = (cosines(vectors, pairs, _PAIRS_AT_ONCE).round(6) for pairs in (edges, others))
     return _Test(_share_below(alike, apart), 1.0 - _share_below(apart, alike))
-
-
-def _cosines(vectors: FloatArray, pairs: IntArray) -> Matrix:
-    out = np.empty(len(pairs))
-    for some in row_blocks(len(pairs), _PAIRS_AT_ONCE):
-        left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs[some].T)
-        out[some] = np.einsum("ij,ij->i", left, right)
-    return out.round(6)  # what differs by rounding is equal on every processor
 
 
 def _share_below(scores: Matrix, others: Matrix) -> Matrix:
