@@ -13,7 +13,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
-from parge.memory import format_bytes
+from parge.memory import Footprint, format_bytes
 from parge.planning.auto_technique import choose_technique
 from parge.planning.plan import AUTO, Plan, ResolvedPlan, landmark_technique
 from parge.planning.summary import idle
@@ -24,7 +24,7 @@ from parge.techniques.base import Chooser
 from parge.techniques.resolve import describe
 
 if TYPE_CHECKING:
-    from parge.decompose.anchors import Decomposer
+    from parge.decompose.anchors import AnchorDecomposer, Decomposer
     from parge.decompose.decomposition import Decomposition
 
 
@@ -212,20 +212,22 @@ def _within_limits(graph: Counted, plan: ResolvedPlan) -> tuple["Decomposer", Li
         slack, smallest = int(typical.sum()) - graph.n_vertices, int(typical.min())
     asked = plan.request.asked("anchors")
     n_anchors = anchor_count(
-        asked,
-        n_vertices=graph.n_vertices,
-        n_parts=n_parts,
-        dim=technique.dim,
-        slack=slack,
-        smallest=smallest,
+        asked, n_vertices=graph.n_vertices, n_parts=n_parts, dim=technique.dim, slack=slack, smallest=smallest
     )
     limits = limits or Limits.equal(n_parts, graph.n_vertices, n_anchors)
     needs_anchors = asked == AUTO and n_parts > 1 and not technique.aligned
     check_feasible(limits, graph, n_anchors, useful=technique.dim if needs_anchors else 0)
+    return _anchored(plan, n_anchors), limits
+
+
+def _anchored(plan: ResolvedPlan, n_anchors: int, balance: Footprint | None = None) -> "AnchorDecomposer":
+    """Return how to decompose with that many anchors; at most that many if the plan leaves their number open."""
     from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
 
-    decomposer = AnchorDecomposer(n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=asked == AUTO)
-    return decomposer, limits
+    at_most = plan.request.asked("anchors") == AUTO
+    return AnchorDecomposer(
+        n_anchors, plan.anchor_strategy, plan.partitioner, plan.seed, at_most=at_most, balance=balance
+    )
 
 
 def least_landmarks(technique: LandmarkTechnique) -> int:
@@ -333,17 +335,8 @@ def _around(
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
     footprint = technique.landmark_footprint(n_supervertices + n_anchors)
-    from parge.decompose.anchors import AnchorDecomposer  # compiled code: not needed to refuse a plan
     from parge.decompose.supervertices import NEAR_SHARE, LandmarkDecomposer, context_budget, halo_within
 
-    parts = AnchorDecomposer(
-        n_anchors,
-        plan.anchor_strategy,
-        plan.partitioner,
-        plan.seed,
-        at_most=plan.request.asked("anchors") == AUTO,
-        balance=footprint,
-    )
     kept_free = 0
     if limits is None:
         budget = context_budget(graph, plan.n_parts, footprint)
@@ -354,6 +347,6 @@ def _around(
     elif limits.budgets is not None:
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
-    decomposer = LandmarkDecomposer(parts, n_supervertices, footprint, kept_free)
+    decomposer = LandmarkDecomposer(_anchored(plan, n_anchors, footprint), n_supervertices, footprint, kept_free)
     check_feasible(decomposer.limits_for_own(limits), graph, n_anchors)
     return decomposer, limits

@@ -18,8 +18,8 @@ from parge.run import arrays, parts, schema
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
-from parge.run.metadata import RUN_NOTES, PlanMetadata, SubgraphMetadata, described_in, note_faults
-from parge.run.schema import GRAPH, PARTS, PLAN, RESULT, SHARDED, SHARED, SPACE
+from parge.run.metadata import RUN_NOTES, PlanMetadata, described_in, note_faults
+from parge.run.schema import GRAPH, PARTS, PLAN, SHARDED, SHARED, SPACE
 from parge.text import on_one_line, printable
 
 _NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
@@ -177,28 +177,6 @@ class RunFolder:
             return _decomposition(graph, content, metadata), metadata
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise DamagedError(f"{self.path} does not hold a decomposition: {printable(error, 200)}") from None
-
-    def subgraph_metadata(self, i: int) -> SubgraphMetadata | None:
-        """Return the metadata of subgraph i, or None if it is missing or damaged."""
-        with contextlib.suppress(DamagedError):
-            return parts.subgraph_metadata(self.part(i))
-        return None
-
-    def result(self, i: int) -> parts.Result | None:
-        """Return the result of subgraph i, or None if it is missing or damaged."""
-        with contextlib.suppress(DamagedError):
-            return parts.load_result(self.part(i))
-        return None
-
-    def result_fault(self, i: int) -> str:
-        """Return what is wrong with the result file of subgraph i; empty if it is missing or nothing is wrong."""
-        place = self.part(i) / RESULT
-        if arrays.exists(place):
-            try:
-                arrays.load(place, RESULT)
-            except DamagedError as error:
-                return str(error)
-        return ""
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -224,8 +224,13 @@ def _names(folder: RunFolder, some: list[int]) -> str:
 
 def _why(run: Run, i: int) -> str:
     """Return what is wrong with the result of subgraph i, if it has one."""
-    fault = run.folder.result_fault(i)
-    return f" ({fault})" if fault else ""
+    place = run.folder.part(i) / RESULT
+    try:
+        if arrays.exists(place):
+            arrays.load(place, RESULT)
+    except DamagedError as error:
+        return f" ({error})"
+    return ""
 
 
 def _how_to_embed(run: Run, missing: list[int]) -> str:

@@ -45,14 +45,13 @@ def save_subgraph(
 def load_subgraph(folder: Path) -> tuple[Subgraph, SubgraphMetadata]:
     """Return the subgraph and its metadata."""
     try:
-        content, plain = arrays.load(folder / SUBGRAPH, SUBGRAPH)
+        content, metadata = _loaded(SubgraphMetadata, folder, SUBGRAPH)
     except arrays.DamagedError as error:
         raise arrays.DamagedError(
             f"{error}. Copy the folder again, or repeat the command that wrote it with --resume."
         ) from None
     try:
         shared = {name.removeprefix("shared_"): array for name, array in content.items() if name.startswith("shared_")}
-        metadata = SubgraphMetadata.from_json(plain)
         context = _context(content, metadata)
         subgraph = Subgraph(graph_of(content), content["vertices"], metadata.n_own, metadata.index, context, shared)
         _check(subgraph)
@@ -97,14 +96,13 @@ def _check(subgraph: Subgraph) -> None:
 
 def subgraph_metadata(folder: Path) -> SubgraphMetadata:
     """Return the metadata of an intact subgraph; its arrays are checked but not returned."""
-    return _typed(SubgraphMetadata, folder / SUBGRAPH, arrays.load(folder / SUBGRAPH, SUBGRAPH)[1])
+    return _loaded(SubgraphMetadata, folder, SUBGRAPH)[1]
 
 
 def subgraph_index(folder: Path) -> int:
     """Return the number of the subgraph, for messages; 0 if the folder does not say it."""
     with contextlib.suppress(arrays.DamagedError):
-        plain = arrays.load(folder / SUBGRAPH, SUBGRAPH, arrays=False)[1]
-        return _typed(SubgraphMetadata, folder / SUBGRAPH, plain).index
+        return _loaded(SubgraphMetadata, folder, SUBGRAPH, arrays_too=False)[1].index
     return 0
 
 
@@ -131,8 +129,8 @@ class Result(NamedTuple):
 def load_result(folder: Path) -> Result:
     """Return the result of a part folder; it is read once and checked against its checksum."""
     try:
-        content, metadata = arrays.load(folder / RESULT, RESULT)
-        return Result(content["vectors"], _typed(ResultMetadata, folder / RESULT, metadata))
+        content, metadata = _loaded(ResultMetadata, folder, RESULT)
+        return Result(content["vectors"], metadata)
     except arrays.DamagedError as error:
         raise arrays.DamagedError(f"{error}. Embed it again: {pasteable('parge', 'embed-part', folder)}") from None
 
@@ -150,15 +148,16 @@ def whole_result(folder: Path) -> ResultMetadata | None:
 
 def load_metadata(folder: Path) -> ResultMetadata:
     """Return the metadata of the local vectors, without reading the vectors."""
-    return _typed(ResultMetadata, folder / RESULT, arrays.load(folder / RESULT, RESULT, arrays=False)[1])
+    return _loaded(ResultMetadata, folder, RESULT, arrays_too=False)[1]
 
 
-def _typed(kind: type[V], folder: Path, plain: dict[str, Any]) -> V:
-    """Return the metadata in a folder as a value, or say that parge did not write them."""
+def _loaded(kind: type[V], folder: Path, name: str, *, arrays_too: bool = True) -> tuple[Arrays, V]:
+    """Return the arrays and the metadata of a subgraph or result."""
+    content, plain = arrays.load(folder / name, name, arrays=arrays_too)
     try:
-        return kind.from_json(plain)
-    except InputError:
-        raise arrays.DamagedError(f"{folder} lacks metadata that parge writes there") from None
+        return content, kind.from_json(plain)
+    except InputError as error:
+        raise arrays.DamagedError(f"{folder / name} lacks metadata of parge: {printable(error, 200)}") from None
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -56,18 +56,20 @@ class Run:
 
     def has_subgraph(self, i: int) -> bool:
         """Return whether subgraph i of this run is present and intact."""
-        found = self.folder.subgraph_metadata(i)
-        return found is not None and (found.run, found.index) == (self.id, i)
+        place = self.folder.part(i)
+        with suppress(DamagedError):
+            found = parts.subgraph_metadata(place)
+            return (found.run, found.index) == (self.id, i)
+        return False
 
     def has_result(self, i: int) -> bool:
         """Return whether subgraph i has an intact result of this run (not of another run, copied here)."""
-        if i in self.results:
-            return True
-        found = self.folder.result(i)
-        if found is None or not self._is_ours(found, i) or found.metadata.vertices != self.decomposition.held[i]:
-            return False
-        self.results[i] = found
-        return True
+        place = self.folder.part(i)
+        with suppress(DamagedError):
+            found = self.results.get(i) or parts.load_result(place)
+            if self._is_ours(found, i) and found.metadata.vertices == self.decomposition.held[i]:
+                self.results[i] = found
+        return i in self.results
 
     def _is_ours(self, result: Result, i: int) -> bool:
         return (result.metadata.run, result.metadata.index) == (self.id, i)

@@ -30,9 +30,10 @@ def trusted(described: Described, folder: Path, *, allow: str = "") -> Technique
         _refuse_unless_typed(described, folder, allow)
     technique = restore_declared(described)
     if must_be_allowed(technique) and not allow:
+        settings = on_one_line(", ".join(f"{key}={value!r}" for key, value in described.settings), 300)
         raise InputError(
             f"{folder} asks for {technique.most_relative_work:,.0f} times the work of {name}'s default settings "
-            f"({_listed(described)}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
+            f"({settings}). To allow it: {pasteable('parge', 'embed-part', folder, '--technique', name)}"
         )
     return technique
 
@@ -40,10 +41,6 @@ def trusted(described: Described, folder: Path, *, allow: str = "") -> Technique
 def must_be_allowed(technique: Technique) -> bool:
     """Return whether the user must explicitly allow these settings of a parge technique."""
     return type(technique).__module__.startswith("parge.") and technique.most_relative_work > MOST_WORK
-
-
-def _listed(described: Described) -> str:
-    return on_one_line(", ".join(f"{key}={value!r}" for key, value in described.settings), 300)
 
 
 def is_path(name: str) -> bool:

@@ -106,12 +106,6 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     return result
 
 
-def _prepared_technique(described: Described | None) -> Technique | None:
-    """Return the described technique if it is registered and leaves nothing behind in a process; otherwise None."""
-    technique = None if described is None or not described.is_registered else restore(described)
-    return technique if technique is not None and technique.leaves_nothing else None
-
-
 def prepare_worker(described: Described | None) -> None:
     """Import what workers with this technique need, and load the compiled code, by embedding a few vertices.
 
@@ -120,8 +114,8 @@ def prepare_worker(described: Described | None) -> None:
     """
     from parge.kernels.jit import load_compiled
 
-    technique = _prepared_technique(described)
-    if technique is not None:
+    technique = restore(described) if described is not None and described.is_registered else None
+    if technique is not None and technique.leaves_nothing:
         ring = Graph.from_edges(np.arange(8), (np.arange(8) + 1) % 8)
         plain = type(technique)(dim=technique.dim)
         plain.embed(Subgraph.whole(ring), np.random.default_rng(0))
