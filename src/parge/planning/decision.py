@@ -335,9 +335,9 @@ def _around(
     """Return how to decompose around that many landmarks, or raise where the limits cannot hold them."""
     n_supervertices, n_anchors = _counts(graph, plan, technique, n_landmarks)
     footprint = technique.landmark_footprint(n_supervertices + n_anchors)
+    parts, kept_free = _anchored(plan, n_anchors, footprint), 0
     from parge.decompose.supervertices import NEAR_SHARE, LandmarkDecomposer, context_budget, halo_within
 
-    kept_free = 0
     if limits is None:
         budget = context_budget(graph, plan.n_parts, footprint)
         near = max(0, int(NEAR_SHARE * graph.n_vertices) - n_anchors)
@@ -347,6 +347,6 @@ def _around(
     elif limits.budgets is not None:
         limits = Limits.of_bytes(limits.budgets, footprint)
     check_feasible(limits, graph, n_anchors)
-    decomposer = LandmarkDecomposer(_anchored(plan, n_anchors, footprint), n_supervertices, footprint, kept_free)
+    decomposer = LandmarkDecomposer(parts, n_supervertices, footprint, kept_free)
     check_feasible(decomposer.limits_for_own(limits), graph, n_anchors)
     return decomposer, limits

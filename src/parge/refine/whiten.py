@@ -78,11 +78,12 @@ class Whiten(Refiner):
     def write(self, graph: Graph, vectors: FloatArray, length: float, work: Workspace) -> Rounds:
         """Overwrite the vectors, all with that length; return what was done."""
         n, dim = vectors.shape
+        adjacency, columns = self.adjacency(graph, work), work.columns(n, dim, bytes_per_entry=8)
         return whitened_rounds(
-            self.adjacency(graph, work),
+            adjacency,
             vectors,
             work.matrix((n, dim), np.float32),
-            work.columns(n, dim, bytes_per_entry=8),
+            columns,
             rounds=self.rounds,
             tolerance=self.tolerance,
             length=length,

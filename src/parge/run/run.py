@@ -105,8 +105,8 @@ class Run:
 
     def _live_technique(self) -> Technique:
         """Return the technique itself if it may be imported, or its record."""
-        described = self._described()
-        if not isinstance(self.technique, RecordedTechnique) or described is None:
+        described = self._described() if isinstance(self.technique, RecordedTechnique) else None
+        if described is None:
             return self.technique
         if self.allow:
             return trusted(described, self.folder.path, allow=self.allow)
