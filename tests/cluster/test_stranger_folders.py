@@ -86,6 +86,18 @@ def test_what_parge_did_not_write_stays(tmp_path: Path, name: str) -> None:
     assert (run / name).read_text() == "mine"
 
 
+def test_a_run_that_was_killed_before_its_plan_starts_again_and_a_folder_of_others_does_not(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "plan.tmp-7").mkdir(parents=True)
+    check_run_folder(run, resume=False)
+    (run / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError):
+        check_run_folder(run, resume=False)
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(InputError):
+        check_run_folder(tmp_path / "link", resume=False)
+
+
 def test_a_run_at_work_is_not_removed(tmp_path: Path) -> None:
     run = tmp_path / "out.run"
     arrays.save(run / PLAN, SHARDED, {}, {})
