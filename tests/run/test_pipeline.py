@@ -167,7 +167,7 @@ def test_plan_refuses_what_it_cannot_mean() -> None:
 
 def test_presets_decide_only_what_the_plan_leaves_open() -> None:
     paper = plan(preset="paper").resolved
-    assert (paper.anchors, paper.anchor_strategy, paper.partitioner, paper.reconcile, paper.refine) == (
+    assert (paper.settings()["anchors"], paper.anchor_strategy, paper.partitioner, paper.reconcile, paper.refine) == (
         "1%",
         "top-cut",
         "metis",
