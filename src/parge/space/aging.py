@@ -1,4 +1,4 @@
-"""The age of a space: how far it is from what a fresh embedding would be, without computing one."""
+"""The age of a space: how much less it tells than a fresh embedding would, without computing one."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -6,42 +6,56 @@ from typing import Any
 
 import numpy as np
 
+from parge.space.communities import Told, measure_told
 from parge.space.fit import measure_fit
 from parge.space.frozen import EMBEDDED, Age, Space
 
 # What changed edges, those not taken into account, the residual and held-out edges add to the distance to a fresh
-# embedding: fitted without negative factors to age curves of four generated graphs, 2 to 50 % new vertices in ten
-# batches, placed or updated (`make bench-space ONLY=calibrate SEEDS=1`). The error of the calibration is the standard
-# deviation of what is left.
+# embedding: fitted without negative factors to age curves of generated graphs, 1 to 50 % new vertices in ten
+# batches, placed or updated (`make bench-space ONLY=calibrate SEEDS=1`). The error is the standard deviation of what is
+# left.
 EDGES, STALE, RESIDUAL, LINKS = 0.288, 0.178, 0.0, 0.316
-CALIBRATION_ERROR = 0.018
+DISTANCE_ERROR = 0.018
+
+# The loss that the distance alone would suggest counts as so many vertices, beside those that were asked for their
+# community. Where the distance is below the second number, none is asked: as little as is lost then is not seen.
+_SUGGESTED, _NEAR = 200.0, 0.01
+
+# Standard deviation of the drift around the true loss of micro-F1 on these curves.
+CALIBRATION_ERROR = 0.02
 
 # From the first on a fresh embedding is advised. On these curves spaces below it had lost at most 4.5 % of the micro-F1
 # of all vertices, those above 1 to 40 %.
-EMBED_AGAIN, WATCH = 0.15, 0.07
+EMBED_AGAIN, WATCH = 0.05, 0.02
 
 
 def advised(drift: float, error: float) -> str:
     """Return what to do about a space of that drift.
 
-    >>> advised(0.01, 0.02), advised(0.1, 0.02), advised(0.2, 0.02)
+    >>> advised(0.01, 0.02), advised(0.04, 0.02), advised(0.1, 0.02)
     ('as fresh', 'use it, and watch it', 'embed again')
     """
     if drift >= EMBED_AGAIN:
         return "embed again"
-    return "use it, and watch it" if drift + error >= WATCH else "as fresh"
+    return "use it, and watch it" if drift >= WATCH else "as fresh"
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The distance of a space to a fresh embedding, and what it was estimated from.
+    """How much less a space tells than a fresh embedding would, and what that was estimated from.
 
     Parameters
     ----------
     drift : float
-        0: as far apart as two fresh embeddings with different seeds. 1: unrelated. On a new space it is 0.
+        0: it tells as much as a fresh embedding. 1: no more than unrelated vectors. On a new space it is 0.
     error : float
         Standard error, that of the calibration included.
+    communities : float
+        How much less the vectors tell of communities of the graph than a copy of them does after two rounds over the
+        graph as it is now: the loss of what a classifier names above chance. Not looked at where hardly anything
+        changed, and in graphs of a few vertices.
+    distance : float
+        Estimated distance to a fresh embedding. 0: as far apart as two of them with different seeds. 1: unrelated.
     placed : float
         Share of the vertices that were placed or moved since the space was new.
     edges : float
@@ -58,6 +72,8 @@ class Drift:
 
     drift: float
     error: float
+    communities: float
+    distance: float
     placed: float
     edges: float
     stale: float
@@ -74,12 +90,14 @@ class Drift:
         return {**{name: round(value, 4) for name, value in asdict(self).items()}, "advice": self.advice}
 
     def __str__(self) -> str:
-        worse = f"{self.links:.1%}"
+        worse, less = f"{self.links:.1%}", f"{self.communities:.1%}"
         ranked = "ranked as well as at first" if worse == "0.0%" else f"ranked {worse} worse"
+        named = "named as well as by a fresh copy" if less == "0.0%" else f"named {less} worse"
         return (
             f"drift {self.drift:.3f} ± {self.error:.3f} (0 as fresh, 1 unrelated): {self.advice}\n"
             f"{self.placed:.1%} of the vertices placed or moved, {self.edges:.1%} of the edges changed, "
-            f"{self.stale:.1%} not taken into account; residual {self.residual:.3f}, held-out edges {ranked}"
+            f"{self.stale:.1%} not taken into account; distance {self.distance:.3f}, residual {self.residual:.3f}, "
+            f"communities {named}, held-out edges {ranked}"
         )
 
 
@@ -90,19 +108,35 @@ def drift_now(space: Space) -> Drift:
     above = max(was.links - 0.5, 0.01)
     changed = min(1.0, space.history.changed / max(1, space.graph.n_edges))
     residual, links = max(0.0, was.fit - seen.alike), min(1.0, max(0.0, (was.links - seen.links) / above))
-    # A space in which nothing changed is fresh, whatever is drawn.
     stale = float(np.minimum(space.stale, 1.0).mean()) if len(space) else 0.0
-    known = EDGES * changed + STALE * stale + (RESIDUAL * residual + LINKS * links if changed else 0.0)
-    sampling = math.hypot(RESIDUAL * seen.alike_error, LINKS * seen.links_error / above)
+    # A space in which nothing changed is fresh, whatever is drawn.
+    distance = min(1.0, EDGES * changed + STALE * stale + (RESIDUAL * residual + LINKS * links if changed else 0.0))
+    sampling = math.hypot(RESIDUAL * seen.alike_error, LINKS * seen.links_error / above, DISTANCE_ERROR)
+    nothing = Told(was.told, 0.0, was.told_weight)
+    told = measure_told(space.vectors, space.graph) if changed and distance >= _NEAR else nothing
+    lost = min(1.0, max(0.0, 1.0 - told.share / was.told)) if told.weight else 0.0
+    trust = told.weight / (told.weight + _SUGGESTED)
+    error = math.hypot(trust * told.error / was.told, (1 - trust) * sampling / 2, CALIBRATION_ERROR)
     return Drift(
-        min(1.0, known),
-        math.hypot(sampling, CALIBRATION_ERROR) if changed else 0.0,
-        float((space.origin != EMBEDDED).mean()) if len(space) else 0.0,
-        changed,
-        stale,
-        residual,
-        links,
+        drift=trust * lost + (1 - trust) * suggested_loss(distance),
+        error=error if changed else 0.0,
+        communities=lost,
+        distance=distance,
+        placed=float((space.origin != EMBEDDED).mean()) if len(space) else 0.0,
+        edges=changed,
+        stale=stale,
+        residual=residual,
+        links=links,
     )
+
+
+def suggested_loss(distance: float) -> float:
+    """Return the loss that a distance suggests where nothing else is known: about half of it while it is small.
+
+    >>> suggested_loss(0.0), suggested_loss(0.1), suggested_loss(1.0)
+    (0.0, 0.055, 1.0)
+    """
+    return distance * (1 + distance) / 2
 
 
 def aged(space: Space) -> Space:

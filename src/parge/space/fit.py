@@ -13,7 +13,7 @@ from parge.storage import row_blocks
 from parge.typing import FloatArray, IntArray, Matrix
 
 # Vertices that are looked at, and their neighbours in all, at most.
-_SAMPLED, _PAIRS = 2_000, 1 << 18
+_SAMPLED, _PAIRS = 2_000, 1 << 16
 
 # Neighbours that are looked at together.
 _AT_ONCE = 1 << 13

@@ -1,0 +1,140 @@
+"""What a space still tells of its graph: communities of the graph as it is now stand in for labels.
+
+A part of the graph is cut into a few groups of vertices with many edges within, by a partitioner that sees no vectors.
+A linear classifier of one half of the vertices names the groups of the other half: once from the space's vectors, once
+from a copy of them after two whitened rounds over the graph as it is now, which is near to what a fresh embedding would
+tell. What the vectors tell less than the copy is lost. Nothing is embedded.
+
+A vertex counts by how clearly its neighbours are of one group: others are where they are by chance, and no label
+follows them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from parge.graph.graph import Graph
+from parge.graph.sample import connected_sample
+from parge.graph.subgraph import induce
+from parge.linalg.adjacency import Adjacency
+from parge.linalg.tall import unit
+from parge.linalg.threads import one_blas_thread
+from parge.linalg.whitening import whitened_rounds
+from parge.seeds import keyed_rng
+from parge.storage import release_pages, usable_cores
+from parge.typing import BoolArray, FloatArray, IntArray, Matrix
+
+# Vertices that are looked at, at most and at least; groups that they are cut into, and how often, each time anew.
+_LOOKED_AT, _FEWEST, _GROUPS, _CUTS = 6_000, 128, 8, 3
+
+# What a classifier names without knowing anything.
+_CHANCE = 1 / _GROUPS
+
+# A group may hold so many times its share: communities differ in size.
+_ROOM = 1.5
+
+# Rounds of the copy. More tell more of the edges than labels do (`make bench-space ONLY=calibrate`).
+_ROUNDS = 2
+
+# Of the classifier's ridge, of the mean of the squares.
+_RIDGE = 0.03
+
+
+@dataclass(frozen=True)
+class Told:
+    """How much vectors tell of the communities of their graph, as a share of what a copy of them tells.
+
+    Parameters
+    ----------
+    share : float
+        1: as much. 0: no more than chance. It may exceed 1.
+    error : float
+        Standard error.
+    weight : float
+        Vertices that were asked for, times the square of what the copy tells of them: near 0, the share says nothing.
+    """
+
+    share: float = 1.0
+    error: float = 0.0
+    weight: float = 0.0
+
+    def beyond_error(self) -> float:
+        """Return the share, drawn toward 1 by twice its error, and at least .05.
+
+        >>> Told(0.9, 0.02).beyond_error(), Told(0.99, 0.02).beyond_error()
+        (0.94, 1.0)
+        """
+        apart = self.share - 1.0
+        return max(0.05, 1.0 + float(np.copysign(max(0.0, abs(apart) - 2 * self.error), apart)))
+
+
+def measure_told(vectors: FloatArray, graph: Graph) -> Told:
+    """Look at a part of the graph; the same one for the same graph.
+
+    Parameters
+    ----------
+    vectors : (n_vertices, dim) float32
+        A memory map is accepted: rows of the part alone are read.
+    graph : Graph
+    """
+    some = connected_sample(graph, _LOOKED_AT, keyed_rng(0, "communities")) if graph.n_edges else np.zeros(0, np.int64)
+    if some.size < _FEWEST:
+        return Told()
+    part = induce(graph, some, np.zeros(0, np.int64)).graph
+    rows: FloatArray = unit(np.array(vectors[some], np.float32))
+    release_pages(vectors, graph.indices, graph.weights)
+    groups = np.stack([_groups(part, cut) for cut in range(_CUTS)])
+    clear = np.stack([_clearness(part, group) for group in groups])
+    if not clear.any():
+        return Told()
+    with one_blas_thread():
+        now, copy = (clear * (_named(X, groups) - _CHANCE) / (1 - _CHANCE) for X in (rows, _after_rounds(part, rows)))
+    told = float(copy.sum() / clear.sum())
+    if told <= 0:
+        return Told()
+    share = float(now.sum() / copy.sum())
+    error = float(np.linalg.norm((now - share * copy).sum(axis=0)) / copy.sum())
+    return Told(share, error, some.size * told**2)
+
+
+def _groups(graph: Graph, cut: int) -> IntArray:
+    """Cut a graph into groups."""
+    from parge.decompose.partitioners import Problem, partitioner_named
+
+    each = np.ones(graph.n_vertices, np.int64)
+    limits = np.full(_GROUPS, int(np.ceil(_ROOM * graph.n_vertices / _GROUPS)), np.int64)
+    problem = Problem(graph.indptr, graph.indices, each, limits, each, seed=cut, quick=True)
+    return partitioner_named("kaminpar").split(problem).astype(np.int64)
+
+
+def _clearness(graph: Graph, group: IntArray) -> Matrix:
+    """Return the share of each vertex's edges that lead to the group most of them lead to, less that of the next."""
+    row = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
+    counts = np.bincount(row * _GROUPS + group[graph.indices], minlength=graph.n_vertices * _GROUPS)
+    highest = np.sort(counts.reshape(-1, _GROUPS), axis=1)[:, -2:]
+    return np.asarray((highest[:, -1] - highest[:, 0]) / np.maximum(np.diff(graph.indptr), 1))
+
+
+def _after_rounds(graph: Graph, rows: FloatArray) -> FloatArray:
+    copy, room = rows.copy(), np.empty_like(rows)
+    A, _ = Adjacency(graph, usable_cores()).moderate()
+    whitened_rounds(A, copy, room, [slice(None)], rounds=_ROUNDS, tolerance=0.0)
+    return copy
+
+
+def _named(rows: FloatArray, groups: IntArray) -> Matrix:
+    """Return 1 where a classifier of the other half names a vertex's group, 0 elsewhere, (n_cuts, n_vertices)."""
+    X = np.hstack([rows, np.ones((len(rows), 1))], dtype=np.float64)
+    truth = (groups.T[:, :, None] == np.arange(_GROUPS)).reshape(len(rows), -1).astype(np.float64)
+    half: BoolArray = keyed_rng(0, "halves").permutation(len(rows)) % 2 == 0
+    found = np.empty(groups.shape)
+    for trained, asked in ((half, ~half), (~half, half)):
+        said = (X[asked] @ _classifier(X[trained], truth[trained])).reshape(-1, len(groups), _GROUPS)
+        found[:, asked] = np.argmax(said, axis=2).T == groups[:, asked]
+    return found
+
+
+def _classifier(X: Matrix, truth: Matrix) -> Matrix:
+    gram = X.T @ X
+    gram[np.diag_indices(len(gram))] += _RIDGE * np.trace(gram) / len(gram)
+    return np.asarray(np.linalg.solve(gram, X.T @ (truth - truth.mean(axis=0))))
