@@ -14,13 +14,15 @@ from unittest.mock import patch
 import numpy as np
 from benchmarks.kinds import coauthors, words
 from benchmarks.space_ages import ages
-from benchmarks.space_stays import DIM, Case, Split, _planted_labels, embedded, subgraph
+from benchmarks.space_kept import by_seed
+from benchmarks.space_stays import DIM, Case, Split, _planted_labels, embedded, hubs_first, subgraph
 from scipy.optimize import nnls
+from scipy.stats import spearmanr
 
 import parge
 from parge.graph.generate import planted, tree
 from parge.graph.graph import Graph
-from parge.space import learned, moving, rehearsal
+from parge.space import aging, learned, moving, rehearsal
 from parge.space.frozen import Space
 from parge.space.place import place
 
@@ -36,11 +38,25 @@ KINDS: dict[str, Callable[[], Any]] = {
     "co-authors": lambda: coauthors(5_000, 3_500, 216),
 }
 
+# More graphs with labels, for age curves: labels easy and hard to tell, few edges, and small vertices that come last.
+AGED: dict[str, Callable[[], Any]] = {
+    "easy": lambda: planted(5_000, 42_000, communities=20, mixing=0.4, seed=301),
+    "few edges": lambda: planted(3_000, 6_500, communities=8, mixing=0.25, seed=302),
+    "hard": lambda: planted(4_000, 24_000, communities=25, mixing=0.6, labels_per_vertex=1.3, seed=303),
+}
 
-def kinds() -> Iterator[Case]:
-    for name, make in KINDS.items():
+
+def kinds(made_by: dict[str, Callable[[], Any]]) -> Iterator[Case]:
+    for name, make in made_by.items():
         made = make()
         yield Case(name, made) if isinstance(made, Graph) else Case(name, made.graph, _planted_labels(made))
+
+
+def aged_kinds() -> Iterator[Case]:
+    """Yield graphs with labels; the last one grows by time stamps, hubs first."""
+    yield from (case for case in kinds({**KINDS, **AGED}) if case.labels is not None)
+    made = planted(5_000, 30_000, communities=30, mixing=0.5, seed=304)
+    yield Case("hubs first", made.graph, _planted_labels(made), hubs_first(made.graph, 304))
 
 
 def _with_own_part(
@@ -85,7 +101,7 @@ def show_choices(seeds: int) -> None:
     """Print what placing keeps with other settings; a deviation is that of the mean of the differences."""
     print(f"| % of again, {seeds} seeds | as it is | " + " | ".join(CHOICES) + " |")
     print("|---" * (2 + len(CHOICES)) + "|")
-    for case in kinds():
+    for case in kinds(KINDS):
         rows = [choices(case, seed) for seed in range(seeds)]
         now = np.array([row["as it is"] for row in rows])
         cells = [f"{100 * now.mean():.1f}"]
@@ -96,24 +112,34 @@ def show_choices(seeds: int) -> None:
 
 
 def calibrate(seeds: int) -> None:
-    """Print the factors of `parge.space.aging`, fitted on four graphs that no table reports; and losses beside it."""
+    """Print the numbers of `parge.space.aging` on graphs that no table reports: factors, errors, and when to advise."""
 
     def whitened(graph: Graph, seed: int) -> tuple[Any, float]:
         plan = parge.Plan(technique=parge.Whitened(dim=DIM, seed=seed), parts=1, engine="serial")
         return np.asarray(parge.embed(graph, plan).vectors), 0.0
 
-    names, rows = ("edges", "stale", "residual", "links"), []
-    print(f"| graph | way | new | {' | '.join(names)} | distance to fresh | loss over all vertices |")
-    print("|---" * (5 + len(names)) + "|")
-    for case in kinds():
-        for seed in range(seeds if case.labels is not None else 0):
-            for row in ages(case, seed, whitened, (0.02, 0.1, 0.3, 0.5)):
-                if row["drift"] is not None:
-                    rows.append([*(getattr(row["drift"], name) for name in names), row["true"]])
-                    cells = " | ".join(f"{value:.3f}" for value in (*rows[-1], row["whole"]))
-                    print(f"| {case.name} | {row['way']} | {row['share']:.0%} | {cells} |", flush=True)
-    table = np.array(rows)
-    factors, _ = nnls(table[:, :-1], table[:, -1])
-    left = table[:, -1] - table[:, :-1] @ factors
+    names, points = ("edges", "stale", "residual", "links"), []
+    shown = (*names, "distance", "communities", "drift")
+    print(f"| graph | way | new | {' | '.join(shown)} | distance to fresh | loss over all vertices |")
+    print("|---" * (5 + len(shown)) + "|")
+    for case in aged_kinds():
+        runs = by_seed(f"calibrate.{case.name}", seeds, lambda seed, case=case: list(ages(case, seed, whitened)))
+        for same in zip(*runs, strict=True):
+            if same[0]["drift"] is not None:
+                seen = [[*(row["drift"][name] for name in shown), row["true"], row["whole"]] for row in same]
+                points.append(np.mean(seen, axis=0))
+                cells = " | ".join(f"{value:.3f}" for value in points[-1])
+                print(f"| {case.name} | {same[0]['way']} | {same[0]['share']:.0%} | {cells} |", flush=True)
+    table = np.array(points)
+    signs, drift, true, loss = table[:, : len(names)], table[:, -3], table[:, -2], table[:, -1]
+    factors, _ = nnls(signs, true)
     told = ", ".join(f"{name} {factor:.3f}" for name, factor in zip(names, factors, strict=True))
-    print(f"\n{told}; standard deviation of what is left {left.std():.3f}")
+    print(f"\ndistance: {told}; standard deviation of what is left {(true - signs @ factors).std():.3f}")
+    ranks = [spearmanr(column, loss)[0] for column in (drift, table[:, -5], true)]
+    print(
+        f"rank correlation with the loss: drift {ranks[0]:.3f}, distance {ranks[1]:.3f}, true distance {ranks[2]:.3f}"
+    )
+    print(f"standard deviation of drift less loss {(drift - loss).std():.3f}")
+    for limit in (aging.WATCH, aging.EMBED_AGAIN):
+        below, above = loss[drift < limit], loss[drift >= limit]
+        print(f"drift below {limit}: loss up to {below.max():.3f}; from it on {above.min():.3f} to {above.max():.3f}")

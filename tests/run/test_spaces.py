@@ -181,6 +181,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
         ),
     ),
     "ages": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("ages", "many")),
+    "told": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("told", 0.0)),
     "pickle": lambda folder: put(folder, "origin", np.array([object()] * N_OLD)),
     "not finite": lambda folder: put(folder, "vectors", np.full((N_OLD, 16), np.nan, np.float32)),
     "too few vectors": lambda folder: put(folder, "vectors", np.ones((3, 16), np.float32)),

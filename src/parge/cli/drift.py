@@ -1,4 +1,4 @@
-"""``parge drift``: how far a space is from a fresh embedding."""
+"""``parge drift``: how much less a space tells than a fresh embedding would."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from parge.space.drift import drift
 @memory_option
 @json_option
 def command(space: Path, removed: Path | None, coordinator_memory: str | None, as_json: bool, **options: Any) -> None:
-    """Estimate how far SPACE is from a fresh embedding: 0 as fresh (two seeds differ as much), 1 unrelated.
+    """Estimate how much less SPACE tells than a fresh embedding: 0 as much, 1 no more than unrelated vectors.
 
     Nothing is embedded. With EDGES, the drift that SPACE would have after parge update with them.
 

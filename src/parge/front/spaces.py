@@ -50,7 +50,7 @@ def update(
 
 @naming_slips
 def drift(space: AnySpace, edges: Any = None, removed: Any = None) -> Drift:
-    """Estimate how far a space is from what a fresh embedding would be.
+    """Estimate how much less a space tells than a fresh embedding would.
 
     The same as `parge.space.drift.drift`, which says what the arguments mean, for anything that holds a space.
     Command line: ``parge drift SPACE [EDGES]``.

@@ -250,9 +250,9 @@ def _reconciling(findings: Findings) -> Section:
 def _aging(findings: Findings) -> Section:
     last = findings.ages[-1]
     intro = (
-        "How far the frozen space was from a fresh embedding after each update, as parge drift estimates it. 0: as "
-        "close as two fresh embeddings with different seeds. 1: unrelated. "
-        f"What parge drift says of version {last.version}: {advised(last.drift, last.error)}."
+        "How much less the frozen space told than a fresh embedding would, after each update, as parge drift estimates "
+        "it. 0: as much. 1: no more than unrelated vectors. "
+        f"What parge drift says of version {last.version}: {advised(last.drift)}."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")
     return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))

@@ -130,7 +130,7 @@ def _named(rows: FloatArray, groups: IntArray) -> Matrix:
     found = np.empty(groups.shape)
     for trained, asked in ((half, ~half), (~half, half)):
         said = (X[asked] @ _classifier(X[trained], truth[trained])).reshape(-1, len(groups), _GROUPS)
-        found[:, asked] = np.argmax(said, axis=2).T == groups[:, asked]
+        found[:, asked] = groups[:, asked] == np.argmax(said, axis=2).T
     return found
 
 

@@ -1,4 +1,4 @@
-"""How far a space is from what a fresh embedding would be, as it is or after other edges."""
+"""How much less a space tells than a fresh embedding would, as it is or after other edges."""
 
 from typing import Any
 
@@ -9,10 +9,11 @@ from parge.space.update import update
 
 
 def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
-    """Estimate how far a space is from what a fresh embedding would be.
+    """Estimate how much less a space tells than a fresh embedding would.
 
-    Some vertices are looked at: whether they still are where their neighbours expect them, and rank edges that are held
-    out. What was seen when the space was new is stored in it. Command line: ``parge drift SPACE [EDGES]``.
+    Some vertices are looked at: whether communities of the graph as it is now can be named from their vectors, whether
+    they are where their neighbours expect them, and rank edges that are held out. What was seen when the space was new
+    is stored in it. Command line: ``parge drift SPACE [EDGES]``.
 
     Parameters
     ----------

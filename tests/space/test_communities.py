@@ -1,0 +1,69 @@
+"""Vectors of a graph tell its communities; those of another graph do not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.space.world import frozen
+
+from parge.graph.generate import ring_of_cliques
+from parge.graph.graph import Graph
+from parge.space import communities
+from parge.space.communities import Told, measure_told
+
+
+def _shuffled(share: float) -> np.ndarray:
+    """Return the vectors of the space, some of them at the place of another."""
+    vectors, rng = np.array(frozen().vectors), np.random.default_rng(4)
+    some = rng.permutation(len(vectors))[: int(share * len(vectors))]
+    vectors[np.sort(some)] = vectors[some]
+    return vectors
+
+
+def test_the_more_vectors_are_out_of_place_the_less_they_tell() -> None:
+    graph = frozen().graph
+    fresh, aged, unrelated = (measure_told(_shuffled(share), graph).share for share in (0.0, 0.4, 1.0))
+    assert fresh > 0.9
+    assert fresh - 0.1 > aged > unrelated + 0.1
+    assert unrelated < 0.3
+
+
+def test_the_error_is_that_of_the_vertices_that_were_asked() -> None:
+    """A share of 340 vertices is known to some percent, and better where nothing differs."""
+    graph = frozen().graph
+    assert 0.01 < measure_told(_shuffled(0.4), graph).error < 0.1
+    assert measure_told(_shuffled(0.0), graph).error < measure_told(_shuffled(0.4), graph).error
+
+
+def test_a_graph_of_few_vertices_says_nothing() -> None:
+    small = ring_of_cliques(4, 5)
+    assert measure_told(np.eye(20, dtype=np.float32), small) == Told()
+    without_edges = Graph.from_edges(np.zeros((0, 2), np.int64), vertices=500)
+    assert measure_told(np.ones((500, 4), np.float32), without_edges) == Told()
+
+
+def test_vectors_at_the_origin_say_nothing() -> None:
+    told = measure_told(np.zeros_like(frozen().vectors), frozen().graph)
+    assert told.weight == 0 or told.share < 0.3
+    assert np.isfinite([told.share, told.error, told.weight]).all()
+
+
+def test_a_part_of_a_large_graph_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(communities, "_LOOKED_AT", 200)
+    whole, fresh = len(frozen()), measure_told(_shuffled(0.0), frozen().graph)
+    assert 0 < fresh.weight < whole
+    assert fresh.share - 0.1 > measure_told(_shuffled(1.0), frozen().graph).share
+
+
+def test_vectors_on_disk_tell_the_same_and_stay(tmp_path: Path) -> None:
+    vectors = np.array(frozen().vectors)
+    np.save(tmp_path / "vectors.npy", vectors)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    assert measure_told(mapped, frozen().graph) == measure_told(vectors, frozen().graph)
+    np.testing.assert_array_equal(vectors, frozen().vectors)
+
+
+def test_a_difference_within_its_error_is_none() -> None:
+    assert Told(1.02, 0.02).beyond_error() == 1.0
+    assert Told(1.1, 0.02).beyond_error() == pytest.approx(1.06)
+    assert Told(-0.4, 0.02).beyond_error() == 0.05  # a share that others can be divided by
