@@ -44,7 +44,7 @@ def test_a_graph_of_few_vertices_says_nothing() -> None:
 
 def test_vectors_at_the_origin_say_nothing() -> None:
     told = measure_told(np.zeros_like(frozen().vectors), frozen().graph)
-    assert told.weight == 0 or told.share < 0.3
+    assert told.weight < 0.05 * len(frozen()) or told.share < 0.3
     assert np.isfinite([told.share, told.error, told.weight]).all()
 
 
