@@ -44,8 +44,8 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
     everything = Split.of(case, 0.0, seed).everything()
     fresh, other = (embed(everything, seed + more)[0] for more in (100, 200))
     floor = residual(fresh, other)
-    whole = Split.of(case, 0.0, seed).judge
-    best_known = np.mean([whole.over_all(vectors) for vectors in (fresh, other)])
+    whole = None if case.labels is None else Split.of(case, 0.0, seed).judge
+    best_known = None if whole is None else np.mean([whole.over_all(vectors) for vectors in (fresh, other)])
     for share in shares:
         split = Split.of(case, share, seed)
         judge, n = split.judge, split.rank.size
@@ -53,6 +53,8 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
         vectors, _ = embed(graph, seed)
         old = split.spread(graph.outside_ids, vectors)
         trained, again = judge.trained(old), judge.score(judge.trained(fresh), fresh)
+        # Without labels, edges held out at new vertices are all that there is to score by.
+        best = np.mean([judge.over_all(each) for each in (fresh, other)]) if best_known is None else best_known
         both = old[judge.old].any(axis=1)
         turn = rotation(fresh[judge.old][both].T.astype(np.float64) @ old[judge.old][both])
         found = {"again + aligned": (fresh @ turn, None), "warm": (warm(split, old), None)}
@@ -66,7 +68,7 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
             found[way] = (split.spread(space.ids, space.vectors), drift(space))
         for way, (rows, told) in found.items():
             score = judge.score(trained, rows)
-            whole_loss = None if told is None else 1 - judge.over_all(rows) / best_known
+            whole_loss = None if told is None else float(1 - judge.over_all(rows) / best)
             true = (residual(rows, fresh) - floor) / (2**0.5 - floor)
             yield {
                 "share": share,
