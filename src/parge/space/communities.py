@@ -33,7 +33,7 @@ _CHANCE = 1 / _GROUPS
 # A group may hold so many times its share: communities differ in size.
 _ROOM = 1.5
 
-# Rounds of the copy. More tell more of the edges than labels do (`make bench-space ONLY=calibrate`).
+# Rounds of the copy: as many as a pass of placing has. After more, the copy tells edges that labels do not follow.
 _ROUNDS = 2
 
 # Of the classifier's ridge, of the mean of the squares.
