@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parge.cluster import cutting, entries, improvement, rows, split
+from parge.cluster import cutting, entries, improvement, rows, split, subgraphs
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -15,6 +15,9 @@ def few_at_a_time() -> Iterator[None]:
         patch.setattr(rows, "_LEAST_SLICE", 5)
         patch.setattr(improvement, "_ROWS", 3)
         patch.setattr(cutting, "_ARCS", 9)
+        patch.setattr(cutting, "BLOCK", 4)
+        patch.setattr(subgraphs, "_ARCS", 9)
+        patch.setattr(subgraphs, "BLOCK", 4)
         patch.setattr(entries, "_ENTRIES", 9)
         yield
 

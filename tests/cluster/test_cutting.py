@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from parge.cluster.cutting import cut_out, cut_plain, edge_counts, fetch, hold, landmarks, merged_weights
+from parge.cluster.cutting import hold, landmarks, merged_weights
+from parge.cluster.halo import edge_counts, fetch
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.redistribute import PartRows, rows_of_part
+from parge.cluster.subgraphs import cut_out, cut_plain
 from parge.decompose.decomposition import Contexts, Decomposition
 from parge.graph.graph import Graph
 from parge.graph.subgraph import LINKS, Subgraph, coarse_matrix, induce, induce_with_context

@@ -14,19 +14,8 @@ import numpy as np
 
 from parge.cluster.checkpoints import FolderCheckpoint, load_rows, load_shard
 from parge.cluster.checks import check_all_there
-from parge.cluster.cutting import (
-    Held,
-    Landmarks,
-    cut_out,
-    cut_plain,
-    edge_counts,
-    fetch,
-    hold,
-    landmarks,
-    merged_noise,
-    merged_weights,
-    nearest,
-)
+from parge.cluster.cutting import Held, Landmarks, hold, landmarks, merged_noise, merged_weights
+from parge.cluster.halo import edge_counts, fetch, nearest
 from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh
@@ -37,6 +26,7 @@ from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
 from parge.cluster.stage_results import CutResult, DivideResult, FinishResult, ReadResult, shard_name
+from parge.cluster.subgraphs import cut_out, cut_plain
 from parge.decompose.limits import Limits
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.graph.subgraph import Subgraph
@@ -53,7 +43,7 @@ from parge.run.codec import Arrays, id_arrays
 from parge.run.metadata import SubgraphMetadata
 from parge.run.schema import MERGED, ROWS, SHARD, SHARED
 from parge.stage_reports import Refined
-from parge.storage import release_pages
+from parge.storage import Files, release_pages
 from parge.techniques.base import Technique, check_shared
 from parge.techniques.resolve import Described
 from parge.typing import FloatArray, IntArray
@@ -183,14 +173,13 @@ class Cut:
         started = _started()
         for steps in self.folders.path.glob(f"steps/*-{mesh.rank:03d}"):  # the rows of the parts are there
             FolderJournal(steps).discard()
-        held = held_by(mesh, self.folders, self.counts.n_vertices)
+        held, storage = held_by(mesh, self.folders, self.counts.n_vertices), Files(self.folders.path)
         if self.decomposer is None:
-            subgraph, halo, asked, marks = cut_plain(mesh, held), held.rows.ghosts[:0], list[Any](), 0
+            subgraph, halo, asked, marks = cut_plain(mesh, held, storage), held.rows.ghosts[:0], list[Any](), 0
             stored: dict[str, Any] = {}
         else:
-            found = landmarks(
-                mesh, held, self.counts.n_vertices, self.decomposer.n_supervertices, self.partitioner, self.seed
-            )
+            wanted = self.decomposer.n_supervertices
+            found = landmarks(mesh, held, self.counts.n_vertices, wanted, self.partitioner, self.seed, storage)
             stored = self._backbone(mesh, held, found)
             subgraph, halo, asked = self._with_context(mesh, held, found, self.decomposer)
             marks = found.n
@@ -237,7 +226,7 @@ class Cut:
         size = max(0, min(free, chosen.size))
         while True:
             halo, asked = fetch(mesh, held, found, chosen[:size])
-            subgraph = cut_out(held, found, halo, between)
+            subgraph = cut_out(held, found, halo, between, Files(self.folders.path))
             over = self._is_over(subgraph, mesh.rank) and size > 0
             if mesh.count(int(over)) == 0:
                 return subgraph, halo.names, asked

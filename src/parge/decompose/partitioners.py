@@ -17,7 +17,7 @@ from parge.decompose.registry import COMPRESSED, STREAMING, partitioners
 from parge.errors import PargeError
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
-from parge.storage import Files, row_blocks, storage_like
+from parge.storage import Files, release_pages, row_blocks, storage_like
 from parge.typing import IntArray, NeighbourArray, PartArray
 
 # KaMinPar's better context costs two to four times its default one; below this many stored neighbours that is at most
@@ -253,7 +253,9 @@ def write_parhip(
     file.write(np.array([version, n_vertices, indices.size], np.uint64).data)
     for some in row_blocks(indptr.size, _BLOCK):
         file.write((indptr[some] * indices.itemsize + first).astype(np.uint64).data)
-    file.write(np.ascontiguousarray(indices).data)
+    for some in row_blocks(indices.size, _BLOCK):
+        file.write(np.ascontiguousarray(indices[some]).data)
+        release_pages(indices)
     if weighted:
         file.write(weights.astype(np.int64).data)
     if times is not None:

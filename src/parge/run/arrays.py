@@ -17,7 +17,7 @@ import numpy as np
 
 from parge.errors import InputError, PargeError, plain_reason, unwritable
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
-from parge.storage import create_new, flush, reserve_disk
+from parge.storage import create_new, flush, release_pages, reserve_disk, row_blocks
 from parge.text import printable
 
 FORMAT = 1
@@ -242,9 +242,11 @@ def _write(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
     digest = hashlib.sha256()
     with path.open("xb") as file:
-        for data in (header.getbuffer(), array.reshape(-1).view(np.uint8).data):
+        content = array.reshape(-1).view(np.uint8)
+        for data in (header.getbuffer(), *(content[some].data for some in row_blocks(content.size, _BLOCK))):
             digest.update(data)
             file.write(data)
+            release_pages(array)
         flush(file)
     return {"sha256": digest.hexdigest(), "bytes": header.tell() + array.nbytes}
 
