@@ -321,8 +321,8 @@ class Embedding:
                 )
             raise InputError(
                 "the embedding has no degree head. Spaces have one, and the .npz and .parquet files of parge embed and "
-                "parge update. Folders of --sharded, files of parge place and other formats have none. Embed the graph "
-                "to .parquet, not sharded."
+                "parge update, and folders of --sharded. Those of earlier versions, files of parge place and other "
+                "formats have none. Embed the graph to .parquet."
             )
         return self.head, self.degrees
 

@@ -38,6 +38,7 @@ from parge.events import Listener, Step, ignore
 from parge.io.embeddings.folder import replace_vectors, write_manifest
 from parge.io.names import shown_url
 from parge.linalg.threads import one_blas_thread
+from parge.links import LinkHead
 from parge.memory import BASE_BYTES, Footprint, format_bytes, peak_bytes, refuse_over_budget
 from parge.planning.decision import Decision, decide, next_decision
 from parge.planning.plan import Plan, ResolvedPlan
@@ -145,8 +146,9 @@ class ShardedRun:
         staged = out.with_name(f".{out.name}.parge-{self.id}")
         if staged.is_symlink():
             raise InputError(f"{staged} is a link, and vectors are gathered in a folder of that name. Remove the link.")
+        plan = decision.plan
         finish = Finish(
-            self.folders, counts, reconciliation.maps, decision.plan.technique, decision.plan.refiner, staged, self.id
+            self.folders, counts, reconciliation.maps, plan.technique, plan.refiner, staged, self.id, plan.seed
         )
         if not all((staged / result.file).is_file() for result in self._results(FinishResult, FINISH) or ()):
             arrays.discard(self.folder / f"done-{FINISH}")  # its vectors were written, or are gone
@@ -154,7 +156,8 @@ class ShardedRun:
         report = self._report(counts, decision, cut, reconciliation, finished, footprint)
         self.listener(Step("write", str(out)))
         shards = [{"file": found.file, "rows": found.rows, "sha256": found.sha256} for found in finished]
-        write_manifest(staged, shards, finished[0].dim, report.reproducible())
+        head = LinkHead(*finished[0].head) if finished[0].head else None
+        write_manifest(staged, shards, finished[0].dim, report.reproducible(), head)
         replace_vectors(staged, out)
         return report
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any, ClassVar, TypeVar
 
 from parge.cluster.checks import demand, refusing
 from parge.cluster.rows import MOST_VERTICES
 from parge.stage_reports import Refined, Took
 
-_DIGEST, _COUNTS = 64, 4
+_DIGEST, _COUNTS, _HEAD = 64, 4, 3
 
 R = TypeVar("R", bound="ShardResult")
 
@@ -75,7 +76,7 @@ class CutResult(ShardResult):
 
 @dataclass(frozen=True, kw_only=True)
 class FinishResult(ShardResult):
-    """The file of a part's vectors, and what the pass did."""
+    """The file of a part's vectors, what the pass did, and the numbers of the degree head: the same of all shards."""
 
     KEYS: ClassVar[Mapping[str, str]] = {"refined": "pass"}
 
@@ -84,11 +85,13 @@ class FinishResult(ShardResult):
     sha256: str
     file: str
     refined: Refined
+    head: tuple[float, ...] = ()
 
     def check(self, rank: int) -> None:
         """Refuse the file of another shard."""
         super().check(rank)
         demand(self.file == shard_name(rank), f"shard {rank} names a file of another shard")
+        demand(len(self.head) in (0, _HEAD) and all(map(isfinite, self.head)), f"shard {rank} has no valid degree head")
         demand(len(self.sha256) == _DIGEST and self.sha256.isalnum(), f"shard {rank} has no valid checksum")
 
 

@@ -6,7 +6,7 @@ costs the stage that it was in, and nothing before it.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from parge.cluster.checkpoints import FolderCheckpoint, load_rows, load_shard
 from parge.cluster.checks import check_all_there
 from parge.cluster.cutting import Held, Landmarks, hold, landmarks, merged_noise, merged_weights
 from parge.cluster.halo import edge_counts, fetch, nearest
+from parge.cluster.head import fit_shared_head
 from parge.cluster.ingest import Counts, Shard, ingest
 from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh
@@ -262,6 +263,7 @@ class Finish:
     refiner: Refiner
     out: Path
     run: str
+    seed: int
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Write the vectors of this shard's part; return how many, and what the pass did."""
@@ -276,13 +278,15 @@ class Finish:
             done = self.refiner.refine_shard(vectors, self.technique, work)
         self.out.mkdir(exist_ok=True)
         path = self.out / shard_name(mesh.rank)
-        write_parquet(Vectors(vectors, held.part.ids), path)
+        head = fit_shared_head(mesh, held, vectors, self.counts.n_vertices, self.counts.n_edges, self.seed)
+        write_parquet(Vectors(vectors, held.part.ids, head=head, degrees=held.part.degrees), path)
         return FinishResult(
             rows=len(vectors),
             dim=int(vectors.shape[1]),
             sha256=arrays.file_digest(path),
             file=path.name,
             refined=Refined.of(done),
+            head=astuple(head),
             **_measured(mesh, started),
         ).to_json()
 

@@ -15,8 +15,8 @@ from parge.links import ONLY_COSINE, LinkHead
 from parge.seeds import keyed_rng
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
-# Edges, and as many pairs that are none, that three numbers are learned from.
-_PAIRS = 20_000
+PAIRS = 20_000
+"""Edges, and as many pairs that are none, that three numbers are learned from."""
 
 # Of them at once: two small blocks of rows are in memory.
 _AT_ONCE = 2048
@@ -33,9 +33,16 @@ def fit_head(vectors: FloatArray, graph: Graph, seed: int = 0) -> LinkHead:
     if not len(edges) or not len(others):
         return ONLY_COSINE
     degrees = graph.degrees.astype(np.float64)
-    alike = np.concatenate([cosines(vectors, pairs, _AT_ONCE) for pairs in (edges, others)])
-    large = np.concatenate([np.log(degrees[edges]).sum(axis=1), np.log1p(degrees[others]).sum(axis=1)])
-    truth = np.arange(alike.size) < len(edges)
+    return head_from(
+        cosines(vectors, edges, _AT_ONCE), degrees[edges], cosines(vectors, others, _AT_ONCE), degrees[others]
+    )
+
+
+def head_from(alike: Matrix, degrees: Matrix, other_alike: Matrix, other_degrees: Matrix) -> LinkHead:
+    """Return the head that tells edges from other pairs: the cosine of each, and the degrees of both its ends."""
+    truth = np.arange(alike.size + other_alike.size) < alike.size
+    large = np.concatenate([np.log(degrees).sum(axis=1), np.log1p(other_degrees).sum(axis=1)])
+    alike = np.concatenate([alike, other_alike])
     with one_blas_thread():
         head = _fitted(truth, alike, large)
         if head.degree <= 0:
@@ -54,13 +61,13 @@ def _fitted(truth: BoolArray, alike: Matrix, large: Matrix) -> LinkHead:
 
 def _some_edges(graph: Graph, rng: np.random.Generator) -> IntArray:
     """Draw edges: distinct places in the rows, at most twice an edge."""
-    count = min(_PAIRS, graph.indices.size)
+    count = min(PAIRS, graph.indices.size)
     place = np.sort(rng.choice(graph.indices.size, count, replace=False, shuffle=False)) if count else np.zeros(0, int)
     source = np.searchsorted(graph.indptr, place, side="right") - 1
     return np.stack([source, graph.indices[place]], axis=1).astype(np.int64)
 
 
 def _some_others(graph: Graph, rng: np.random.Generator) -> IntArray:
-    pairs = rng.integers(max(1, graph.n_vertices), size=(2 * _PAIRS, 2))
+    pairs = rng.integers(max(1, graph.n_vertices), size=(2 * PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    return np.asarray(pairs[~graph.has_edges(pairs)][:_PAIRS])
+    return np.asarray(pairs[~graph.has_edges(pairs)][:PAIRS])

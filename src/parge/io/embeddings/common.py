@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, fields
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -55,9 +55,11 @@ def head_bytes(head: LinkHead) -> bytes:
 
 def read_head(text: bytes | None) -> LinkHead | None:
     """Return the head that `head_bytes` wrote; raise where it is none."""
-    if not text:
-        return None
-    found = json.loads(text)
+    return head_of(json.loads(text)) if text else None
+
+
+def head_of(found: Any) -> LinkHead:
+    """Return a head from its numbers by name; raise where they are none."""
     names = [item.name for item in fields(LinkHead)]
     if not isinstance(found, dict) or sorted(found) != sorted(names):
         raise InputError(f"the degree head must have the numbers {', '.join(names)}")

@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 
 from parge.errors import InputError, PargeError
 from parge.ids import joined
-from parge.io.embeddings.common import Vectors
+from parge.io.embeddings.common import Vectors, head_of
 from parge.io.embeddings.parquet import read_parquet
 from parge.io.embeddings.space import SPACE_MANIFEST, is_space_manifest, read_space
 from parge.io.outputs import replacing
+from parge.links import LinkHead
 from parge.result import Report
 from parge.storage import MEMORY, Files, Storage, release_pages
 
@@ -33,13 +35,18 @@ _IN_MEMORY = 256_000_000
 _BLOCK = 1 << 24
 
 
-def write_manifest(folder: Path, shards: Sequence[Mapping[str, Any]], dim: int, report: Report) -> None:
+def write_manifest(
+    folder: Path, shards: Sequence[Mapping[str, Any]], dim: int, report: Report, head: LinkHead | None = None
+) -> None:
     """Write what the folder holds; from then on it can be read.
 
-    `shards` have the name, the number of rows and the SHA-256 of each file, in order.
+    `shards` have the name, the number of rows and the SHA-256 of each file, in order. With a `head`, the files have
+    degrees.
     """
     rows = sum(int(shard["rows"]) for shard in shards)
-    body = {"kind": _KIND, "version": _VERSION, "rows": rows, "dim": dim, "shards": list(shards)}
+    body: dict[str, Any] = {"kind": _KIND, "version": _VERSION, "rows": rows, "dim": dim, "shards": list(shards)}
+    if head is not None:
+        body["head"] = asdict(head)
     with replacing(folder / MANIFEST) as file:
         file.write(json.dumps({**body, "report": report.to_json()}, indent=1).encode())
 
@@ -92,7 +99,8 @@ def read_folder(folder: Path) -> Vectors:
         if is_space_manifest(given):
             return read_space(folder, given)
     found = read_manifest(folder)
-    n, dim, done, ids = found["rows"], found["dim"], 0, []
+    n, dim, done, ids, degrees = found["rows"], found["dim"], 0, [], []
+    head = head_of(found["head"]) if "head" in found else None
     if dim < 1 or n * dim > 2**50:
         raise InputError(f"{folder / MANIFEST} speaks of {n:,} vectors of {dim:,} numbers")
     vectors = _new_array(n * dim).reshape(n, dim)
@@ -108,11 +116,21 @@ def read_folder(folder: Path) -> Vectors:
         if len(part.vectors):
             vectors[done : done + len(part.vectors)] = part.vectors
             ids.append(part.ids)
+            degrees.append(part.degrees)
             done += len(part.vectors)
         release_pages(vectors)
     if done != n:
         raise InputError(f"{folder} has {done:,} vectors; {MANIFEST} says {n:,}. Copy the folder again.")
-    return Vectors(vectors, joined(ids) if ids else np.zeros(0, np.int64), Report.from_json(found.get("report") or {}))
+    known = [np.zeros(0, np.int64), *(one for one in degrees if one is not None)]
+    if head is not None and len(known) <= len(degrees):
+        raise InputError(f"{folder} has a degree head, but a file without degrees. Copy the folder again.")
+    return Vectors(
+        vectors,
+        joined(ids) if ids else np.zeros(0, np.int64),
+        Report.from_json(found.get("report") or {}),
+        head,
+        None if head is None else np.concatenate(known),
+    )
 
 
 def _new_array(n_numbers: int) -> Any:
