@@ -20,6 +20,7 @@ from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InputError, PargeError
 from parge.graph.generate import planted
+from parge.io.places import Place
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -123,3 +124,17 @@ def test_a_file_of_the_web_is_planned_and_embedded(
         words = f"embed {address}/edges.parquet -o {tmp_path}/vectors --parts 3 --sharded --engine serial"
         assert run([*words.split(), "--dim", "8", "--param", "walks=2"]) == 0
     check_same(parge.Embedding.load(tmp_path / "vectors"), expected)
+
+
+def test_failed_fetch_says_shard_file_reason_and_remedy(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_self: Any, found: Any, _out: Path) -> None:
+        raise InputError(f"{store}: cannot be reached or read: no right to read.")
+
+    monkeypatch.setattr(Place, "copy", fails)
+    with pytest.raises(InputError) as caught:
+        embedded(Source((), url=store), tmp_path)
+    said = str(caught.value)
+    order = [said.index(word) for word in ("shard ", "could not copy", ".parquet", "no right to read", "--resume")]
+    assert order == sorted(order)

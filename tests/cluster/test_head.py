@@ -1,4 +1,4 @@
-"""The degree head of vectors in shards: the same for any number of shards, near that of one process, kept in folders."""
+"""The degree head in shards: the same for any number of them, near that of one process, and kept in folders."""
 
 import json
 from pathlib import Path

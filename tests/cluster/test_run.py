@@ -20,7 +20,6 @@ import parge
 from parge.cli.main import run
 from parge.cluster import stages
 from parge.cluster.checkpoints import FolderCheckpoint
-from parge.cluster.journal import FolderJournal
 from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InfeasibleError, InputError, PargeError
@@ -301,73 +300,6 @@ def test_the_corrected_command_begins_anew_where_no_graph_was_read(
         assert ("--resume" in said) == (code == 2)
         shutil.rmtree(left, ignore_errors=True)
     assert out.is_dir()
-
-
-@pytest.mark.parametrize(
-    ("fails_in", "stage", "kept"),
-    [("Read", "read", 0), ("Divide", "decompose", 0), ("Cut", "prepare", 0), ("Finish", "refine", 0)],
-)
-def test_status_tells_how_far_a_run_in_shards_is(
-    edges: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    fails_in: str,
-    stage: str,
-    kept: int,
-) -> None:
-    def fails(_self: Any, _mesh: Any) -> Any:
-        raise PargeError("stopped")
-
-    place = tmp_path / "kept"
-    monkeypatch.setattr(getattr(stages, fails_in), "__call__", fails)
-    with pytest.raises(PargeError, match="stopped"):
-        embed_sharded(Source(edge_files(edges)), plan(), tmp_path / "out", run_dir=place)
-    assert run(["status", str(place), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    order = ["read", "decompose", "prepare", "embed", "refine"]
-    assert (found["stage"], found["done"]) == (stage, order[: order.index(stage)])
-    assert (found["kept"], found["shards"]) == (kept, 0 if stage == "read" else PARTS)
-    assert (found["complete"], found["at_work"], found["technique"]) == (False, False, "deepwalk")
-    assert run(["status", str(place)]) == 0
-    said = capsys.readouterr().out
-    assert f"next: {stage}" in said
-    assert "--resume" in said
-
-
-def test_status_counts_what_a_stage_has_kept(
-    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def told() -> tuple[str | None, int, bool]:
-        assert run(["status", str(tmp_path / "run"), "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        return found["stage"], found["kept"], found["complete"]
-
-    def stopping(method: Any, calls: int) -> Any:
-        """Return a method that fails in whichever shard calls it once more than so often."""
-        left = [calls]
-
-        def limited(self: Any, *given: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise PargeError("stopped")
-            return method(self, *given)
-
-        return limited
-
-    for owner, name, calls, stage, least in (
-        (FolderJournal, "step", 2 * PARTS, "decompose", 1),
-        (FolderCheckpoint, "save", 2 * PARTS, "refine", 2),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, stopping(getattr(owner, name), calls))
-            with pytest.raises(PargeError, match="stopped"):
-                embedded(edges, tmp_path, plan(refine="whiten"), resume=True)
-        found = told()
-        assert found[0] == stage
-        assert found[1] >= least
-    embedded(edges, tmp_path, plan(refine="whiten"), resume=True)
-    assert told() == (None, 0, True)
 
 
 def test_outputs_inside_of_inputs_are_refused(edges: Path, tmp_path: Path) -> None:

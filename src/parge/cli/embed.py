@@ -21,7 +21,7 @@ from parge.cli.options import (
     plan_options,
     read_graph,
 )
-from parge.cli.shards import sharded_source
+from parge.cli.shards import given_words, sharded_source
 from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
@@ -151,7 +151,9 @@ def _embed_sharded(
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
         if anew and failed_before_reading(folder):
             discard(folder)
-        report = embed_sharded(source, plan, out, run_dir=folder, resume=resume, listener=listener)
+        report = embed_sharded(
+            source, plan, out, run_dir=folder, resume=resume, listener=listener, command=given_words()
+        )
     kept = None if run_dir is not None else discard(folder)
     show.notices([*_folder_notice(out), *([] if kept is None else [kept]), *report.notices])
     show.show_report(report, out, as_json=as_json)

@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -96,9 +96,18 @@ def _how_to_resume(folder: Path) -> str:
     given = click.get_current_context().find_root().obj
     if not isinstance(given, list):
         return f"To resume where it stopped: the same command with {pasteable('--run-dir', folder)} --resume"
+    return f"To resume where it stopped: {resume_line(given)}"
+
+
+def resume_line(given: Sequence[str]) -> str:
+    """Return the command that resumes what some words started.
+
+    >>> resume_line(["embed", "edges", "-o", "my vectors"])
+    "parge embed edges -o 'my vectors' --resume"
+    """
     words = [word for word in given if word != "--resume"]
     end = words.index("--") if "--" in words else len(words)  # what comes after it is no option
-    return f"To resume where it stopped: {pasteable('parge', *words[:end], '--resume', *words[end:])}"
+    return pasteable("parge", *words[:end], "--resume", *words[end:])
 
 
 @contextmanager

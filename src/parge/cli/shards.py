@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from parge.cli.options import columns_of
 from parge.errors import InputError
-from parge.io.names import is_url
+from parge.io.names import is_url, shown_name
 
 if TYPE_CHECKING:
     from parge.cluster.source import Source
@@ -28,6 +30,12 @@ def sharded_source(options: dict[str, Any]) -> "Source":
     if is_url(graph):
         return Source((), known, Wanted(**columns_of(options)), str(graph))
     return Source(edge_files(Path(graph)), known, Wanted(**columns_of(options)))
+
+
+def given_words() -> list[str]:
+    """Return the words of the command line, URLs without their secrets: a run folder keeps them for `parge status`."""
+    given = click.get_current_context().find_root().obj
+    return [shown_name(word) for word in given] if isinstance(given, list) else []
 
 
 @contextmanager

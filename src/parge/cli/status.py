@@ -1,16 +1,22 @@
 """``parge status``: the progress of a run."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
 from parge.cli import show
+from parge.cli.interrupts import resume_line
 from parge.cli.options import PathName, json_option
 from parge.memory import format_bytes
 from parge.run.folder import RunFolder
 from parge.run.status import PartStatus, status
+from parge.storage import current_folder
 from parge.text import pasteable
+
+if TYPE_CHECKING:
+    from parge.cluster.progress import ShardedStatus
 
 
 @click.command("status")
@@ -66,12 +72,28 @@ def _show_sharded(folder: Path, *, as_json: bool) -> None:
         show.print_json(found.to_json())
         return
     show.out.print(found.sentence())
-    if found.complete:
-        show.out.print("The run is complete. To write its vectors again: the command that started it, with --resume")
+    if found.damaged is not None:
+        show.out.print(f"The run cannot be resumed: {found.damaged}", soft_wrap=True, markup=False)
+        if "Start the run again" not in found.damaged:
+            show.out.print("Start the run again in another folder, or copy this one again.")
+    elif found.complete:
+        show.out.print("The run is complete. To write its vectors again:")
+        _show_resume(found, folder)
     elif not found.at_work:
+        show.out.print("Nothing is running. Next:")
+        _show_resume(found, folder)
+
+
+def _show_resume(found: "ShardedStatus", folder: Path) -> None:
+    """Print the command that resumes a run in shards, as it was started."""
+    if not found.command:
         again = pasteable("--run-dir", folder, "--resume")
-        show.out.print("Nothing is running. Next: the command that started the run, with --resume:")
-        show.out.print(f"  parge embed GRAPH --sharded -o OUT ... {again}", soft_wrap=True)
+        line = f"parge embed GRAPH --sharded -o OUT ... {again}, with the settings that the run was started with"
+    elif Path(found.folder) == current_folder():
+        line = resume_line(found.command)
+    else:
+        line = f"{pasteable('cd', found.folder)} && {resume_line(found.command)}"
+    show.out.print(f"  {line}", soft_wrap=True, markup=False)
 
 
 def _row(part: PartStatus) -> list[str]:

@@ -1,6 +1,8 @@
 """Files of a store or of the web, fetched by all shards: each copies its share to the run folder, where all read."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -9,8 +11,9 @@ import numpy as np
 
 from parge.cluster.mesh import Mesh
 from parge.errors import InputError
-from parge.io.names import shown_url
+from parge.io.names import shown_name, shown_url
 from parge.io.places import Found, Place
+from parge.text import printable
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
@@ -48,10 +51,24 @@ class Fetch:
                 continue
             part = out.with_name(f".{out.name}")
             part.unlink(missing_ok=True)
-            place.copy(found, part)
+            with _named(mesh.rank, found.path):
+                place.copy(found, part)
             part.replace(out)
         mesh.share()  # all files are there
         return {"files": len(files)}
+
+
+@contextmanager
+def _named(rank: int, path: str) -> Iterator[None]:
+    """Have a failure say in this order: which shard, which file, why, and what to do."""
+    try:
+        yield
+    except InputError as error:
+        name, why = printable(shown_name(path.partition("?")[0]), 300), str(error).rstrip(". ")
+        raise InputError(
+            f"shard {rank} could not copy {name}: {why}. Check that its machine can read the file, then resume the run "
+            "with --resume."
+        ) from error
 
 
 def _listed(place: Place) -> bytes:

@@ -1,23 +1,40 @@
-"""How far a run in shards is, read from its folder alone: `parge status DIR`. Nothing is locked or changed."""
+"""How far a run in shards is, read from its folder alone: `parge status DIR`. Nothing is locked or changed.
+
+A stage counts as done if what its shards answered is intact. Of the files that the next stage reads, manifests are
+checked, and how long each file is. Checksums of large files are compared when the run is resumed.
+"""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, inside, settings_in
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, inside, plan_in, settings_in
+from parge.cluster.stage_results import (
+    CutResult,
+    DivideResult,
+    FinishResult,
+    ReadResult,
+    ShardResult,
+    saved_results,
+)
 from parge.run import arrays, parts
 from parge.run.folder import is_kind
 from parge.run.lock import holder
 from parge.run.metadata import described_in
-from parge.run.schema import DONE, PARTS, PASS, PLAN, SHARDED, STEPS, check_sharded_run
+from parge.run.schema import DONE, PARTS, PASS, PLAN, ROWS, SHARD, SHARDED, STEPS, SUBGRAPH, check_sharded_run
 from parge.text import count, printable
 
 STAGES = ("read", "decompose", "prepare", "embed", "refine")
 """The stages, in order, as a run names them."""
 
-_MARKS = {"read": READ, "decompose": DIVIDE, "prepare": CUT, "refine": FINISH}
+_MARKS: dict[str, tuple[str, type[ShardResult]]] = {
+    "read": (READ, ReadResult),
+    "decompose": (DIVIDE, DivideResult),
+    "prepare": (CUT, CutResult),
+    "refine": (FINISH, FinishResult),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,12 @@ class ShardedStatus:
         What all shards have kept of that stage: steps of the split, embedded subgraphs, or rounds of the pass.
     at_work : bool
         Whether a process works in the folder.
+    damaged : str, optional
+        Why the run cannot be resumed, where a file that it needs is damaged.
+    command : tuple of str
+        The words that started the run, secrets left out; none if Python did.
+    folder : str
+        The folder that it was started in.
     """
 
     technique: str
@@ -46,6 +69,9 @@ class ShardedStatus:
     stage: str | None
     kept: int
     at_work: bool
+    damaged: str | None = None
+    command: tuple[str, ...] = ()
+    folder: str = ""
 
     @property
     def complete(self) -> bool:
@@ -60,7 +86,9 @@ class ShardedStatus:
         """Return the status in one sentence."""
         shards = count(self.shards, "shard") if self.shards else "shards"
         text = f"a run in {shards} with {self.technique}: {', '.join(self.done) or 'no stage'} done"
-        if self.stage is not None:
+        if self.damaged is not None:
+            text += f"; {self.stage}: damaged"
+        elif self.stage is not None:
             what = {"decompose": "step", "embed": "subgraph", "refine": "round"}.get(self.stage)
             kept = f" ({count(self.kept, what)} kept)" if what else ""
             text += f"; {'now' if self.at_work else 'next'}: {self.stage}{kept}"
@@ -75,28 +103,66 @@ def is_sharded(path: Path) -> bool:
 def sharded_status(path: Path) -> ShardedStatus:
     """Return how far the run in a folder is."""
     check_sharded_run(path)
-    settings = settings_in(path)
+    about, settings = plan_in(path), settings_in(path)
     described = described_in(settings)
     name = settings.get("technique") if described is None else described.name
-    shards = _shards(path) if arrays.exists(path / f"done-{READ}") else 0
+    done, shards, damaged = _done(path)
     kept = {
         "decompose": _steps(path, shards),
         "embed": sum(parts.whole_result(part) is not None for part in inside(path / PARTS)),
         "refine": _rounds(Folders(path), shards),
     }
-    done = [stage for stage, mark in _MARKS.items() if arrays.exists(path / f"done-{mark}")]
     if "refine" in done or ("prepare" in done and kept["embed"] == shards):
         done.insert(3, "embed")
     stage = next((stage for stage in STAGES if stage not in done), None)
-    who = holder(path)
+    command = about.get("command")
     return ShardedStatus(
-        printable(str(name), 100), shards, tuple(done), stage, kept.get(stage or "", 0), who is not None
+        printable(str(name), 100),
+        shards,
+        tuple(done),
+        stage,
+        kept.get(stage or "", 0),
+        holder(path) is not None,
+        damaged or _input_damaged(path, stage, shards),
+        tuple(map(str, command)) if isinstance(command, list) else (),
+        str(about.get("folder", "")),
     )
 
 
-def _shards(path: Path) -> int:
-    answers = arrays.load(path / f"done-{READ}", DONE)[1].get("answers")
-    return len(answers) if isinstance(answers, list) else 0
+def _done(path: Path) -> tuple[list[str], int, str | None]:
+    """Return the stages that are done, the number of shards, and what is wrong with the answers of the next."""
+    done, shards = list[str](), 0
+    for stage, (mark, kind) in _MARKS.items():
+        place = path / f"done-{mark}"
+        if not arrays.exists(place):
+            break
+        try:
+            metadata = arrays.load(place, DONE)[1]
+            answers = metadata.get("answers")
+            shards = shards or (len(answers) if isinstance(answers, list) else 0)
+            saved_results(kind, mark, metadata, shards)
+        except arrays.DamagedError as error:
+            return done, shards, printable(error, 500)
+        done.append(stage)
+    return done, shards, None
+
+
+def _input_damaged(path: Path, stage: str | None, shards: int) -> str | None:
+    """Return what is wrong with the files that a stage begins from; None if they seem whole."""
+    folders = Folders(path)
+    inputs: dict[str, list[tuple[Callable[[int], Path], str]]] = {
+        "decompose": [(folders.shard, SHARD)],
+        "prepare": [(folders.rows, ROWS)],
+        "embed": [(lambda rank: folders.part(rank) / SUBGRAPH, SUBGRAPH), (folders.rows, ROWS)],
+        "refine": [(folders.rows, ROWS)],
+    }
+    try:
+        for place, kind in inputs.get(stage or "", []):
+            for rank in range(shards):
+                arrays.check_sizes(place(rank), kind)
+    except arrays.DamagedError as error:
+        return printable(error, 500)
+    return None
 
 
 def _steps(path: Path, shards: int) -> int:

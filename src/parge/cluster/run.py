@@ -12,7 +12,7 @@ from parge.cluster.ingest import Counts
 from parge.cluster.launch import ShardLauncher, own_address
 from parge.cluster.plan_checks import checked_plan, settings_of
 from parge.cluster.rendezvous import LOOPBACK
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, remove_files, settings_in
+from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, keep_settings, remove_files
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
@@ -46,7 +46,7 @@ from parge.planning.summary import idle
 from parge.reconcile.reconciliation import Reconciliation, reconcile
 from parge.result import Report
 from parge.run import arrays, parts
-from parge.run.folder import RunFolder, check_same
+from parge.run.folder import RunFolder
 from parge.run.lock import hold
 from parge.run.metadata import run_id
 from parge.run.pipeline import part_task, prepared_engine, run_parts
@@ -72,6 +72,7 @@ def embed_sharded(
     run_dir: Path,
     resume: bool = False,
     listener: Listener = ignore,
+    command: Sequence[str] = (),
 ) -> Report:
     """Embed a graph that no process holds, and write a folder of vectors; return the report.
 
@@ -89,6 +90,8 @@ def embed_sharded(
         Resume the run in `run_dir` where it stopped.
     listener : callable
         Called at every stage.
+    command : sequence of str
+        The words of the command line, without secrets, if that started the run: `parge status` shows them.
 
     Equivalent: ``parge embed FOLDER -o OUT --sharded``.
     """
@@ -97,7 +100,7 @@ def embed_sharded(
     run_dir.mkdir(parents=True, exist_ok=True)
     with hold(run_dir), prepared_engine(plan) as engine:
         arrays.sweep(run_dir)
-        run = ShardedRun.opened(run_dir, source, resolved, engine, listener)
+        run = ShardedRun.opened(run_dir, source, resolved, engine, listener, command)
         return run.embed(out)
 
 
@@ -116,14 +119,14 @@ class ShardedRun:
     shards: dict[int, dict[str, ShardStage]] = field(default_factory=dict)
 
     @staticmethod
-    def opened(folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener) -> "ShardedRun":
+    def opened(
+        folder: Path, source: Source, plan: ResolvedPlan, engine: Engine, listener: Listener, words: Sequence[str] = ()
+    ) -> "ShardedRun":
         """Return the run in a folder, new or resumed; a resumed one must have the same settings."""
         settings = settings_of(source, plan)
         if arrays.exists(folder / PLAN):
             listener(Step("resume", str(folder)))
-            check_same(settings_in(folder), settings, folder)
-        else:
-            arrays.save(folder / PLAN, SHARDED, {}, {"settings": settings})
+        keep_settings(folder, settings, words)
         return ShardedRun(folder, run_id(settings, SHARDED), source, plan, engine, listener)
 
     @property

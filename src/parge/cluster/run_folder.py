@@ -4,6 +4,7 @@
 """
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from parge.cluster.journal import FolderJournal
 from parge.errors import InputError
 from parge.run import arrays, parts
-from parge.run.folder import RunFolder, emptied, has_a_run, is_folder, is_left
+from parge.run.folder import RunFolder, check_same, emptied, has_a_run, is_folder, is_left
 from parge.run.lock import LOCK
 from parge.run.schema import (
     FETCHED,
@@ -26,6 +27,7 @@ from parge.run.schema import (
     check_sharded_run,
     check_unplanned,
 )
+from parge.storage import current_folder
 
 READ, DIVIDE, CUT, FINISH = "read", "divide", "cut", "finish"
 """The stages that shards take together; `done-NAME` in the run folder has what they answered."""
@@ -92,12 +94,26 @@ def _check(path: Path) -> None:
     check_sharded_run(path)
 
 
+def plan_in(path: Path) -> dict[str, Any]:
+    """Return what the plan of the run in a folder says: its settings, and the command that started it, if one did."""
+    return arrays.load(path / PLAN, SHARDED, arrays=False)[1]
+
+
 def settings_in(path: Path) -> dict[str, Any]:
     """Return the settings of the run in a folder."""
-    found = arrays.load(path / PLAN, SHARDED, arrays=False)[1].get("settings")
+    found = plan_in(path).get("settings")
     if not isinstance(found, dict):
         raise arrays.DamagedError(f"{path / PLAN} lacks the settings of the run. Use another run folder.")
     return found
+
+
+def keep_settings(folder: Path, settings: dict[str, Any], command: Sequence[str]) -> None:
+    """Store what determines the result of a new run, and how it was started; refuse to resume one that differs."""
+    if arrays.exists(folder / PLAN):
+        check_same(settings_in(folder), settings, folder)
+        return
+    started = {"command": list(command), "folder": str(current_folder() or "")} if command else {}
+    arrays.save(folder / PLAN, SHARDED, {}, {"settings": settings, **started})
 
 
 def failed_before_reading(path: Path) -> bool:

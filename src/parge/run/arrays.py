@@ -185,6 +185,21 @@ def load(folder: Path, kind: str, *, arrays: bool = True) -> tuple[dict[str, np.
     return found, body["facts"]
 
 
+def check_sizes(folder: Path, kind: str) -> None:
+    """Raise `DamagedError` unless the manifest of a folder is intact and its files are as long as it says.
+
+    Checksums of arrays are left out: for a look at files that may be large. `load` compares them, too.
+    """
+    for name, entry in _manifest(folder, kind)["arrays"].items():
+        path = folder / f"{name}.npy"
+        try:
+            size = _size(path)
+        except OSError as error:
+            raise DamagedError(f"{path} cannot be read: {error.strerror}") from None
+        if size != entry["bytes"]:
+            raise DamagedError(f"{path} has {size:,} bytes; its manifest says {entry['bytes']:,}")
+
+
 def exists(folder: Path) -> bool:
     """Return whether there is a finished folder (damaged or not)."""
     return os.path.lexists(folder / MANIFEST)
