@@ -130,6 +130,14 @@ def return_freed_memory() -> None:
         ctypes.CDLL(None).mallopt(-3, 1 << 17)  # M_MMAP_THRESHOLD
 
 
+def trim_heap() -> None:
+    """Return to the system what is free now, where the C library can (glibc): what it keeps counts as in use."""
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def current_limit() -> int | None:
     """Return the limit that `limit_memory` set."""
     return _limit

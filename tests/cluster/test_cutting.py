@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from parge.cluster import cutting
 from parge.cluster.cutting import hold, landmarks, merged_weights
 from parge.cluster.halo import edge_counts, fetch
 from parge.cluster.mesh import Mesh, run_local
 from parge.cluster.redistribute import PartRows, rows_of_part
 from parge.cluster.subgraphs import cut_out, cut_plain
+from parge.decompose import supervertices
 from parge.decompose.decomposition import Contexts, Decomposition
+from parge.decompose.partitioners import Problem, partition
+from parge.decompose.registry import COMPRESSED
+from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.graph.subgraph import LINKS, Subgraph, coarse_matrix, induce, induce_with_context
 
@@ -81,6 +86,31 @@ def test_shards_cut_out_what_one_process_does(n: int, m: int, seed: int, weighte
         )
         check_same(one["plain"], induce(graph, own, shared, index=i))
     _check_counts(graph, part, shared, landmark, found)
+
+
+def test_large_parts_are_merged_by_a_partitioner_that_takes_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted(400, 3000, seed=1).graph
+    part = np.arange(400, dtype=np.int32) % 2
+    anchors = np.arange(400) % 40 == 0
+    asked = []
+
+    def noted(problem: Problem, method: str) -> Any:
+        asked.append((method, problem.quick))
+        return partition(problem, method)
+
+    def merged(mesh: Mesh) -> Any:
+        held = hold(mesh, part_rows(graph, part, anchors, mesh.rank))
+        return landmarks(mesh, held, graph.n_vertices, 40, "kaminpar", 0).of[held.own]
+
+    monkeypatch.setattr(supervertices, "partition", noted)
+    small = run_local(2, merged)
+    monkeypatch.setattr(cutting, "_LARGE", 100)
+    large = run_local(2, merged)
+    assert sorted(asked) == [("kaminpar", True)] * 2 + [(COMPRESSED, False)] * 2
+    for some in (*small, *large):
+        groups = np.bincount(some - some.min())
+        assert groups.size == 40 * some.size // 390  # its share, and none is much larger than the others
+        assert groups.max() <= 1.5 * some.size / groups.size + 2
 
 
 def _check_counts(graph: Graph, part: Any, anchors: Any, landmark: Any, found: list[dict[str, Any]]) -> None:

@@ -11,9 +11,11 @@ from parge.cluster.checks import leads_both_ways
 from parge.cluster.mesh import Mesh, Message
 from parge.cluster.redistribute import PartRows
 from parge.cluster.rows import Rows, rows_of
+from parge.decompose.partitioners import partitioner_named
 from parge.decompose.supervertices import supervertices
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
+from parge.memory import trim_heap
 from parge.reconcile.merge import stretches
 from parge.run.arrays import DamagedError
 from parge.storage import MEMORY, Storage, arc_blocks, release_pages
@@ -24,6 +26,10 @@ BLOCK = 128
 
 # Arcs that are worked on at a time, with some 80 bytes each.
 _ARCS = 1 << 17
+
+# From so many arcs on, a part is cut into super-vertices by a partitioner that holds its rows compressed. One part of a
+# planted graph, 5.6 M arcs: KaMinPar took half the memory and 1.9 times the time, and cut 22 % of them instead of 25 %.
+_LARGE = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +96,12 @@ def landmarks(
     """
     part, own = held.part, held.own
     rest = max(1, n_vertices - held.anchors.size)
-    group = supervertices(_among(held, own, storage), own.size, wanted * own.size // rest, partitioner, seed)
+    among = _among(held, own, storage)
+    lean = partitioner_named(partitioner).smaller[:1] if among.indices.size > _LARGE else ()
+    name = lean[0] if lean else partitioner
+    group = supervertices(among, own.size, wanted * own.size // rest, name, seed, quick=not lean)
+    del among
+    trim_heap()
     counts = [int(found[0][0]) for found in mesh.share(np.array([group.max(initial=-1) + 1]))]
     mine = np.empty(part.names.size, np.int32)
     mine[own] = held.anchors.size + sum(counts[: mesh.rank]) + group
@@ -106,7 +117,7 @@ def _among(held: Held, own: IntArray, storage: Storage) -> Graph:
     for some, sizes, arcs in held.blocks():
         source, target = np.repeat(place[some], sizes), place[rows.indices[arcs]]
         inside = (source >= 0) & (target >= 0)
-        counts += np.bincount(source[inside], minlength=own.size)
+        np.add.at(counts, source[inside], 1)
         kept = target[inside]
         near[end : end + kept.size] = kept
         end += kept.size

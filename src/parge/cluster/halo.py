@@ -9,6 +9,7 @@ from parge.cluster.mesh import Mesh
 from parge.decompose.decomposition import nearest_first
 from parge.decompose.supervertices import LandmarkDecomposer
 from parge.graph.graph import Counted
+from parge.memory import trim_heap
 from parge.reconcile.merge import stretches
 from parge.stage_reports import EdgeCounts
 from parge.storage import release_pages
@@ -33,16 +34,17 @@ def nearest(mesh: Mesh, held: Held, graph: Counted, decomposer: LandmarkDecompos
     """Return the places among the ghosts of those that may be in the halo, best first."""
     rows, own = held.rows, np.zeros(held.rows.n_own, np.bool_)
     own[held.own] = True
-    degrees = rows.ghost_values(mesh, rows.degrees)
-    count: IntArray = np.zeros(rows.ghosts.size, np.int64)
+    degrees = rows.ghost_values(mesh, rows.degrees.astype(np.int32))
+    count: PartArray = np.zeros(rows.ghosts.size, np.int32)
     for some, sizes, arcs in held.blocks():
         near = rows.indices[arcs]
-        count += np.bincount(
-            near[np.repeat(own[some], sizes) & (near >= rows.n_own)] - rows.n_own, minlength=rows.ghosts.size
-        )
+        np.add.at(count, near[np.repeat(own[some], sizes) & (near >= rows.n_own)] - rows.n_own, 1)
     found = np.flatnonzero((count > 0) & (held.codes[rows.n_own :] & 1 == 0))
     found = found[nearest_first(count[found], degrees[found])]
-    return found[: decomposer.most_near(graph, mesh.size, held.anchors.size, degrees[found])]
+    chosen = found[: decomposer.most_near(graph, mesh.size, held.anchors.size, degrees[found])].copy()
+    del found, count, degrees
+    trim_heap()
+    return chosen
 
 
 def fetch(mesh: Mesh, held: Held, marks: Landmarks, chosen: IntArray) -> tuple[Halo, list[PartArray]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def near(decomposition: "Decomposition", i: int) -> IntArray:
     return found[nearest_first(count[found], graph.degrees[found])]
 
 
-def nearest_first(count: IntArray, degrees: IntArray) -> IntArray:
+def nearest_first(count: NDArray[Any], degrees: NDArray[Any]) -> IntArray:
     """Return the order of foreign vertices with so many edges into a part, of so many: best for a byte first."""
     return np.argsort(-count / (_VERTEX_IN_EDGES + degrees), kind="stable")
 

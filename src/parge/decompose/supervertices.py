@@ -147,12 +147,12 @@ def _landmarks(plain: Decomposition, n_supervertices: int, partitioner: str, see
     return landmark, used
 
 
-def supervertices(rows: Graph, n_own: int, wanted: int, partitioner: str, seed: int) -> IntArray:
+def supervertices(rows: Graph, n_own: int, wanted: int, partitioner: str, seed: int, *, quick: bool = True) -> IntArray:
     """Split a part, given as the rows among its own vertices, into groups of similar size, numbered from 0."""
     number = max(1, min(n_own, wanted))
     if number == 1 or not n_own:
         return np.zeros(n_own, np.int64)
     limits = np.full(number, -(-3 * n_own // (2 * number)) + 1, np.int64)
     ones = np.ones(n_own, np.int64)
-    problem = Problem(rows.indptr, rows.indices, ones, limits, work_of(rows.degrees), seed, quick=True)
+    problem = Problem(rows.indptr, rows.indices, ones, limits, work_of(rows.degrees), seed, quick)
     return np.unique(partition(problem, partitioner), return_inverse=True)[1].astype(np.int64)
