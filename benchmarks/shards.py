@@ -162,9 +162,10 @@ def written(n_edges: int, folder: Path) -> Path:
     return edges
 
 
-def prepare(edges: str, parts: str, place: str) -> None:
+def prepare(edges: str, parts: str, place: str, limit: str) -> None:
     """Run the stages of a run in shards up to the subgraphs of the parts; print what shards returned, as JSON."""
-    plan = parge.Plan(technique=parge.DeepWalk(), parts=int(parts), engine="processes")
+    sizes: dict[str, Any] = {"memory": ",".join([limit] * int(parts))} if limit else {"parts": int(parts)}
+    plan = parge.Plan(technique=parge.DeepWalk(), engine="processes", **sizes)
     Path(place, "run").mkdir()
     with prepared_engine(plan) as engine:
         run = ShardedRun.opened(Path(place, "run"), Source(edge_files(Path(edges))), checked_plan(plan), engine, ignore)
@@ -177,16 +178,17 @@ def prepare(edges: str, parts: str, place: str) -> None:
     )
 
 
-def prepared_row(n_edges: int, parts: int, folder: Path) -> dict[str, Any]:
+def prepared_row(n_edges: int, parts: int, folder: Path, limit: str) -> dict[str, Any]:
     """Print what shards hold until the parts of a graph are ready to be embedded, and return it."""
     edges, begun = written(n_edges, folder), time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
-        words = ["--stages", str(edges), str(parts), place]
+        words = ["--stages", str(edges), str(parts), place, limit]
         found, shard, lead = watched(words, "benchmarks.shards")
     n_vertices = n_edges * 116 // 1000
     rows, vectors = 8 * n_edges + 8 * n_vertices, 512 * n_vertices
     print(
-        f"{n_edges / 1e6:.2f} M edges, {parts} processes, until parts are ready: shard {shard / 1e6:.0f} MB, leading "
+        f"{n_edges / 1e6:.2f} M edges, {parts} processes{f' of {limit}' if limit else ''}, until parts are ready: "
+        f"shard {shard / 1e6:.0f} MB, leading "
         f"{lead / 1e6:.0f} MB; whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges "
         f"{found['lost_edges']:.4f}; {time.perf_counter() - begun:.0f} s in all",
         flush=True,
@@ -276,7 +278,8 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true", help="actors of a Ray cluster of this machine")
     parser.add_argument("--usual", action="store_true", help="the same graphs without --sharded, too")
     parser.add_argument("--until-prepared", action="store_true", help="leave out embedding and what follows")
-    parser.add_argument("--stages", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--limit", default="", help="with --until-prepared: the memory of each shard, such as 450MB")
+    parser.add_argument("--stages", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="keeps the generated graphs")
     parser.add_argument("--constants", action="store_true", help="write those of `parge estimate --sharded`")
     options, more = parser.parse_known_args()
@@ -293,7 +296,7 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         for n_edges, n_parts in zip(map(int, options.edges), parts, strict=True):
             if options.until_prepared:
-                found.append(prepared_row(n_edges, n_parts, folder))
+                found.append(prepared_row(n_edges, n_parts, folder, options.limit))
                 continue
             found.append(memory_row(n_edges, n_parts, folder, on_ray=options.ray, more=more))
             if options.usual:

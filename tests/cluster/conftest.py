@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parge.cluster import cutting, entries, improvement, rows, split, subgraphs
+from parge.cluster import cutting, entries, improvement, ingest, rows, split, subgraphs
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -14,6 +14,7 @@ def few_at_a_time() -> Iterator[None]:
         patch.setattr(rows, "BLOCK", 7)
         patch.setattr(rows, "_LEAST_SLICE", 5)
         patch.setattr(improvement, "_ROWS", 3)
+        patch.setattr(ingest, "_LEAST_PIECE", 64)
         patch.setattr(cutting, "_ARCS", 9)
         patch.setattr(cutting, "BLOCK", 4)
         patch.setattr(subgraphs, "_ARCS", 9)

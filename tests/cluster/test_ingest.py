@@ -1,5 +1,7 @@
 """Files read in shards give the graph that one process reads from them."""
 
+import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import parge
-from parge.cluster.ingest import Counts, Shard, ingest
+from parge.cluster.ingest import Counts, Shard, _shares, ingest
 from parge.cluster.mesh import run_local
 from parge.cluster.rows import Owners
 from parge.cluster.source import Source, edge_files
 from parge.columns import Wanted
 from parge.errors import InputError
+from parge.io.files import line_starts, read_segments
 
 
 def edges(kind: str, n: int = 240) -> dict[str, np.ndarray]:
@@ -189,3 +192,56 @@ def test_a_header_that_is_read_as_an_edge_is_told_of(tmp_path: Path) -> None:
         assert any("--header" in notice for notice in counts.notices)
     told = whole(Source(files, wanted=Wanted(header=True)), 3)[0]
     assert not any("--header" in notice for notice in told.notices)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "strings", "one string"])
+@pytest.mark.parametrize("header", [True, False])
+def test_several_shards_read_one_text_file(tmp_path: Path, kind: str, header: bool) -> None:
+    table = edges(kind)
+    lines = [",".join(map(str, row)) for row in zip(*table.values(), strict=True)]
+    if kind == "one string":
+        lines[-2] = "x,3,0.5"
+    text = "\n".join([*(["source,target,weight"] if header else []), "# a remark, which is skipped", *lines])
+    for name, content in (("e.csv", text), ("crlf.csv", text.replace("\n", "\r\n") + "\r\n")):
+        path = tmp_path / name
+        path.write_bytes(content.encode())
+        source = Source(edge_files(path))
+        shares = json.loads(_shares(source, 3))
+        assert all(len(share) == 1 for share in shares)  # everybody reads some of it
+        pieces = sorted(piece for share in shares for _, some in share for piece in some)
+        assert pieces[0][0] == 0
+        assert [stop for _, stop in pieces] == [*(start for start, _ in pieces[1:]), None]
+        assert all(content.encode()[start - 1 : start] == b"\n" for start, _ in pieces[1:])
+        expected = whole(source, 1)
+        assert expected[0].n_edges > 100
+        for size in (2, 3, 7):
+            assert whole(source, size) == expected
+        graph = parge.read(path)
+        assert (expected[0].n_vertices, expected[0].n_edges) == (graph.n_vertices, graph.n_edges)
+
+
+def test_a_compressed_text_file_is_read_by_one_shard(tmp_path: Path) -> None:
+    lines = "".join(f"{u} {v}\n" for u in range(60) for v in range(u))
+    (tmp_path / "e.txt.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "e.txt").write_text(lines)
+    packed, plain = (Source(edge_files(tmp_path / name)) for name in ("e.txt.gz", "e.txt"))
+    assert sum(bool(share) for share in json.loads(_shares(packed, 3))) == 1
+    assert sum(bool(share) for share in json.loads(_shares(plain, 3))) == 3
+    assert whole(packed, 3) == whole(plain, 3)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "1 2", "1 2\n", "a\rb\r", "\n" * 50, "1 2\n" * 9])
+def test_pieces_of_a_text_file_start_lines(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t"
+    path.write_text(text, newline="")
+    for n_pieces in (0, 1, 3, 40):
+        starts = line_starts(path, n_pieces)
+        assert starts == sorted(set(starts))
+        assert starts[0] == 0
+        assert all(text[start - 1] == "\n" and start < len(text) for start in starts[1:])
+        joined = b"".join(
+            bytes(segment)
+            for start, stop in zip(starts, [*starts[1:], None], strict=True)
+            for _, segment in read_segments(path, start, 4, stop=stop)
+        )
+        assert joined == text.encode()

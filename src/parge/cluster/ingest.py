@@ -1,7 +1,7 @@
 """Files into rows that shards hold: every shard reads some of them, and no shard sees all."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from parge.cluster.source import Source, is_parquet
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
 from parge.ids import STRING, show_ids, unique_ids
-from parge.io.files import check_file
+from parge.io.files import check_file, line_starts
 from parge.io.footers import read_footer
 from parge.io.graphs.parquet import gather_parquet, parquet_notices
 from parge.io.graphs.text import edge_list_notices, gather_edge_list, header_notice
@@ -24,6 +24,9 @@ from parge.kernels.labels import hash_texts
 from parge.kernels.splitmix import KeyArray, item_keys
 from parge.run.codec import id_arrays, ids_of
 from parge.typing import FloatArray, IdArray, IntArray, PartArray
+
+# A text file is read in pieces of so many bytes or more, up to so many for each shard.
+_LEAST_PIECE, _PIECES = 1 << 23, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +129,23 @@ def _read(mesh: Mesh, source: Source) -> list[Batch]:
     share = json.loads(text.tobytes())[mesh.rank]
     texts = [Path(name) for name in source.files if not is_parquet(name)]
     found = []
-    for name, groups in share:
-        path = Path(name)
-        runs = gather_edge_list([path], source.wanted, of=texts).runs() if groups is None else None
-        for edges in runs or gather_parquet(path, groups, source.wanted):
-            (one, other, ids, n_ids), weights = edges.numbered()
-            if one.size:
-                named: IdArray = np.arange(n_ids) if ids is None else ids
-                weights = None if weights is None else check_weights(weights, one.size)
-                found.append(Batch(one.astype(np.int32), other.astype(np.int32), named, weights))
+    for edges in _gathered(share, source, texts):
+        (one, other, ids, n_ids), weights = edges.numbered()
+        if one.size:
+            named: IdArray = np.arange(n_ids) if ids is None else ids
+            weights = None if weights is None else check_weights(weights, one.size)
+            found.append(Batch(one.astype(np.int32), other.astype(np.int32), named, weights))
     return found
+
+
+def _gathered(share: list[tuple[str, list[Any]]], source: Source, texts: list[Path]) -> Iterator[Any]:
+    """Yield the edges of a share, some at a time."""
+    for name, pieces in share:
+        if is_parquet(name):
+            yield from gather_parquet(Path(name), pieces, source.wanted)
+        else:
+            for start, stop in pieces:
+                yield from gather_edge_list([Path(name)], source.wanted, of=texts, lines=(start, stop)).runs()
 
 
 def _check_weighted(mesh: Mesh, batches: list[Batch]) -> None:
@@ -158,25 +168,27 @@ def _alike(mesh: Mesh, batches: list[Batch]) -> list[IdArray]:
 
 
 def _shares(source: Source, size: int) -> bytes:
-    """Return which files, and which row groups of Parquet files, each shard reads: about as many bytes each."""
-    units: list[tuple[int, str, int | None]] = []
+    """Return what each shard reads of which files: row groups of Parquet, lines of text; about as many bytes each."""
+    units: list[tuple[int, str, int, Any]] = []
     for name in source.files:
         path = Path(name)
         check_file(path)
         if is_parquet(name):
             groups = read_footer(path).groups
-            units += [(group.n_rows * 8, name, place) for place, group in enumerate(groups)]
+            units += [(group.n_rows * 8, name, place, place) for place, group in enumerate(groups)]
         else:
-            units.append((path.stat().st_size, name, None))
-    loads, found = [0] * size, [{} for _ in range(size)]  # type: list[int], list[dict[str, list[int] | None]]
-    for n_bytes, name, group in sorted(units, key=lambda unit: (-unit[0], unit[1], unit[2] or 0)):
+            n_bytes = path.stat().st_size
+            starts = line_starts(path, min(size * _PIECES, n_bytes // _LEAST_PIECE))
+            # The last piece has no end: the bytes of a compressed file say nothing of how long its lines are.
+            stops: list[int | None] = [*starts[1:], None]
+            for start, stop in zip(starts, stops, strict=True):
+                units.append(((n_bytes if stop is None else stop) - start, name, start, (start, stop)))
+    loads, found = [0] * size, [{} for _ in range(size)]  # type: list[int], list[dict[str, list[Any]]]
+    for n_bytes, name, _, piece in sorted(units, key=lambda unit: (-unit[0], *unit[1:3])):
         rank = loads.index(min(loads))
         loads[rank] += max(1, n_bytes)
-        if group is None:
-            found[rank][name] = None
-        else:
-            (found[rank].setdefault(name, []) or found[rank][name]).append(group)  # type: ignore[union-attr]
-    return json.dumps([[(name, groups) for name, groups in share.items()] for share in found]).encode()
+        found[rank].setdefault(name, []).append(piece)
+    return json.dumps([list(share.items()) for share in found]).encode()
 
 
 def _extra_vertices(mesh: Mesh, source: Source, batches: list[Batch]) -> Batch:

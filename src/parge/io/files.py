@@ -174,17 +174,21 @@ _COMMENT = re.compile(rb"(?m)^[ \t]*[#%][^\r\n]*")
 _BLANK_LINE = re.compile(rb"(?m)^[ \t]+$")
 
 
-def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterator[tuple[int, memoryview]]:
+def read_segments(
+    path: Path, start: int = 0, size: int | None = None, *, stop: int | None = None
+) -> Iterator[tuple[int, memoryview]]:
     """Yield runs of whole lines, each with its offset in the (decompressed) file, from byte `start` on.
 
-    The memory of a segment is used again for the next one.
+    The memory of a segment is used again for the next one. With `stop`, where a line ends, bytes from there on are not
+    read.
     """
     with foreign_errors(path, "text"), open_bytes(path) as file:
         size = size or _buffer_size(path.stat().st_size)
         _skip(file, start)
         offset, end, buffer = start, 0, bytearray(size)
         while True:
-            n_read = _fill(file, memoryview(buffer)[end:])
+            room = len(buffer) if stop is None else min(len(buffer), end + max(0, stop - offset - end))
+            n_read = _fill(file, memoryview(buffer)[end:room])
             end += n_read
             if not end:
                 return
@@ -200,6 +204,24 @@ def read_segments(path: Path, start: int = 0, size: int | None = None) -> Iterat
             if end == len(buffer):
                 buffer = bytearray(2 * len(buffer))
             buffer[:end] = rest
+
+
+def line_starts(path: Path, n_pieces: int) -> list[int]:
+    """Return where lines start that cut a text file into about equal pieces, 0 first; one piece if it is compressed.
+
+    Between two starts there is at least one line, so there may be fewer pieces than were asked for.
+    """
+    found, n_bytes = [0], path.stat().st_size
+    if n_pieces < 2 or is_compressed(path):
+        return found
+    with path.open("rb") as file:
+        for piece in range(1, n_pieces):
+            file.seek(max(found[-1], n_bytes * piece // n_pieces))
+            end = file.read(MAX_LINE).find(b"\n")
+            place = max(found[-1], n_bytes * piece // n_pieces) + end + 1
+            if end >= 0 and found[-1] < place < n_bytes:
+                found.append(place)
+    return found
 
 
 def read_texts(path: Path, size: int, holds: str, *, clean: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
@@ -232,6 +254,9 @@ def _fill(file: object, view: memoryview) -> int:
 
 
 def _skip(file: object, n_bytes: int) -> None:
+    if not isinstance(file, _Unpacked):
+        file.seek(n_bytes)  # type: ignore[attr-defined]  # pyarrow has no types
+        return
     while n_bytes > 0:
         n_read = _fill(file, memoryview(bytearray(min(n_bytes, SEGMENT))))
         if not n_read:

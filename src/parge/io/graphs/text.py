@@ -40,6 +40,9 @@ _HEADER_REMEDY = "If it names the columns, give --header (header=True), or call 
 Part = tuple[Path, Layout]
 """A file of an edge list, and its layout."""
 
+Lines = tuple[int, int | None] | None
+"""Lines of a file: where the first starts, and where the last ends, or None; None for all."""
+
 
 def read_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage: Storage = MEMORY) -> Graph:
     """Read the files of a text edge list, alike in columns; docs/reference/formats.md says what is recognised."""
@@ -52,7 +55,7 @@ def read_edge_list(paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, storage
 
 
 def gather_edge_list(
-    paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, of: Sequence[Path] | None = None
+    paths: Sequence[Path], wanted: Wanted = ALL_FOUND, *, of: Sequence[Path] | None = None, lines: Lines = None
 ) -> Gatherer:
     """Return the edges of some files of a text edge list as they are given.
 
@@ -60,10 +63,12 @@ def gather_edge_list(
     ----------
     of : sequence of Path, optional
         All files of the edge list, if `paths` are only some: the first of all decides how every file is read.
+    lines : (int, int or None), optional
+        Read only lines that start from the one byte on and before the other, if given; a line starts at both.
     """
     first = next(_holding(paths if of is None else of, wanted), None)
     parts = [] if first is None else _parts(paths, wanted, first)
-    return _gathered(parts, MEMORY)[0] if parts else Gatherer()
+    return _gathered(parts, MEMORY, lines)[0] if parts else Gatherer()
 
 
 def edge_list_notices(paths: Sequence[Path], wanted: Wanted = ALL_FOUND) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -74,17 +79,17 @@ def edge_list_notices(paths: Sequence[Path], wanted: Wanted = ALL_FOUND) -> tupl
     return first[1].notices, () if first[1].integers else first[1].maybe_names
 
 
-def _gathered(parts: list[Part], storage: Storage) -> tuple[Gatherer, tuple[str, ...]]:
+def _gathered(parts: list[Part], storage: Storage, lines: Lines = None) -> tuple[Gatherer, tuple[str, ...]]:
     """Gather edges with integer ids, or with strings where one id is no integer; return what there is to say, too."""
     layout = parts[0][1]
     try:
-        return _gather(parts, storage), layout.notices
+        return _gather(parts, storage, lines), layout.notices
     except _NotIntegers as found:
         where = f"line {line_number(found.path, found.offset):,}"
         where += f" of {found.path.name}" if len(parts) > 1 else ""
         notice = f"ids are read as strings, because {where} has one that is not a plain 64-bit integer"
         strings = [(path, replace(layout, integers=False)) for path, layout in parts]
-        return _gather(strings, storage), (*layout.notices, notice)
+        return _gather(strings, storage, lines), (*layout.notices, notice)
 
 
 def _holding(paths: Iterable[Path], wanted: Wanted) -> Iterator[Part]:
@@ -108,17 +113,19 @@ def _parts(paths: Sequence[Path], wanted: Wanted, first: Part | None = None) -> 
     return found
 
 
-def _gather(parts: Sequence[Part], storage: Storage) -> Gatherer:
+def _gather(parts: Sequence[Part], storage: Storage, lines: Lines = None) -> Gatherer:
     """Parse segment by segment: as it is, else cleaned; one that still fails is searched for the line at fault."""
     edges = gatherer(storage)
     for path, layout in parts:
-        _gather_part(edges, path, layout, storage)
+        _gather_part(edges, path, layout, storage, lines)
     return edges
 
 
-def _gather_part(edges: Gatherer, path: Path, layout: Layout, storage: Storage) -> None:
+def _gather_part(edges: Gatherer, path: Path, layout: Layout, storage: Storage, lines: Lines) -> None:
     parser, clean = _Parser(layout), False
-    for offset, segment in read_segments(path, layout.start, storage.block if isinstance(storage, Files) else None):
+    start, stop = lines or (0, None)
+    size = storage.block if isinstance(storage, Files) else None
+    for offset, segment in read_segments(path, max(start, layout.start), size, stop=stop):
         parsed = None if clean or parser.needs_cleaning(segment) else parser.parse(segment)
         if parsed is None:
             parsed = parser.parse(layout.cleaned(bytes(segment)))
