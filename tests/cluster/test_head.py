@@ -121,10 +121,10 @@ def test_folder_of_an_earlier_version_has_no_head(written: tuple[Path, Graph], t
     (older / MANIFEST).write_text(json.dumps(without))
     found = parge.Embedding.load(older)
     assert found.head is None
-    with pytest.raises(InputError, match="no degree head"):
+    with pytest.raises(InputError, match="degree head"):
         found.link_vectors()
     (older / MANIFEST).write_text(json.dumps({**without, "head": {"cosine": 1}}))
-    with pytest.raises(InputError, match="degree head must have"):
+    with pytest.raises(InputError, match="constant"):
         parge.Embedding.load(older)
 
 
@@ -136,5 +136,5 @@ def test_head_without_degrees_is_refused(written: tuple[Path, Graph], tmp_path: 
         (torn / file.name).write_bytes(file.read_bytes())
     first = torn / "part-00000.parquet"
     pq.write_table(pq.read_table(first, columns=["id", "vector"]), first)
-    with pytest.raises(InputError, match="a file without degrees"):
+    with pytest.raises(InputError, match="degrees"):
         parge.Embedding.load(torn)

@@ -433,12 +433,14 @@ def test_answers_that_are_none_are_refused(place: Path, stage: str, answers: Any
         {"rows": -1},
         {"pass": 3},
         {"dim": "4"},
+        {"head": [1.0]},
+        {"head": [1.0, 0.5, float("inf")]},
     ],
     ids=str,
 )
 def test_files_of_others_are_refused(change: dict[str, Any]) -> None:
     took = {"peak_bytes": 1, "seconds": 0.5, "sent_bytes": 0}
-    right = {"rows": 3, "dim": 4, "sha256": "0" * 64, "pass": {}, **took}
+    right = {"rows": 3, "dim": 4, "sha256": "0" * 64, "pass": {}, "head": [1.0, 0.5, -1.0], **took}
     answers = [{**right, "file": shard_name(rank)} for rank in range(PARTS)]
     assert checked_answers("finish", {"answers": answers}) == answers
     answers[1] |= change
