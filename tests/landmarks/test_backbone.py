@@ -115,7 +115,11 @@ def test_frozen_rows_stay_and_free_ones_learn_alike_by_both_kernels(dim: int, n_
             assert (after[:n_free, :dim] != before[:n_free, :dim]).any(axis=1).all()
 
 
-def test_the_backbone_is_the_factorised_matrix() -> None:
+@pytest.mark.parametrize("n_rows", [256, 16])
+def test_the_backbone_is_the_factorised_matrix(monkeypatch: pytest.MonkeyPatch, n_rows: int) -> None:
+    monkeypatch.setattr(backbone, "_ROWS", n_rows)
+    monkeypatch.setattr(backbone, "_SQUARE", 8)
+    monkeypatch.setattr(backbone, "_SCALED", 8)
     graph = planted(60, 400, communities=3, seed=1).graph
     technique = parge.DeepWalk(dim=60, window=3, negatives=2)
     found = backbone.prepare(technique, graph, np.arange(60), 60)
@@ -128,10 +132,21 @@ def test_the_backbone_is_the_factorised_matrix() -> None:
     # A vertex that is placed by its own row lies where the factorisation has it.
     logs = np.log(np.maximum(P @ found["reached"].T / (2 * noise / noise.sum()), extension.FLOOR))
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
+    np.testing.assert_allclose(found["reached"].T, (3 * np.eye(60) + 2 * P + P @ P) / 6, atol=1e-6)
+    np.testing.assert_allclose(found["reached_beyond"].T, (2 * np.eye(60) + P) / 6, atol=1e-6)
+
+
+@pytest.mark.parametrize("heavy", [1.0, 1e30])
+def test_landmarks_without_edges_and_with_heavy_ones_have_finite_rows(heavy: float) -> None:
+    weights = np.array([[0.0, heavy, 0.0], [heavy, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    P = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
+    found = backbone.prepare_merged(parge.DeepWalk(dim=2, window=2), weights, np.array([1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(found["reached"].T, (2 * np.eye(3) + P) / 3, rtol=1e-6, atol=1e-30)
+    assert all(np.isfinite(array).all() for array in found.values())
 
 
 def test_threads_change_no_bit_of_the_backbone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backbone, "_SQUARE", 16)
+    monkeypatch.setattr(backbone, "_ROWS", 16)
     graph, found = planted(60, 400, communities=3, seed=1).graph, []
     for threads in (1, 3):
         monkeypatch.setattr(backbone, "usable_cores", lambda threads=threads: threads)

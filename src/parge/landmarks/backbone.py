@@ -13,6 +13,9 @@ With the transition matrix P of the coarse graph, window W and k negatives drawn
 
 To place their own vertices (`parge.landmarks.extension`), workers get R = w_1 I + w_2 P + ... + w_W P^(W-1), for which
 Q = P R, and R' = w_2 I + w_3 P + ... Both are stored transposed: a worker reads a few columns at a time, from a file.
+
+With the degrees D, P = D^-1/2 N D^1/2 of a symmetric N, and polynomials of P are as symmetric in between: of a product
+of two of them only one triangle is computed.
 """
 
 from typing import Any
@@ -35,8 +38,8 @@ from parge.typing import FloatArray, IntArray, Matrix
 # Power steps of the decomposition.
 _POWERS = 2
 
-# Rows and columns that are transposed, and rows that are multiplied, at a time.
-_SQUARE = 256
+# Rows that are multiplied, rows and columns that are mirrored, and rows that are scaled in float64, at a time.
+_ROWS, _SQUARE, _SCALED = 256, 64, 32
 
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
@@ -47,22 +50,26 @@ def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmark
 
 def prepare_merged(settings: WalkSettings, weights: Matrix, mass: Matrix) -> dict[str, NDArray[Any]]:
     """Return the same from the weights between and inside landmarks, which are overwritten, and their noise."""
-    P, degree = _transitions(weights)
+    N, degree = _symmetric(weights)
     del weights
-    with one_blas_thread():
-        beyond, reach, Q = _reach(P, settings.window)
-        del P
-        logs = logarithms(Q, settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny))
-        U, S, V = _decomposed(logs, min(settings.dim, mass.size))
-    root = np.sqrt(S)
-    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 1e-6 * root.max(initial=0.0))
+    root = np.sqrt(np.where(degree > 0, degree, 1.0))
+    noise = settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny)
+    with one_blas_thread(), Threads(usable_cores() if current_limit() is None else 1) as threads:
+        beyond, reach, Q = _reach(N, settings.window, threads)
+        del N
+        for symmetric in (beyond, reach):  # transposed, they are D^1/2 S D^-1/2
+            _scale(symmetric, root, 1 / root, threads)
+        _scale(Q, 1 / root, root, threads)
+        U, S, V = _decomposed(logarithms(Q, noise), min(settings.dim, mass.size), threads)
+    root_S = np.sqrt(S)
+    inverse = np.divide(1.0, root_S, out=np.zeros_like(root_S), where=root_S > 1e-6 * root_S.max(initial=0.0))
     return {
-        "in": _single(U * root),
-        "out": _single(V * root),
+        "in": _single(U * root_S),
+        "out": _single(V * root_S),
         "to_in": _single(V * inverse),
         "to_out": _single(U * inverse),
-        "reached": _transposed(reach),
-        "reached_beyond": _transposed(beyond),
+        "reached": reach,
+        "reached_beyond": beyond,
         "mass": _single(mass),
         "degree": _single(np.minimum(degree, np.finfo(np.float32).max)),  # heavy weights may sum to more
     }
@@ -72,34 +79,53 @@ def _single(array: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(array, np.float32)
 
 
-def _transposed(matrix: FloatArray) -> FloatArray:
-    """Transpose a square matrix in place: another one of this size would count."""
-    for rows in row_blocks(len(matrix), _SQUARE):
-        for columns in row_blocks(rows.stop, _SQUARE):
-            above = matrix[columns, rows].copy()
-            matrix[columns, rows] = matrix[rows, columns].T
-            matrix[rows, columns] = above.T
-    return matrix
-
-
-def _transitions(weights: Matrix) -> tuple[FloatArray, Matrix]:
-    """Return P and the weight of every landmark."""
+def _symmetric(weights: Matrix) -> tuple[FloatArray, Matrix]:
+    """Return N = D^-1/2 W D^-1/2 and the weight of every landmark."""
     degree = weights.sum(axis=1)
-    weights *= (1.0 / np.maximum(degree, np.finfo(float).tiny))[:, None]
+    scale = 1.0 / np.sqrt(np.maximum(degree, np.finfo(float).tiny))
+    weights *= scale[:, None]
+    weights *= scale
     return weights.astype(np.float32), degree
 
 
-def _reach(P: FloatArray, window: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return R', R and Q = P R, by Horner's scheme."""
-    n = len(P)
+def _scale(matrix: FloatArray, left: Matrix, right: Matrix, threads: Threads) -> None:
+    """Multiply rows and columns in place, in float64: of heavy weights the scales alone may be beyond float32."""
+
+    def multiply(rows: slice) -> None:
+        matrix[rows] = matrix[rows] * left[rows, None] * right
+
+    threads.each(multiply, row_blocks(len(matrix), _SCALED))
+
+
+def _reach(N: FloatArray, window: int, threads: Threads) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return R', R and Q = P R, by Horner's scheme, as the polynomials of N that they are."""
+    n = len(N)
     *first, last = step_shares(window)
     beyond: FloatArray = np.zeros((n, n), np.float32)
     R: FloatArray = last * np.eye(n, dtype=np.float32)
-    with Threads(usable_cores() if current_limit() is None else 1) as threads:
-        for i, share in enumerate(reversed(first)):
-            beyond, R = R, _product(P, R, threads) if i else last * P  # no product with a diagonal matrix
-            R[np.diag_indices(n)] += share
-        return beyond, R, _product(P, R, threads)
+    for i, share in enumerate(reversed(first)):
+        if i == 0:
+            np.multiply(N, last, out=beyond)  # no product with a diagonal matrix
+        else:
+            _symmetric_product(N, R, beyond, threads)
+        beyond, R = R, beyond
+        R[np.diag_indices(n)] += share
+    Q = np.empty_like(N)
+    _symmetric_product(N, R, Q, threads)
+    return beyond, R, Q
+
+
+def _symmetric_product(A: FloatArray, B: FloatArray, found: FloatArray, threads: Threads) -> None:
+    """Find A B, which is symmetric, from its upper triangle; the same for any number of threads."""
+
+    def multiply(rows: slice) -> None:
+        np.matmul(A[rows], B[:, rows.start :], out=found[rows, rows.start :])
+        for columns in row_blocks(len(A) - rows.start, _SQUARE):
+            mirrored = slice(rows.start + columns.start, rows.start + columns.stop)
+            if mirrored.start >= rows.stop:
+                found[mirrored, rows] = found[rows, mirrored].T
+
+    threads.each(multiply, row_blocks(len(A), _ROWS))
 
 
 def _product(A: FloatArray, B: FloatArray, threads: Threads) -> FloatArray:
@@ -109,22 +135,23 @@ def _product(A: FloatArray, B: FloatArray, threads: Threads) -> FloatArray:
     def multiply(rows: slice) -> None:
         np.matmul(A[rows], B, out=found[rows])
 
-    threads.each(multiply, row_blocks(len(A), _SQUARE))
+    threads.each(multiply, row_blocks(len(A), _ROWS))
     return found
 
 
-def _decomposed(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _decomposed(matrix: FloatArray, k: int, threads: Threads) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, S, V of the best approximation of rank k, nearly (Halko, Martinsson and Tropp, 2011).
 
     Not `parge.linalg.eigen.randomised_svd`: that one is for a large sparse matrix in float64 and returns no V. Here a
     small dense one in float32 affords QR, and the bits of every backbone hang on the order of these sums.
     """
     n = len(matrix)
-    basis = matrix @ np.random.default_rng(0).standard_normal((n, min(n, k + DECOMPOSED_EXTRA)), np.float32)
+    drawn = np.random.default_rng(0).standard_normal((n, min(n, k + DECOMPOSED_EXTRA)), np.float32)
+    basis = _product(matrix, drawn, threads)
     for _ in range(_POWERS):
-        basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
+        basis = _product(matrix, _product(matrix.T, np.linalg.qr(basis)[0], threads), threads)
     basis = np.linalg.qr(basis)[0]
-    U, S, Vt = np.linalg.svd(basis.T @ matrix, full_matrices=False)
+    U, S, Vt = np.linalg.svd(_product(matrix.T, basis, threads).T, full_matrices=False)
     left, right = basis @ U[:, :k], Vt[:k].T
     turned = signs(weighed_sums(n, left.__getitem__, dim=left.shape[1])).astype(left.dtype)
     return left * turned, S[:k], right * turned
