@@ -1,6 +1,7 @@
 """Where large arrays are kept (memory, or files without a name), and how they are passed over: in blocks of rows."""
 
 import contextlib
+import io
 import mmap
 import os
 import tempfile
@@ -202,14 +203,15 @@ def read_rows(matrix: NDArray[Any], rows: slice, out: NDArray[Any] | None = None
     For one byte that is touched in a map, a system may bring two megabytes in (Linux does, with large folios), and all
     of them count as this process's memory.
     """
-    some = matrix[rows]  # nothing is read yet
-    found = np.empty(some.shape, some.dtype) if out is None else out
+    size = min(rows.stop, len(matrix)) - rows.start
+    found = np.empty((size, *matrix.shape[1:]), matrix.dtype) if out is None else out
     if isinstance(matrix, np.memmap) and matrix.mode == "r" and isinstance(matrix.base, mmap.mmap) and matrix.size:
-        with contextlib.suppress(OSError, TypeError), Path(matrix.filename).open("rb", buffering=0) as file:
+        # Not through `Path`: a worker on a small graph reads hundreds of times, a few kilobytes each.
+        with contextlib.suppress(OSError, TypeError), io.FileIO(matrix.filename) as file:
             file.seek(matrix.offset + rows.start * (matrix.nbytes // len(matrix)))
             if file.readinto(found.reshape(-1).view(np.uint8)) == found.nbytes:
                 return found
-    found[...] = some
+    found[...] = matrix[rows]
     return found
 
 

@@ -91,7 +91,7 @@ def opened(subgraph: Subgraph) -> tuple[Context, CSR]:
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     strength = walks.strengths(graph.indptr, weights) + context.loops
     release_pages(graph.indices, weights)
-    return context, CSR(graph.indptr, graph.indices, weights, strength)
+    return context, CSR(np.asarray(graph.indptr), graph.indices, weights, strength)  # cut into often: not as a map
 
 
 def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CSR, seed: Any) -> Tables:
