@@ -203,7 +203,7 @@ def read_rows(matrix: NDArray[Any], rows: slice, out: NDArray[Any] | None = None
     For one byte that is touched in a map, a system may bring two megabytes in (Linux does, with large folios), and all
     of them count as this process's memory.
     """
-    size = min(rows.stop, len(matrix)) - rows.start
+    size = max(0, min(rows.stop, len(matrix)) - rows.start)
     found = np.empty((size, *matrix.shape[1:]), matrix.dtype) if out is None else out
     if isinstance(matrix, np.memmap) and matrix.mode == "r" and isinstance(matrix.base, mmap.mmap) and matrix.size:
         # Not through `Path`: a worker on a small graph reads hundreds of times, a few kilobytes each.

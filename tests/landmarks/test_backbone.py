@@ -115,10 +115,10 @@ def test_frozen_rows_stay_and_free_ones_learn_alike_by_both_kernels(dim: int, n_
             assert (after[:n_free, :dim] != before[:n_free, :dim]).any(axis=1).all()
 
 
-@pytest.mark.parametrize("n_rows", [256, 16])
-def test_the_backbone_is_the_factorised_matrix(monkeypatch: pytest.MonkeyPatch, n_rows: int) -> None:
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(256, 64), (16, 8), (16, 64), (7, 5)])
+def test_the_backbone_is_the_factorised_matrix(monkeypatch: pytest.MonkeyPatch, n_rows: int, n_columns: int) -> None:
     monkeypatch.setattr(backbone, "_ROWS", n_rows)
-    monkeypatch.setattr(backbone, "_SQUARE", 8)
+    monkeypatch.setattr(backbone, "_SQUARE", n_columns)
     monkeypatch.setattr(backbone, "_SCALED", 8)
     graph = planted(60, 400, communities=3, seed=1).graph
     technique = parge.DeepWalk(dim=60, window=3, negatives=2)

@@ -120,10 +120,9 @@ def _symmetric_product(A: FloatArray, B: FloatArray, found: FloatArray, threads:
 
     def multiply(rows: slice) -> None:
         np.matmul(A[rows], B[:, rows.start :], out=found[rows, rows.start :])
-        for columns in row_blocks(len(A) - rows.start, _SQUARE):
-            mirrored = slice(rows.start + columns.start, rows.start + columns.stop)
-            if mirrored.start >= rows.stop:
-                found[mirrored, rows] = found[rows, mirrored].T
+        for right in row_blocks(len(A) - rows.stop, _SQUARE):
+            columns = slice(rows.stop + right.start, rows.stop + right.stop)
+            found[columns, rows] = found[rows, columns].T
 
     threads.each(multiply, row_blocks(len(A), _ROWS))
 
