@@ -52,10 +52,11 @@ _MANY_EDGES = 1_000_000
 # 1.11 x, with 2 % and 3 % 1.00 and 1.02 x.
 _LEAST_SLACK = 0.02
 
-# From this many edges on, KaMinPar's fast settings (0.4 of the time) begin, unless they cut less than this share: what
-# they cut too much, improving finds again where communities are blurred (lost edges 1.00 to 1.01 x those after its
-# default settings on four graphs that are cut by .25 or more), but not where they are sharp (1.11 x on the sparse one).
-_ROUGHLY_FROM, _MUCH = 5_000_000, 0.2
+# Improving begins with KaMinPar's fast settings (0.4 to 0.6 of the time), unless they cut less than this share: what
+# they cut too much, improving finds again where communities are blurred, but not where they are sharp (1.11 x as many
+# edges are lost on a sparse graph). Lost edges against those after its default settings: .994 to 1.019 x on four
+# generated graphs of 1 to 1.5 M edges (`python -m benchmarks.first_splits`), 1.00 to 1.01 x on four larger ones.
+_MUCH = 0.2
 
 # The most turns of choosing anchors and improving parts; one that saves under this share of the lost edges is the last
 # (one that loses more is not: the next one often saves them).
@@ -225,9 +226,9 @@ def _improving(splitter: Splitter, n_anchors: int, turns: int, *, loosely: bool)
 
 
 def _first_split(splitter: Splitter, n_anchors: int) -> PartArray:
-    """Return the parts to begin with: of a large graph of which much is cut, roughly."""
+    """Return the parts to begin with: of a graph of which much is cut, roughly."""
     graph = splitter.graph
-    if graph.n_edges >= _ROUGHLY_FROM and splitter.has_quick:
+    if splitter.has_quick:
         part = splitter.first_split(n_anchors, quick=True)
         if splitter.n_lost(part, NO_ANCHORS) >= _MUCH * graph.n_edges:
             return part
