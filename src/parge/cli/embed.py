@@ -25,6 +25,7 @@ from parge.cli.shards import given_words, sharded_source
 from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
+from parge.graph.graph import Graph
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside, run_folder_of
@@ -104,11 +105,15 @@ def command(
     plan = make_plan(options, resume=resume)
     name = Path(graph_name(options)).name
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        listener(Step("read", graph_name(options)))
-        graph = read_graph(options, plan, folder.parent)
-        check_ids(out, graph.outside_ids, overwrite=overwrite)
-        if anew and failed_before_reading(folder):  # still: reading may take long
-            RunFolder(folder).discard()
+
+        def graph() -> Graph:
+            listener(Step("read", graph_name(options)))
+            found = read_graph(options, plan, folder.parent)
+            check_ids(out, found.outside_ids, overwrite=overwrite)
+            if anew and failed_before_reading(folder):  # still: reading may take long
+                RunFolder(folder).discard()
+            return found
+
         report = embed_to_file(graph, plan, out, run_dir=folder, resume=resume, spaces=spaces, listener=listener)
         if page is not None:
             listener(Step("report", given_name(page)))

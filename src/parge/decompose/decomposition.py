@@ -1,6 +1,6 @@
 """Decomposition: which vertices each subgraph owns and shares, and what it holds of the rest (its context)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.graph.subgraph import LINKS, Subgraph, context_edges, induce, induce_with_context, landmark_rows
+from parge.graph.subgraph import (
+    LINKS,
+    LandmarkRows,
+    Subgraph,
+    context_edges,
+    induce,
+    induce_with_context,
+    landmark_rows,
+)
 from parge.memory import Footprint
 from parge.stage_reports import EdgeCounts
 from parge.storage import row_blocks
@@ -34,6 +42,8 @@ class Contexts:
     nearest : list of int64 arrays, optional
         The foreign vertices that may be in each halo, nearest first, as `near` finds them; found again where a
         decomposition was read from a file.
+    around : LandmarkRows, optional
+        The graph merged into its landmarks, as `landmark_rows` merges it; found again there, too.
     """
 
     landmark: IntArray
@@ -41,22 +51,24 @@ class Contexts:
     halos: IntArray
     edges: IntArray
     nearest: list[IntArray] | None = None
+    around: LandmarkRows | None = None
 
     @staticmethod
     def measured(
-        decomposition: "Decomposition", landmark: IntArray, n_landmarks: int, halos: IntArray, nearest: list[IntArray]
+        decomposition: "Decomposition",
+        landmark: IntArray,
+        n_landmarks: int,
+        halos: IntArray,
+        nearest: list[IntArray],
+        around: LandmarkRows,
     ) -> "Contexts":
         """Return the contexts, their edges counted."""
-        graph, anchors, around = (
-            decomposition.graph,
-            decomposition.anchors,
-            landmark_rows(decomposition.graph, landmark),
-        )
+        graph, anchors = decomposition.graph, decomposition.anchors
         edges = [
             context_edges(graph, decomposition.own(i), anchors, halo, landmark, links=LINKS, around=around)
             for i, halo in enumerate(np.sort(found[:size]) for found, size in zip(nearest, halos, strict=True))
         ]
-        return Contexts(landmark, n_landmarks, halos, np.array(edges, np.int64), nearest)
+        return Contexts(landmark, n_landmarks, halos, np.array(edges, np.int64), nearest, around)
 
 
 def near(decomposition: "Decomposition", i: int) -> IntArray:
@@ -318,22 +330,25 @@ class Decomposition:
         return np.flatnonzero((self.part == i) & ~self.is_anchor)
 
     def subgraph(self, i: int) -> Subgraph:
-        """Extract subgraph i; several take less time with `subgraphs`."""
-        return next(self.subgraphs([i]))
+        """Extract subgraph i; several take less time with `cutter`."""
+        return self.cutter(1)(i)
 
-    def subgraphs(self, wanted: Sequence[int]) -> Iterator[Subgraph]:
-        """Extract some subgraphs, one at a time."""
+    def cutter(self, n_wanted: int) -> Callable[[int], Subgraph]:
+        """Return the function that extracts a subgraph, for so many of them; threads may share it."""
         context = self.contexts
         if context is None:
-            for i in wanted:
-                yield induce(self.graph, self.own(i), self.anchors, index=i)
-            return
-        around = landmark_rows(self.graph, context.landmark) if len(wanted) > 1 else None
-        for i in wanted:
+            return lambda i: induce(self.graph, self.own(i), self.anchors, index=i)
+        around = context.around
+        if around is None and n_wanted > 1:
+            around = landmark_rows(self.graph, context.landmark)
+
+        def cut(i: int) -> Subgraph:
             halo, own = halo_of(self, i), self.own(i)
-            yield induce_with_context(
+            return induce_with_context(
                 self.graph, own, self.anchors, halo, context.landmark, index=i, links=LINKS, around=around
             )
+
+        return cut
 
     @cached_property
     def unanchored(self) -> tuple[int, int]:

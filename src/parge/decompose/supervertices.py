@@ -10,7 +10,7 @@ from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partition, work_of
 from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
-from parge.graph.subgraph import LINKS, induce
+from parge.graph.subgraph import LINKS, induce, landmark_rows
 from parge.memory import Footprint
 from parge.text import count
 from parge.typing import IntArray
@@ -86,8 +86,9 @@ class LandmarkDecomposer(Decomposer):
         halos = np.array(
             [_halo(plain, limits, landmark, n_landmarks, i, nearest[i].size) for i in range(plain.n_parts)]
         )
+        around = landmark_rows(graph, landmark)
         while True:
-            contexts = Contexts.measured(plain, landmark, n_landmarks, halos, nearest)
+            contexts = Contexts.measured(plain, landmark, n_landmarks, halos, nearest, around)
             found = replace(plain, capacities=limits.capacities, budgets=None, footprint=None, contexts=contexts)
             if limits.budgets is None:
                 return found

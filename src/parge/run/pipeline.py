@@ -1,6 +1,6 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
 from parge.io.outputs import is_inside
 from parge.io.places import given_name
-from parge.linalg.threads import one_blas_thread
+from parge.linalg.threads import Threads, one_blas_thread
 from parge.memory import current_limit, private_bytes
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.reconcile.merge import merged_blocks
@@ -88,7 +88,7 @@ def embed(
 
 
 def embed_to_file(
-    graph: Graph,
+    graph: Graph | Callable[[], Graph],
     plan: Plan,
     out: Path,
     *,
@@ -99,7 +99,8 @@ def embed_to_file(
 ) -> Report:
     """Embed a graph into a file without holding all vectors in memory; return the report.
 
-    `spaces` are the folders that the frozen space is written to.
+    A function that reads the graph is called while workers are being prepared. `spaces` are the folders that the
+    frozen space is written to.
     """
     _refuse_inside(out, run_dir)
     with _embedded(graph, plan, run_dir, resume=resume, listener=listener) as run:
@@ -108,12 +109,18 @@ def embed_to_file(
 
 @contextmanager
 def _embedded(
-    graph: Graph, plan: Plan, run_dir: str | PathLike[str] | None, *, resume: bool, listener: Listener
+    graph: Graph | Callable[[], Graph],
+    plan: Plan,
+    run_dir: str | PathLike[str] | None,
+    *,
+    resume: bool,
+    listener: Listener,
 ) -> Iterator[Run]:
-    """Yield a run of which every part is embedded; its engine is prepared while the graph is decomposed."""
+    """Yield a run of which every part is embedded; its engine is prepared while the graph is read and decomposed."""
     with ExitStack() as workers:
         engine = workers.enter_context(prepared_engine(plan))
-        with open_run(graph, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
+        found = graph if isinstance(graph, Graph) else graph()
+        with open_run(found, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             embed_parts(run, listener, engine)
             workers.close()  # what they were forked from is not needed to reconcile
             yield run
@@ -210,9 +217,16 @@ def write_subgraphs(run: Run) -> list[int]:
     waiting = [i for i in range(run.decomposition.n_parts) if not run.has_result(i)]
     missing = [i for i in waiting if not run.has_subgraph(i)]
     shared = shared_arrays(run) if missing else {}
-    for subgraph in run.decomposition.subgraphs(missing):
+    cut = run.decomposition.cutter(len(missing))
+
+    def write(i: int) -> None:
+        subgraph = cut(i)
         metadata = SubgraphMetadata.of(subgraph, described, run.plan.seed, run.id)
-        parts.save_subgraph(run.folder.part(subgraph.index), subgraph, metadata, shared)
+        parts.save_subgraph(run.folder.part(i), subgraph, metadata, shared)
+
+    # While one is being flushed to the disk, the next is cut; more at once would take more memory.
+    with Threads(min(2, usable_cores()) if current_limit() is None else 1) as threads:
+        threads.each(write, missing)
     return waiting
 
 
