@@ -119,7 +119,7 @@ def _embedded(
     """Yield a run of which every part is embedded; its engine is prepared while the graph is read and decomposed."""
     with ExitStack() as workers:
         engine = workers.enter_context(prepared_engine(plan))
-        found = graph if isinstance(graph, Graph) else graph()
+        found = graph() if callable(graph) else graph
         with open_run(found, plan, run_dir=run_dir, resume=resume, listener=listener) as run:
             embed_parts(run, listener, engine)
             workers.close()  # what they were forked from is not needed to reconcile
