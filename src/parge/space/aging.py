@@ -134,8 +134,8 @@ def drift_now(space: Space) -> Drift:
 def suggested_loss(distance: float) -> float:
     """Return the loss that a distance suggests where nothing else is known: about half of it while it is small.
 
-    >>> suggested_loss(0.0), suggested_loss(0.1), suggested_loss(1.0)
-    (0.0, 0.055, 1.0)
+    >>> suggested_loss(0.0), suggested_loss(0.5), suggested_loss(1.0)
+    (0.0, 0.375, 1.0)
     """
     return distance * (1 + distance) / 2
 

@@ -61,8 +61,8 @@ class Told:
     def beyond_error(self) -> float:
         """Return the share, drawn toward 1 by twice its error, and at least .05.
 
-        >>> Told(0.9, 0.02).beyond_error(), Told(0.99, 0.02).beyond_error()
-        (0.94, 1.0)
+        >>> Told(0.75, 0.0625).beyond_error(), Told(0.99, 0.02).beyond_error()
+        (0.875, 1.0)
         """
         apart = self.share - 1.0
         return max(0.05, 1.0 + float(np.copysign(max(0.0, abs(apart) - 2 * self.error), apart)))
