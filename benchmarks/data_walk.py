@@ -2,8 +2,8 @@
 
 Every own function counts once, where it is first called in the process that the user starts (class bodies and workers
 are left out). A change of folder is a step from one to the next in that order. Leaf folders are those that import no
-stage: base modules, compiled loops, linear algebra. A helper there costs two changes, wherever it is kept. Between
-stages the walk has at most 60 files and 90 changes (`tests/benchmarks/test_data_walk.py`).
+stage: base modules, what people read, compiled loops, linear algebra. A helper there costs two changes, wherever it is
+kept. Between stages the walk has at most 60 files and 90 changes (`tests/benchmarks/test_data_walk.py`).
 
 Run it with ``python -m benchmarks.data_walk``; with ``--list`` it prints the walk itself.
 """
@@ -22,7 +22,7 @@ from types import FrameType
 import parge
 
 ROOT = str(Path(parge.__file__).parent)
-LEAVES = {".", "kernels", "linalg"}
+LEAVES = {".", "show", "kernels", "linalg"}
 _OF_A_FUNCTION = 0x2  # CO_NEWLOCALS, which the body of a class does not have
 
 

@@ -27,9 +27,9 @@ PARTS = 8
 def above(folder: str) -> dict[str, Any]:
     """Embed a part folder here; return the peak of memory above that of this process before, and what it holds."""
     from parge.memory import peak_bytes, reset_peak
+    from parge.process_tree import status_bytes
     from parge.run import parts
     from parge.run.worker import PartJob, embed_part, prepare_worker
-    from parge.tree import status_bytes
 
     prepare_worker(parts.subgraph_metadata(Path(folder)).technique)
     reset_peak()

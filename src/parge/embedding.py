@@ -8,7 +8,6 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from parge.display import embedding_html
 from parge.errors import InputError, UnknownIdError
 from parge.ids import Places, as_ids, repeated, show_ids
 from parge.linalg.nearest import nearest
@@ -16,8 +15,9 @@ from parge.linalg.tall import unit, unit_rows
 from parge.links import LinkHead
 from parge.numbers import check_whole
 from parge.result import Report
+from parge.show.display import embedding_html
+from parge.show.text import count
 from parge.storage import BLOCK_ROWS, all_finite, release_pages
-from parge.text import count
 from parge.typing import FloatArray, IdArray, IntArray, Matrix
 
 Task = Literal["labels", "links"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parge.errors import InputError
 from parge.numbers import MOST, check_number, shown
-from parge.tree import LINUX, looked_at, status_bytes
+from parge.process_tree import LINUX, looked_at, status_bytes
 
 # What Python, numpy, scipy and the compiled kernels hold before a vertex is looked at (measured: 190-240 MB).
 BASE_BYTES = 260_000_000

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn, Self
 
-from parge.display import report_html
+from parge.show.display import report_html
 from parge.stage_reports import Coordinator, EdgeCounts, Part, Reconciled, Refined, Seconds, Shard, TechniqueChoice
 from parge.values import Settings, Value, known, plain
 

@@ -17,11 +17,11 @@ from parge.ids import as_ids, positions, show_ids
 from parge.io.graphs.anything import as_graph
 from parge.planning.plan import Plan
 from parge.run.pipeline import embed
+from parge.show.text import count
 from parge.spelling import suggestion
 from parge.techniques.base import Technique
 from parge.techniques.registry import techniques
 from parge.techniques.resolve import resolve, setting_names
-from parge.text import count
 from parge.typing import FloatArray, IdArray
 
 # The settings of a plan, and the former name of `jobs`; and what is no setting of a plan.

@@ -202,9 +202,9 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_terminal_long_work_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from parge import progress
     from parge.cli import show
     from parge.events import Part, Step
+    from parge.show import progress
 
     now = iter([0.0, 1.0, 5.0, 30.0, 30.0, 31.0, 32.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))

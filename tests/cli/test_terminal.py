@@ -24,7 +24,7 @@ from parge.graph.generate import planted
 from parge.run.metadata import record_retries
 from parge.run.open_run import open_run
 from parge.run.pipeline import embed_parts
-from parge.text import on_one_line, pasteable, printable
+from parge.show.text import on_one_line, pasteable, printable
 
 # Colour, clearing, title, link (OSC 8), clipboard (OSC 52), overwriting, bell, C1, right-to-left, separators, markup.
 EVIL = {

@@ -122,7 +122,7 @@ from pathlib import Path
 from parge.memory import peak_bytes, reset_peak
 from parge.run import parts
 from parge.run.worker import PartJob, embed_part, prepare_worker
-from parge.tree import status_bytes
+from parge.process_tree import status_bytes
 folder = Path(sys.argv[1])
 for _ in range(2):  # once to have everything compiled
     prepare_worker(parts.subgraph_metadata(folder).technique)

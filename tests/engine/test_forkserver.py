@@ -21,7 +21,7 @@ from parge.engine.base import Progress, Task, WorkerError
 from parge.engine.forkserver import UNMARKED
 from parge.engine.guard import MARK
 from parge.engine.processes import Processes
-from parge.tree import LINUX
+from parge.process_tree import LINUX
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="workers are forked on Linux only")
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import parge
-from parge import events, progress
-from parge.console import console
+from parge import events
 from parge.events import Part, Step
+from parge.show import progress
+from parge.show.console import console
 
 EDGES = [(v, (v + step) % 40) for v in range(40) for step in (1, 2)]
 QUICK: dict[str, Any] = {"technique": "sgc", "dim": 2, "parts": 2, "engine": "serial"}

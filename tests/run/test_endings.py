@@ -22,9 +22,9 @@ from parge.cli.main import run as command
 from parge.errors import InputError
 from parge.graph.generate import planted
 from parge.io.graphs.write import write
+from parge.process_tree import LINUX
 from parge.run.open_run import open_planned
 from parge.run.status import PartStatus, status
-from parge.tree import LINUX
 
 PLAN = ["--parts", 3, "--anchors", 10, "--workers", 2, "--partitioner", "random"]
 

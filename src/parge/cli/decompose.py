@@ -26,7 +26,7 @@ from parge.run.folder import RunFolder
 from parge.run.open_run import open_run
 from parge.run.pipeline import write_subgraphs
 from parge.run.run import embed_part_command
-from parge.text import pasteable
+from parge.show.text import pasteable
 
 
 @click.command("decompose")

@@ -35,7 +35,7 @@ from parge.run.open_run import failed_before_reading
 from parge.run.pipeline import embed_to_file
 from parge.run.schema import SPACE
 from parge.run.spaces import check_space_output, described, replaced, space_bytes
-from parge.text import on_one_line
+from parge.show.text import on_one_line
 
 
 @click.command("embed")

@@ -13,7 +13,7 @@ from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
 from parge.memory import format_bytes, parse_bytes
-from parge.text import count, on_one_line, pasteable
+from parge.show.text import count, on_one_line, pasteable
 
 if TYPE_CHECKING:
     from parge.run.metadata import ResultMetadata

@@ -17,7 +17,7 @@ from parge.estimate.breaks import Break
 from parge.estimate.stages import Stage
 from parge.memory import format_bytes
 from parge.numbers import MOST_DIM, read_whole, shown
-from parge.text import count, duration
+from parge.show.text import count, duration
 
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")

@@ -12,8 +12,8 @@ from parge.io.embeddings.files import embedding_inputs
 from parge.io.exports.common import DTYPES, METRICS, Export
 from parge.io.exports.files import check_export, check_ids, export, queries_path
 from parge.io.places import given_name
+from parge.show.text import count
 from parge.space.neighbors import TASKS
-from parge.text import count
 
 
 @click.command("export")

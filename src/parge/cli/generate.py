@@ -16,7 +16,7 @@ from parge.io.graphs.write import graph_outputs, lines_output, write
 from parge.io.labels import write_labels
 from parge.io.outputs import check_outputs
 from parge.io.places import given_name
-from parge.text import count
+from parge.show.text import count
 
 
 @click.command("generate")

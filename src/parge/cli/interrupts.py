@@ -14,7 +14,7 @@ import click
 from parge.engine.base import failed_task
 from parge.errors import PargeError
 from parge.memory import bytes_wanted, format_bytes, peak_bytes
-from parge.text import pasteable
+from parge.show.text import pasteable
 
 # As `parge.techniques.base` notes it, which is not imported here: --help is to be fast.
 BY_TECHNIQUE = "raised by the technique"

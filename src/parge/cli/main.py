@@ -18,9 +18,9 @@ from parge.cli.streams import drop_output, finish_output, level_options, prepare
 from parge.errors import InputError, PargeError
 from parge.io.outputs import claiming
 from parge.io.places import delivering
+from parge.show.text import escaped, on_one_line
 from parge.spelling import our_word
 from parge.storage import current_folder
-from parge.text import escaped, on_one_line
 
 # Verb -> what it does; each lives in a module of its name. A command is imported only when it is used, so that
 # --help and refusals are fast.

@@ -31,10 +31,10 @@ from parge.io.graphs.vertex_data import read_vertices
 from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import fetched, given_name
+from parge.show.text import count, on_one_line, pasteable
 from parge.space.neighbors import TASKS
 from parge.space.search import Method, Neighbors, search, search_unknown
 from parge.storage import row_blocks
-from parge.text import count, on_one_line, pasteable
 from parge.typing import IdArray
 
 

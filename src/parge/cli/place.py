@@ -24,9 +24,9 @@ from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import Output, check_outputs, replacing
 from parge.io.places import given_name
 from parge.run.spaces import open_space, space_folder
+from parge.show.text import count, on_one_line, pasteable
 from parge.space.place import Placed, place
 from parge.storage import MEMORY, Files
-from parge.text import count, on_one_line, pasteable
 
 _HEAD = b"vertex\tconfidence\tedges\tagreement\n"
 

@@ -22,7 +22,7 @@ from parge.cli.shards import here, sharded_source
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle
-from parge.text import count, pasteable
+from parge.show.text import count, pasteable
 
 
 @click.command("plan")

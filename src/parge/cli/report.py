@@ -23,7 +23,7 @@ from parge.report.projection import PROJECTIONS, check_projection
 from parge.report.quality import judge
 from parge.run.folder import RunFolder
 from parge.run.spaces import space_history
-from parge.text import on_one_line
+from parge.show.text import on_one_line
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30

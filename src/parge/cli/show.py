@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from parge.cli.streams import Level, says
-from parge.console import WIDTH_OF_FILES, console
 from parge.events import Listener, OnStep, ignore, ignore_step
 from parge.memory import format_bytes
-from parge.progress import shown_on
-from parge.text import count, pasteable
+from parge.show.console import WIDTH_OF_FILES, console
+from parge.show.progress import shown_on
+from parge.show.text import count, pasteable
 
 if TYPE_CHECKING:
     from parge.result import Report
@@ -80,7 +80,7 @@ def warnings(messages: Iterable[str]) -> None:
 
 def show_summary(summary: "Summary") -> None:
     """Print a decomposition for people; of a plan also the times, the whole graph, and whether parts are worth it."""
-    from parge.plan_table import print_summary  # loaded with a plan only, not for --help
+    from parge.show.plan_table import print_summary  # loaded with a plan only, not for --help
 
     print_summary(summary, out)
 

@@ -12,8 +12,8 @@ from parge.cli.options import PathName, json_option
 from parge.memory import format_bytes
 from parge.run.folder import RunFolder
 from parge.run.status import PartStatus, status
+from parge.show.text import pasteable
 from parge.storage import current_folder
-from parge.text import pasteable
 
 if TYPE_CHECKING:
     from parge.cluster.progress import ShardedStatus

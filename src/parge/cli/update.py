@@ -28,10 +28,10 @@ from parge.io.outputs import check_outputs
 from parge.io.places import given_name
 from parge.run.spaces import described, open_space, replaced, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
+from parge.show.text import count, pasteable
 from parge.space.frozen import Space
 from parge.space.update import THRESHOLD, Updated, grown_ids, unknown_edges, update
 from parge.storage import MEMORY, Files
-from parge.text import count, pasteable
 
 
 @click.command("update")

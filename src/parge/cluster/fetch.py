@@ -13,7 +13,7 @@ from parge.cluster.mesh import Mesh
 from parge.errors import InputError
 from parge.io.names import shown_name, shown_url
 from parge.io.places import Found, Place
-from parge.text import printable
+from parge.show.text import printable
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 

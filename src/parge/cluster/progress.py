@@ -24,7 +24,7 @@ from parge.run.folder import is_kind
 from parge.run.lock import holder
 from parge.run.metadata import described_in
 from parge.run.schema import DONE, PARTS, PASS, PLAN, ROWS, SHARD, SHARDED, STEPS, SUBGRAPH, check_sharded_run
-from parge.text import count, printable
+from parge.show.text import count, printable
 
 STAGES = ("read", "decompose", "prepare", "embed", "refine")
 """The stages, in order, as a run names them."""

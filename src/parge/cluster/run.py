@@ -52,11 +52,11 @@ from parge.run.metadata import run_id
 from parge.run.pipeline import part_task, prepared_engine, run_parts
 from parge.run.run import stage_seconds, timed
 from parge.run.schema import DONE, PLAN, SHARDED
+from parge.show.text import count
 from parge.stage_reports import Coordinator, EdgeCounts, Refined, ShardStage, ShardStages
 from parge.stage_reports import Part as PartReport
 from parge.stage_reports import Shard as ShardReport
 from parge.techniques.resolve import describe
-from parge.text import count
 from parge.values import Settings
 
 _STAGES = {READ: "read", DIVIDE: "decompose", CUT: "prepare", FINISH: "refine"}

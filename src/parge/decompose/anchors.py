@@ -31,7 +31,7 @@ from parge.graph.subgraph import induce
 from parge.kernels import cut
 from parge.memory import Footprint, format_bytes
 from parge.seeds import keyed_rng
-from parge.text import count
+from parge.show.text import count
 from parge.typing import BoolArray, IntArray, PartArray
 
 NO_ANCHORS: IntArray = np.zeros(0, np.int64)

@@ -13,7 +13,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint, format_bytes
 from parge.numbers import MOST, check_whole, shown
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IntArray, NeighbourArray, PartArray
 
 # Anchors beyond this share of the vertices cost every worker more than the edges that they still save.

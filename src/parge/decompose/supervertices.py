@@ -12,7 +12,7 @@ from parge.events import OnStep, ignore_step
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import LINKS, induce, landmark_rows
 from parge.memory import Footprint
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IntArray
 
 # Anchors and halo together, as a share of the vertices: at most what the paper's setting spends on anchors.

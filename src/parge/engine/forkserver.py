@@ -28,7 +28,7 @@ import cloudpickle
 
 from parge.engine.guard import MARK, guard
 from parge.memory import limit_memory
-from parge.tree import LINUX, set_process_name
+from parge.process_tree import LINUX, set_process_name
 
 # A larger preparation is not sent.
 _MOST_BYTES = 60_000

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from parge.engine.cgroup import Group
-from parge.tree import LINUX, Tree, adopt_orphans, kill_all, set_process_name
+from parge.process_tree import LINUX, Tree, adopt_orphans, kill_all, set_process_name
 
 _END_SECONDS = 10.0
 _END_PAUSE = 0.005

@@ -26,8 +26,8 @@ from parge.engine.base import End, Engine, Task, Watch, WorkerError, raise_first
 from parge.engine.cgroup import Group
 from parge.engine.forkserver import Forked, ForkServer, NoServerError
 from parge.engine.guard import MARK
+from parge.process_tree import POLL_SECONDS, Seen, kill_all
 from parge.storage import current_folder, machine_cores
-from parge.tree import POLL_SECONDS, Seen, kill_all
 from parge.values import takes_workers
 
 __all__ = ["Processes", "WorkerError"]

@@ -7,7 +7,7 @@ from math import ceil
 from parge.errors import InputError
 from parge.estimate.stages import DAY, REFINE_BYTES, Sizes, refining, splitting
 from parge.memory import format_bytes
-from parge.text import duration
+from parge.show.text import duration
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from parge.estimate.constants import constants
 from parge.estimate.stages import DAY, Imagined, Sizes, Stage, embedding
 from parge.memory import BASE_BYTES, format_bytes
 from parge.refine.base import refiners
-from parge.text import duration
+from parge.show.text import duration
 
 MOST_SHARDS, MOST_VERTICES = 1024, 2**31 - 1
 """Tables of pairs of parts grow with their square, and numbers of vertices take four bytes; see `parge.cluster`."""

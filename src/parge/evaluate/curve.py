@@ -10,7 +10,7 @@ from parge.evaluate.classification import classify
 from parge.evaluate.labels import Labels
 from parge.evaluate.scores import Classification
 from parge.numbers import shown
-from parge.text import count
+from parge.show.text import count
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from parge.text import count
+from parge.show.text import count
 
 # Fewer labelled vertices than these, in all or per class, are hardly a sample to learn from and be tested on.
 _FEW_LABELLED, _FEW_PER_CLASS = 10, 2

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from parge.errors import InputError, PargeNotice, PargeWarning
 from parge.events import Event, Listener, ignore
 from parge.numbers import shown
-from parge.progress import progress_for
-from parge.text import printable
+from parge.show.progress import progress_for
+from parge.show.text import printable
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from parge.errors import InputError
 from parge.graph.graph import MAX_INT32_VERTICES, Graph
 from parge.ids import STRING, as_ids, unique_ids
+from parge.show.text import count
 from parge.storage import MEMORY, Storage, all_finite, row_blocks, usable_cores
-from parge.text import count
 from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 # Below this many edges scipy is as fast, and starting the compiled kernels costs more than the work.

@@ -13,7 +13,7 @@ from parge.graph.matrix import from_matrix
 from parge.graph.pairs import edges_once
 from parge.ids import STRING, repeated
 from parge.numbers import check_whole, is_real, is_whole
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IdArray, IntArray, NeighbourArray
 
 # The attribute that is looked for where nobody names one: graphs without it have no weights.

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from parge.display import graph_html
 from parge.errors import InputError
+from parge.show.display import graph_html
+from parge.show.text import count
 from parge.storage import row_blocks
-from parge.text import count
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, NeighbourArray
 
 # Vertex numbers fit int32 up to here; larger graphs use int64 neighbours.

@@ -10,7 +10,7 @@ from parge.graph.pairs import contains, edges_once, pair_keys
 from parge.ids import positions, show_ids
 from parge.numbers import check_number
 from parge.seeds import keyed_rng
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IntArray
 
 # Rounds of drawing by degree before all pairs are looked at, and the most vertices for which they are.

@@ -14,7 +14,7 @@ from parge.graph.gather import Gatherer, encoded
 from parge.graph.graph import Graph
 from parge.ids import is_text
 from parge.memory import refuse_over_budget
-from parge.text import count
+from parge.show.text import count
 from parge.typing import FloatArray
 
 

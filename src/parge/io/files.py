@@ -11,8 +11,8 @@ from typing import Any
 
 from parge.errors import InputError, PargeError, plain_reason
 from parge.memory import UNPACKED_TEXT, budget, refuse_expansion
+from parge.show.text import on_one_line
 from parge.storage import current_folder
-from parge.text import on_one_line
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """Compressions by suffix, as pyarrow names them."""

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, ClassVar, get_args
 
 from parge.decompose.limits import Limits, check_request
-from parge.display import plan_html
 from parge.engine.base import Engine
 from parge.engine.registry import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
@@ -25,6 +24,7 @@ from parge.planning.names import (
 )
 from parge.reconcile.base import Reconciler, reconcilers
 from parge.refine.base import Refiner, refiners
+from parge.show.display import plan_html
 from parge.techniques.base import Chooser, Technique
 from parge.techniques.resolve import resolve
 from parge.values import takes_workers

@@ -17,9 +17,9 @@ from parge.planning.names import FAITHFUL, Preset
 from parge.planning.plan import AUTO, PRESETS, PURPOSES, Plan, ResolvedPlan
 from parge.reconcile.base import few_anchors, kind_of
 from parge.refine.base import refiners
+from parge.show.text import count
 from parge.stage_reports import Part, Summary
 from parge.techniques.base import Chooser, Technique
-from parge.text import count
 
 
 def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprint:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from parge.decompose.decomposition import Decomposition
-from parge.display import said
 from parge.engine.registry import joins_cluster, runs_here
 from parge.estimate.local import Crew, Load, Times, project
 from parge.estimate.stages import Imagined
@@ -17,10 +16,11 @@ from parge.memory import Footprint, format_bytes
 from parge.planning.decision import Decomposed, landmarks_for
 from parge.planning.plan import Plan, ResolvedPlan
 from parge.planning.summary import recomputed, summarise
+from parge.show.display import said
+from parge.show.text import duration
 from parge.stage_reports import Part, Summary, TechniqueChoice
 from parge.storage import machine_cores
 from parge.techniques.base import Technique
-from parge.text import duration
 from parge.values import Value
 
 # Times are estimates: smaller differences are not worth a word.
@@ -65,12 +65,12 @@ class Planned(Summary):
     choice: TechniqueChoice | None = None
 
     def __repr__(self) -> str:
-        from parge.plan_table import as_text  # needs rich, which nobody waits for before a plan is shown
+        from parge.show.plan_table import as_text  # needs rich, which nobody waits for before a plan is shown
 
         return "\n".join([as_text(self), *said(self.notices, self.warnings)])
 
     def _repr_html_(self) -> str:
-        from parge.plan_table import as_html
+        from parge.show.plan_table import as_html
 
         return as_html(self)
 

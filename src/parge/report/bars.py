@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parge.markup import Markup, joined, tag
+from parge.show.markup import Markup, joined, tag
 
 _HEIGHT = 18
 

@@ -23,9 +23,9 @@ from parge.run import parts
 from parge.run.metadata import recorded_seconds
 from parge.run.run import Run, stage_seconds
 from parge.run.spaces import space_history
+from parge.show.text import printable
 from parge.space.frozen import Age
 from parge.stage_reports import EdgeCounts, Part, Refined, Residual
-from parge.text import printable
 from parge.typing import BoolArray, FloatArray, IdArray, IntArray, Matrix
 from parge.values import known
 

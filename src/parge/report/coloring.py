@@ -7,7 +7,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.ids import positions, show_ids
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IdArray, IntArray
 
 # Eight colours that stay apart for every kind of colour vision, as dots and as squares.

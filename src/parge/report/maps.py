@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from parge.markup import Markup, joined, named, tag
 from parge.report.collect import Atlas, MapView
 from parge.report.coloring import N_COLORS
 from parge.report.projection import SIDE, Projection
+from parge.show.markup import Markup, joined, named, tag
 from parge.typing import BoolArray, IntArray
 
 # Dots are painted in rounds through all groups, so that no group covers the others.

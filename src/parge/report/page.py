@@ -20,7 +20,6 @@ from parge.events import OnStep, ignore_step
 from parge.io.marks import is_marked, shown
 from parge.io.names import is_url, local_name, shown_name
 from parge.io.outputs import check_place, replacing
-from parge.markup import Markup, joined, tag
 from parge.report.collect import Findings, collect, collect_embedding
 from parge.report.maps import map_data
 from parge.report.projection import check_projection
@@ -30,6 +29,7 @@ from parge.report.verdict import verdict
 from parge.result import Report
 from parge.run.open_run import open_planned
 from parge.run.run import Run
+from parge.show.markup import Markup, joined, tag
 
 # The line of a page that says which program wrote it, with a checksum of all other lines; and lines of the head.
 _GENERATOR = '<meta name="generator" content="parge '

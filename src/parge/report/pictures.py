@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from parge.markup import Markup, joined, tag
 from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, framed, key, table
 from parge.report.collect import Findings
+from parge.show.markup import Markup, joined, tag
 from parge.space.aging import EMBED_AGAIN
 from parge.stage_reports import Part, Residual
 

@@ -6,15 +6,15 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from parge.markup import Markup, joined, named, tag
 from parge.memory import format_bytes
 from parge.report import pictures, tables
 from parge.report.bars import Stretch, bar, key
 from parge.report.collect import Findings
 from parge.report.maps import controls, legends, panels, watch_panel
 from parge.report.quality import Comparison
+from parge.show.markup import Markup, joined, named, tag
+from parge.show.text import count
 from parge.space.aging import advised
-from parge.text import count
 from parge.values import known
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parge.markup import Markup, named
 from parge.memory import format_bytes
 from parge.report.bars import Column, Mark, Stretch, bar, table
 from parge.report.collect import Findings
 from parge.report.pictures import seconds_text
+from parge.show.markup import Markup, named
 from parge.values import known
 
 

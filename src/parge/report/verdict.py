@@ -4,7 +4,7 @@ from parge.decompose.decomposition import much_lost
 from parge.memory import format_bytes
 from parge.reconcile.reconciliation import hardly_met
 from parge.report.collect import Findings
-from parge.text import count
+from parge.show.text import count
 
 
 def verdict(findings: Findings) -> str:

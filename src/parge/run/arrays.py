@@ -17,8 +17,8 @@ import numpy as np
 
 from parge.errors import InputError, PargeError, plain_reason, unwritable
 from parge.run.schema import LAYOUT, MANIFEST, TEMPORARY_FILE, TEMPORARY_FOLDER, is_array_file, kind_of
+from parge.show.text import printable
 from parge.storage import create_new, flush, release_pages, reserve_disk, row_blocks
-from parge.text import printable
 
 FORMAT = 1
 

@@ -20,7 +20,7 @@ from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays, ids_of
 from parge.run.lock import hold, holder
 from parge.run.metadata import RUN_NOTES, PlanMetadata, described_in, note_faults
 from parge.run.schema import GRAPH, PARTS, PLAN, SHARDED, SHARED, SPACE
-from parge.text import on_one_line, printable
+from parge.show.text import on_one_line, printable
 
 _NO_PLAN = "a run without a plan cannot be resumed: start it again in another folder"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError, PargeError
+from parge.show.text import on_one_line, printable
 from parge.storage import create_new
-from parge.text import on_one_line, printable
 
 LOCK = "lock"
 

@@ -20,11 +20,11 @@ from parge.events import Progress, silent
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.memory import Footprint
+from parge.show.text import on_one_line, printable
 from parge.stage_reports import Coordinator, TechniqueChoice
 from parge.storage import create_new
 from parge.techniques.base import Technique
 from parge.techniques.resolve import Described
-from parge.text import on_one_line, printable
 from parge.values import Settings, Value
 
 

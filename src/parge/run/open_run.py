@@ -37,8 +37,8 @@ from parge.run.metadata import (
 )
 from parge.run.run import RESUMED, Run
 from parge.run.schema import PARTS, RESULT, SHARED, SPACE, strays
+from parge.show.text import pasteable, printable
 from parge.stage_reports import Coordinator
-from parge.text import pasteable, printable
 from parge.values import Settings
 
 # Work on a plan that is done again without asking.

@@ -18,7 +18,7 @@ from parge.run.codec import Arrays, graph_arrays, graph_of
 from parge.run.lock import Held, InUseError, hold
 from parge.run.metadata import FAILURE, PART_NOTES, ResultMetadata, SubgraphMetadata, read_note, write_note
 from parge.run.schema import MANIFEST, RESULT, SUBGRAPH
-from parge.text import pasteable, printable
+from parge.show.text import pasteable, printable
 from parge.typing import FloatArray
 from parge.values import Value
 

@@ -33,13 +33,13 @@ from parge.run.run import STAGES, Run
 from parge.run.schema import SCRATCH, SPACE
 from parge.run.spaces import save_space
 from parge.run.worker import PartJob, embed_part, prepare_worker
+from parge.show.text import count, printable
 from parge.space.frozen import Space, frozen_from
 from parge.space.head import fit_head
 from parge.stage_reports import Refined
 from parge.storage import MEMORY, Files, release_pages, usable_cores
 from parge.techniques.base import Technique, prepare_checked
 from parge.techniques.resolve import Described, describe
-from parge.text import count, printable
 from parge.typing import FloatArray, IntArray
 
 _NEARLY_DONE = 0.999

@@ -28,10 +28,10 @@ from parge.run.metadata import (
 )
 from parge.run.parts import Result
 from parge.run.trust import is_path, must_be_allowed, trusted
+from parge.show.text import pasteable
 from parge.stage_reports import Coordinator, Refined, Seconds, TechniqueChoice
 from parge.techniques.base import Technique
 from parge.techniques.resolve import Described, describe, restore
-from parge.text import pasteable
 from parge.typing import FloatArray
 from parge.values import Settings
 

@@ -13,8 +13,8 @@ import numpy as np
 from parge.errors import InputError
 from parge.run.lock import LOCK, is_lock
 from parge.run.metadata import PART_NOTES, RUN_NOTES
+from parge.show.text import on_one_line
 from parge.storage import all_finite
-from parge.text import on_one_line
 
 PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, SPACE = "plan", "graph", "shared", "subgraph", "result", "space"
 CHANGED, MOVED = "changed", "moved"

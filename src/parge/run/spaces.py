@@ -18,10 +18,10 @@ from parge.run import arrays
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_of, id_arrays, ids_of
 from parge.run.schema import SPACE, is_array_file
+from parge.show.text import count, on_one_line, printable
 from parge.space.frozen import MOVED, History, Space, as_space
 from parge.space.learned import LearnedRound
 from parge.space.update import Updated
-from parge.text import count, on_one_line, printable
 
 
 def save_space(

@@ -10,7 +10,7 @@ from parge.run import arrays, parts
 from parge.run.folder import RunFolder
 from parge.run.lock import holder
 from parge.run.schema import RESULT, SPACE, SUBGRAPH
-from parge.text import printable
+from parge.show.text import printable
 
 # From this share on, a worker's progress says how long it will take.
 _MEASURED = 0.02

@@ -4,10 +4,10 @@ import importlib.util
 from pathlib import Path
 
 from parge.errors import InputError
+from parge.show.text import on_one_line, pasteable
 from parge.storage import current_folder
 from parge.techniques.base import Technique
 from parge.techniques.resolve import Described, restore_declared
-from parge.text import on_one_line, pasteable
 
 # Of the default settings. 80 walks of 80, window 10, are 32 times as much.
 MOST_WORK = 10_000

@@ -19,10 +19,10 @@ from parge.run.codec import Arrays, graph_arrays, graph_of, id_arrays
 from parge.run.lock import LOCK, hold
 from parge.run.schema import CHANGED, MANIFEST, MOVED, SPACE, TEMPORARY_FOLDER, is_array_file
 from parge.run.spaces import check_space_output, save_space, space_bytes
+from parge.show.text import on_one_line, printable
 from parge.space.edges import Changed
 from parge.space.frozen import Space
 from parge.space.update import Steps, Vectors
-from parge.text import on_one_line, printable
 
 _SUFFIX = ".unfinished"
 _COUNTS = ("added", "removed", "reweighted", "missing")

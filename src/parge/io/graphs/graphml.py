@@ -16,7 +16,7 @@ from parge.graph.vertices import add_vertices
 from parge.ids import STRING, parse_ids
 from parge.io.files import foreign_errors, open_bytes
 from parge.memory import refuse_over_budget
-from parge.text import count
+from parge.show.text import count
 
 _AT_ONCE = 2**20
 

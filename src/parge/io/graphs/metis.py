@@ -16,7 +16,7 @@ from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
 from parge.io.files import line_number, narrow, read_segments, refuse_short, single_blanks
 from parge.memory import refuse_over_budget
-from parge.text import count
+from parge.show.text import count
 from parge.typing import IntArray
 
 # Measured at the peak for a number of a line: as read, joined, checked, and as entries of a matrix.

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parge.markup import Markup, joined, named, tag
+from parge.show.markup import Markup, joined, named, tag
 
 # What HTML cannot carry at all: NUL and lone surrogates; a carriage return is read as a line feed.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))

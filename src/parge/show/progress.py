@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from parge.console import console
 from parge.events import Event, Listener, Part, Step, compilers, ignore
-from parge.markup import Markup, tag
-from parge.text import on_one_line
+from parge.show.console import console
+from parge.show.markup import Markup, tag
+from parge.show.text import on_one_line
 
 _DIGITS = re.compile(r"[\d,]+")
 

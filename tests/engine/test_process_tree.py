@@ -18,7 +18,7 @@ from tests.run.commands import wait_for
 from parge.engine.base import Progress, Task, WorkerError
 from parge.engine.cgroup import Group
 from parge.engine.processes import Processes
-from parge.tree import LINUX, Tree, looked_at
+from parge.process_tree import LINUX, Tree, looked_at
 
 SIZE = 100_000_000
 
@@ -161,7 +161,7 @@ def _until_escaped(folder: str, _progress: Progress) -> None:
 
 COORDINATOR = """
 import sys
-from tests.engine.test_tree import _escape_and, _run
+from tests.engine.test_process_tree import _escape_and, _run
 _run(_escape_and, (sys.argv[1], "sleep"))
 """
 
@@ -204,7 +204,7 @@ def test_nothing_is_left_when_the_guard_itself_is_killed(
 
 
 def test_a_tree_is_found_on_systems_without_proc_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parge.tree.LINUX", False)
+    monkeypatch.setattr("parge.process_tree.LINUX", False)
     before = subprocess.Popen(["sleep", "60"])
     own, sleeps = Tree(os.getpid()), "import subprocess; subprocess.run(['sleep', '60'])"
     root = subprocess.Popen([sys.executable, "-c", sleeps], start_new_session=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from parge.ids import show_ids
-from parge.markup import Markup, definition_table, rows_of
 from parge.memory import format_bytes
-from parge.text import on_one_line, printable
+from parge.show.markup import Markup, definition_table, rows_of
+from parge.show.text import on_one_line, printable
 
 # Rows and columns of an embedding that are shown.
 _SHOWN = 5

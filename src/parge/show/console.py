@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from parge.text import escaped
+from parge.show.text import escaped
 
 WIDTH_OF_FILES = 120
 """Where there is no terminal to ask."""

@@ -9,12 +9,12 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from parge.console import WIDTH_OF_FILES, console
-from parge.display import said
-from parge.markup import Markup, rows_of, tag
 from parge.memory import format_bytes
+from parge.show.console import WIDTH_OF_FILES, console
+from parge.show.display import said
+from parge.show.markup import Markup, rows_of, tag
+from parge.show.text import count, duration
 from parge.stage_reports import Summary
-from parge.text import count, duration
 
 _ENDLESS = 10_000
 
