@@ -60,7 +60,7 @@ def test_capacities_far_beyond_the_sizes_do_not_shrink_the_bars(findings: Findin
 
 
 def test_the_error_of_a_drift_is_seen_on_both_sides_of_its_bar(findings: Findings) -> None:
-    ages = tuple(Age(version=v, placed=0.1, edges=0.1, drift=0.08 * v, error=0.02) for v in (1, 2))
+    ages = tuple(Age(version=v, placed=0.1, edges=0.1, drift=0.08 * v, error=0.02, is_loss=True) for v in (1, 2))
     drawn = pictures.ages(replace(findings, ages=ages))
     ends = [float(at) for at in re.findall(r'<circle class="dot before" cx="([\d.]+)%"', drawn)]
     np.testing.assert_allclose(np.divide(ends, ends[0]), np.array([0.06, 0.1, 0.14, 0.18]) / 0.06, rtol=0.01)

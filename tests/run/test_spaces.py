@@ -269,6 +269,11 @@ def test_the_page_of_a_run_shows_the_drift_of_its_space(world: Path, capsys: pyt
     assert page.count("Drift of the space") == 2  # the caption, and its name for screen readers
     for age in open_space("space2").history.ages:
         assert f"drift {age.drift:.3f} ± {age.error:.3f}" in page
+    older = open_space("space2")
+    ages = tuple(replace(age, drift=0.1, is_loss=False) for age in older.history.ages)  # a distance, as 0.3.0 noted it
+    save_space(replace(older, history=replace(older.history, ages=ages)), world / "older")
+    assert run([*pages, "-o", "older.html", "--space", "older"]) == 0
+    assert "Drift of the space" not in (world / "older.html").read_text()
     save_space(frozen(), world / "other")
     capsys.readouterr()
     assert run([*pages, "-o", "x.html", "--space", "other"]) == 2

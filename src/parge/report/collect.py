@@ -251,7 +251,7 @@ def _ages(run: Run, space: str | PathLike[str]) -> tuple[Age, ...]:
             f"{printable(history.technique or 'an unnamed technique', 60)}, and the run of {edges:,} by "
             f"{run.technique.name}. Give a space of this run, or one updated from it."
         )
-    return history.ages
+    return tuple(age for age in history.ages if age.is_loss)  # before 0.4.0 a drift was a distance, with other limits
 
 
 def _versions(run: Run) -> tuple[dict[str, str], ...]:

@@ -149,5 +149,6 @@ def aged(space: Space) -> Space:
         edges=round(found.edges, 4),
         drift=round(found.drift, 4),
         error=round(found.error, 4),
+        is_loss=True,
     )
     return replace(space, history=replace(space.history, ages=(*space.history.ages, age)))

@@ -29,7 +29,10 @@ EMBEDDED, PLACED, MOVED = 0, 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class Age(Value):
-    """What one update left: the version that it made, and how old that was (`parge.space.aging.Drift`)."""
+    """What one update left: the version that it made, and how old that was (`parge.space.aging.Drift`).
+
+    Before 0.4.0 the drift was an estimated distance; such an age does not say `is_loss`.
+    """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
     KEYS: ClassVar[Mapping[str, str]] = {}
@@ -39,6 +42,7 @@ class Age(Value):
     edges: float
     drift: float
     error: float
+    is_loss: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
