@@ -43,8 +43,7 @@ def fails(_self: Any, _mesh: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("fails_in", "stage", "kept"),
-    [("Read", "read", 0), ("Divide", "decompose", 0), ("Cut", "prepare", 0), ("Finish", "refine", 0)],
+    ("fails_in", "stage"), [("Read", "read"), ("Divide", "decompose"), ("Cut", "prepare"), ("Finish", "refine")]
 )
 def test_status_tells_how_far_a_run_in_shards_is(
     edges: Path,
@@ -53,7 +52,6 @@ def test_status_tells_how_far_a_run_in_shards_is(
     monkeypatch: pytest.MonkeyPatch,
     fails_in: str,
     stage: str,
-    kept: int,
 ) -> None:
     place = tmp_path / "kept"
     monkeypatch.setattr(getattr(stages, fails_in), "__call__", fails)
@@ -63,7 +61,7 @@ def test_status_tells_how_far_a_run_in_shards_is(
     found = json.loads(capsys.readouterr().out)
     order = ["read", "decompose", "prepare", "embed", "refine"]
     assert (found["stage"], found["done"]) == (stage, order[: order.index(stage)])
-    assert (found["kept"], found["shards"]) == (kept, 0 if stage == "read" else PARTS)
+    assert (found["kept"], found["shards"]) == (0, 0 if stage == "read" else PARTS)
     assert (found["complete"], found["at_work"], found["technique"]) == (False, False, "deepwalk")
     assert run(["status", str(place)]) == 0
     said = capsys.readouterr().out
@@ -130,6 +128,32 @@ def test_status_prints_the_command_that_resumes(
     assert run(["status", str(tmp_path / "run")]) == 0
     assert f"cd {tmp_path} && parge embed" in capsys.readouterr().out
     assert run([*words, "--resume"]) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["embed-part", "stranger/parts/000", "--technique", "evil:run"],
+        ["embed", "edges", "-o", "out", "--sharded", "--technique", "evil:run"],
+        ["embed", "edges", "-o", "out", "--sharded", "--technique=evil:run"],
+        ["embed", "edges", "-o", "out"],
+    ],
+)
+def test_status_does_not_advise_what_a_stranger_wrote(
+    edges: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+) -> None:
+    monkeypatch.setattr(stages.Read, "__call__", fails)
+    with pytest.raises(PargeError, match="stopped"):
+        embedded(edges, tmp_path, plan(), command=command)
+    capsys.readouterr()
+    assert run(["status", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "evil" not in said
+    assert said.splitlines()[-1].strip() == f"parge embed GRAPH --sharded -o OUT ... --run-dir {tmp_path}/run --resume"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """``parge status``: the progress of a run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from parge.run.folder import RunFolder
 from parge.run.status import PartStatus, status
 from parge.show.text import pasteable
 from parge.storage import current_folder
+from parge.techniques.registry import techniques
 
 if TYPE_CHECKING:
     from parge.cluster.progress import ShardedStatus
@@ -86,14 +88,23 @@ def _show_sharded(folder: Path, *, as_json: bool) -> None:
 
 def _show_resume(found: "ShardedStatus", folder: Path) -> None:
     """Print the command that resumes a run in shards, as it was started."""
-    if not found.command:
-        again = pasteable("--run-dir", folder, "--resume")
-        line = f"parge embed GRAPH --sharded -o OUT ... {again}, with the settings that the run was started with"
+    if not _may_be_shown(found.command):
+        show.out.print("the command that started the run, with the same settings:")
+        line = f"parge embed GRAPH --sharded -o OUT ... {pasteable('--run-dir', folder, '--resume')}"
     elif Path(found.folder) == current_folder():
         line = resume_line(found.command)
     else:
         line = f"{pasteable('cd', found.folder)} && {resume_line(found.command)}"
     show.out.print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def _may_be_shown(command: Sequence[str]) -> bool:
+    """Return whether a command of a folder, which may be a stranger's, only embeds, and with a technique of parge."""
+    if not command or command[0] != "embed" or "--sharded" not in command:
+        return False
+    words = [part for word in command for part in (word.split("=", 1) if word.startswith("--technique=") else [word])]
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--technique"]
+    return all(name in techniques.shipped() for name in named)
 
 
 def _row(part: PartStatus) -> list[str]:
