@@ -53,6 +53,22 @@ def test_same_seed_same_bits_whatever_the_engine_and_workers() -> None:
     assert not np.array_equal(serial.vectors, parge.embed(GRAPH, plan(seed=6)).vectors)
 
 
+@pytest.mark.parametrize("reconcile", ["backbone", "consensus"])
+def test_subgraphs_are_written_alike_on_one_thread_and_two(
+    reconcile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+    for cores in (1, 2):
+        monkeypatch.setattr(pipeline, "usable_cores", lambda cores=cores: cores)
+        pipeline.embed_to_file(
+            GRAPH, plan(reconcile=reconcile), tmp_path / f"{cores}.npy", run_dir=tmp_path / str(cores)
+        )
+        files = sorted((tmp_path / str(cores) / "parts").rglob("subgraph/*.npy"))
+        written.append({str(file.relative_to(tmp_path / str(cores))): file.read_bytes() for file in files})
+    assert written[0] == written[1]
+    assert len({Path(name).parts[1] for name in written[0]}) == 3
+
+
 def test_every_vertex_has_a_vector_under_its_own_id() -> None:
     names = np.array([f"person {v}" for v in range(40)])
     ring = ring_of_cliques(8, 5)

@@ -225,7 +225,8 @@ def write_subgraphs(run: Run) -> list[int]:
         parts.save_subgraph(run.folder.part(i), subgraph, metadata, shared)
 
     # While one is being flushed to the disk, the next is cut; more at once would take more memory.
-    with Threads(min(2, usable_cores()) if current_limit() is None else 1) as threads:
+    is_free = current_limit() is None and run.plan.coordinator_limit() is None
+    with Threads(min(2, usable_cores()) if is_free else 1) as threads:
         threads.each(write, missing)
     return waiting
 
