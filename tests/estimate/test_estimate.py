@@ -11,9 +11,9 @@ from benchmarks import estimate_constants
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.estimate import Estimate, Question, constants, estimate
-from parge.estimate.breaks import duration
 from parge.estimate.stages import Stage
 from parge.memory import format_bytes
+from parge.show.text import duration
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
 from parge.techniques.prone import ProNE
