@@ -164,7 +164,7 @@ def test_a_name_cannot_add_a_line_to_a_refusal(place: Path, capsys: pytest.Captu
 def test_what_a_folder_and_its_workers_say_is_text(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = planted(60, 200, communities=2, seed=2).graph
     plan = parge.Plan(technique=parge.Spectral(dim=4), parts=2, engine="serial", reconcile="consensus")
-    with open_run(graph, plan, run_dir="run", resume=False, listener=ignore) as opened:
+    with open_run(graph, plan, run_dir=Path("run"), resume=False, listener=ignore) as opened:
         embed_parts(opened, ignore)
     shutil.rmtree("run/parts/000/result")
     for evil in EVIL.values():

@@ -39,8 +39,8 @@ class Task:
         Memory limit of the task; if it is exceeded, only this task fails.
     label : str
         Name of the task in messages.
-    advice : str
-        What to do if the task fails; added to its exception as a note.
+    advice : str, or a function that returns it
+        What to do if the task fails; added to its exception as a note. A function is called only then.
     shares_process : bool
         Whether an engine may run it in a process that has run another such task: it is small, and leaves nothing
         behind. A task that is retried has a process of its own.
@@ -59,7 +59,7 @@ class Task:
     projected_bytes: int = 0
     limit_bytes: int | None = None
     label: str = "task"
-    advice: str = ""
+    advice: str | Callable[[], str] = ""
     shares_process: bool = False
     needs_others: bool = False
     on_failure: Callable[[BaseException], None] = _ignore
@@ -117,8 +117,9 @@ class Engine(ABC):
 
 def with_advice(task: Task, failure: BaseException) -> BaseException:
     """Attach the task's advice to the exception after calling `on_failure`; return the exception."""
-    if task.advice:
-        failure.add_note(task.advice)
+    advice = task.advice() if callable(task.advice) else task.advice
+    if advice:
+        failure.add_note(advice)
     with contextlib.suppress(AttributeError):  # a class of exceptions may refuse new attributes
         failure.failed_task = task.label  # type: ignore[attr-defined]
     task.on_failure(failure)

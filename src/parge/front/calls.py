@@ -12,6 +12,7 @@ from parge.errors import InputError
 from parge.events import Listener, Step, ignore
 from parge.front.messages import heard, warn
 from parge.front.request import requested
+from parge.io.names import local_folder
 from parge.planning.names import (
     AnchorStrategy,
     EngineName,
@@ -187,7 +188,7 @@ def decompose(
         from parge.run.open_run import open_run
         from parge.run.pipeline import write_subgraphs
 
-        with open_run(read, request.plan, run_dir=run_dir, resume=resume, listener=events) as run:
+        with open_run(read, request.plan, run_dir=local_folder(run_dir), resume=resume, listener=events) as run:
             write_subgraphs(run)
             return run.decomposition
 

@@ -110,6 +110,8 @@ def shown_name(name: Name) -> str:
 
 def local_folder(name: Name) -> Path:
     """Return the path of a folder on this machine, from a name with ``~/`` or ``file://``, too; refuse other URLs."""
+    if os.fspath(name) == "":
+        raise InputError("expected the name of a folder; got an empty name")
     if is_url(name):
         raise InputError(f"expected a folder on this machine; got the URL {shown_name(name)}")
     return Path(local_name(name))

@@ -1,6 +1,5 @@
 """Open a run: a new one, one that is resumed, or one that is completed from its folder."""
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,6 @@ from parge.decompose.partitioner_choice import ChosenDecomposer
 from parge.errors import InputError, PargeError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
-from parge.io.names import local_folder
 from parge.memory import read_sizes
 from parge.planning.auto_technique import as_chosen
 from parge.planning.decision import Decision, candidates, decide, decompose, lasting_settings
@@ -46,9 +44,7 @@ _SECONDS = 60.0
 
 
 @contextmanager
-def open_run(
-    graph: Graph, plan: Plan, *, run_dir: str | PathLike[str] | None, resume: bool, listener: Listener
-) -> Iterator[Run]:
+def open_run(graph: Graph, plan: Plan, *, run_dir: Path | None, resume: bool, listener: Listener) -> Iterator[Run]:
     """Decompose the graph into a run folder, or resume the run in it; the folder is locked while it is open."""
     _refuse_no_graph(graph)
     if run_dir is None:
@@ -58,9 +54,7 @@ def open_run(
             started = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
             yield replace(started, kept=False)
         return
-    if os.fspath(run_dir) == "":
-        raise InputError("expected the name of a run folder; got an empty name")
-    folder = RunFolder(local_folder(run_dir))
+    folder = RunFolder(run_dir)
     folder.check_open(resume=resume)
     # A plan that cannot be kept leaves no folder behind.
     decision = None if folder.exists else _decided(graph, plan, listener)

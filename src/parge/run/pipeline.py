@@ -15,6 +15,7 @@ from parge.engine.base import Engine, Task
 from parge.errors import InputError, PargeError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
+from parge.io.names import local_folder
 from parge.io.outputs import is_inside
 from parge.io.places import given_name
 from parge.linalg.threads import Threads, one_blas_thread
@@ -78,7 +79,8 @@ def embed(
         Vectors in vertex order, their ids, and a report.
     """
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()
-    with _embedded(graph, asked, run_dir, resume=resume, listener=listener) as run:
+    folder = None if run_dir is None else local_folder(run_dir)
+    with _embedded(graph, asked, folder, resume=resume, listener=listener) as run:
         reconciliation = reconcile_parts(run, listener)
         vectors = np.empty(run.shape, np.float32)
         report = _finished(run, reconciliation, vectors, listener)
@@ -111,7 +113,7 @@ def embed_to_file(
 def _embedded(
     graph: Graph | Callable[[], Graph],
     plan: Plan,
-    run_dir: str | PathLike[str] | None,
+    run_dir: Path | None,
     *,
     resume: bool,
     listener: Listener,
@@ -291,7 +293,7 @@ def _tasks(run: Run, waiting: list[int], on_retry: OnStep) -> list[Task]:
     return [
         replace(
             part_task(run.folder, i, run.technique, projected[i], budgets, on_retry),
-            advice=run.advice(i),
+            advice=partial(run.advice, i),
             shares_process=projected[i] <= small,
         )
         for i in waiting
