@@ -54,7 +54,7 @@ def open_run(graph: Graph, plan: Plan, *, run_dir: Path | None, resume: bool, li
             started = _begin(graph, _decided(graph, plan, listener), RunFolder(Path(temporary)), listener)
             yield replace(started, kept=False)
         return
-    folder = RunFolder(run_dir)
+    folder = RunFolder(Path(run_dir))
     folder.check_open(resume=resume)
     # A plan that cannot be kept leaves no folder behind.
     decision = None if folder.exists else _decided(graph, plan, listener)
