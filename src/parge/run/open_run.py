@@ -44,7 +44,9 @@ _SECONDS = 60.0
 
 
 @contextmanager
-def open_run(graph: Graph, plan: Plan, *, run_dir: Path | None, resume: bool, listener: Listener) -> Iterator[Run]:
+def open_run(
+    graph: Graph, plan: Plan, *, run_dir: str | PathLike[str] | None, resume: bool, listener: Listener
+) -> Iterator[Run]:
     """Decompose the graph into a run folder, or resume the run in it; the folder is locked while it is open."""
     _refuse_no_graph(graph)
     if run_dir is None:
