@@ -77,7 +77,8 @@ def test_weights_between_landmarks_are_the_quotient(graph: Graph, seed: int) -> 
 
 
 @pytest.mark.parametrize(("n_landmarks", "dim"), [(700, 16), (400, 128), (300, 256)])
-def test_preparing_stays_under_the_projection(n_landmarks: int, dim: int) -> None:
+def test_preparing_stays_under_the_projection(n_landmarks: int, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backbone, "usable_cores", lambda: 1)  # as where memory is limited
     technique = parge.DeepWalk(dim=dim)
     landmark = np.arange(GRAPH.n_vertices) % n_landmarks
     technique.embed_landmarks(GRAPH, landmark, n_landmarks)  # what is compiled first is not of the arrays

@@ -30,6 +30,9 @@ EXTENSION_BYTES, EXTENSION_LANDMARKS = 500_000, (16, 32, 64)
 # are held meanwhile: bases, both factors, LAPACK's own.
 DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
 
+# Bytes of a block of a product that is mirrored (`parge.landmarks.backbone`): one at a time where memory is limited.
+_MIRRORED = 4 * 64 * 256
+
 
 class LandmarkTechnique(ABC):
     """A technique that embeds landmarks once, for all workers, and each part around them.
@@ -125,9 +128,12 @@ class BackboneTechnique(LandmarkTechnique):
         return prepare_merged(self.walker, weights, noise)
 
     def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
-        """Return the bound: four matrices over landmarks, or three and what decomposes one; 24 bytes per vertex."""
+        """Return the bound: four matrices over landmarks, or three and what decomposes one; 24 bytes per vertex.
+
+        It holds where memory is limited, so that one thread is at work.
+        """
         matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (self.dim + DECOMPOSED_EXTRA)
-        return max(4 * matrix, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
+        return max(4 * matrix + _MIRRORED, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
 
     def landmark_footprint(self, n_landmarks: int) -> Footprint:
         """Return the bound: the walker, its rows again with their loops, columns being extended, landmarks' vectors.
