@@ -35,8 +35,8 @@ def write_edges(folder: Path) -> Path:
     return path
 
 
-def embedded(edges: Path, place: Path, engine: str, **more: Any) -> tuple[parge.Embedding, Any]:
-    request = parge.Plan(technique=parge.DeepWalk(dim=8, walks=2), parts=PARTS, engine=engine)
+def embedded(edges: Path, place: Path, engine: str, *, parts: int = PARTS, **more: Any) -> tuple[parge.Embedding, Any]:
+    request = parge.Plan(technique=parge.DeepWalk(dim=8, walks=2), parts=parts, engine=engine)
     report = embed_sharded(Source(edge_files(edges)), request, place / "out", run_dir=place / "run", **more)
     return parge.Embedding.load(place / "out"), report
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cluster.test_faults import KILLS, PARTS, check_kills, embedded, write_edges
+from tests.cluster.test_faults import KILLS, check_kills, embedded, write_edges
 from tests.engine.ray_token import TOKEN
 from tests.engine.test_ray_hosts import HEAD, PARGE, Host, ray_on_hosts
 
@@ -21,9 +21,13 @@ pytestmark = [
 ]
 
 
+# Shards of the test of bits.
+MANY = 8
+
+
 @pytest.fixture
 def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cluster of this machine, with a core for each shard and one more."""
+    """A cluster of this machine, with a core for each of eight shards and one more."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -31,7 +35,7 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import ray
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": PARTS + 1, "memory": 6_000_000_000, "include_dashboard": False}
+    node = {"num_cpus": MANY + 1, "memory": 6_000_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=node)
     try:
         ray.init(address=cluster.address)
@@ -42,11 +46,11 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ray_here")
-def test_shards_on_ray_give_the_same_bits(tmp_path: Path) -> None:
+def test_eight_shards_on_ray_give_the_same_bits(tmp_path: Path) -> None:
     edges, found = write_edges(tmp_path), {}
     for engine in ("serial", "ray"):
         (tmp_path / engine).mkdir()
-        found[engine], _ = embedded(edges, tmp_path / engine, engine)
+        found[engine], _ = embedded(edges, tmp_path / engine, engine, parts=MANY)
     assert found["ray"].ids.tolist() == found["serial"].ids.tolist()
     assert np.array_equal(found["ray"].vectors, found["serial"].vectors)
 
