@@ -10,7 +10,7 @@ import pytest
 
 import parge
 from parge.decompose.registry import partitioners, strategies
-from parge.engine.registry import engines
+from parge.engine.base import engines
 from parge.reconcile.base import reconcilers
 from parge.refine.base import refiners
 from parge.techniques.registry import techniques

@@ -152,25 +152,25 @@ class Embedding:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the rows as an Arrow stream, batch by batch: DuckDB, Polars, pandas and pyarrow read it."""
-        from parge.io.embeddings.arrow import reader_of
+        from parge.io.embeddings.parquet import reader_of
 
         return reader_of(self._table).__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
         """Return an Arrow table with the columns ``id`` and ``vector``, as in Parquet; vectors are not copied."""
-        from parge.io.embeddings.arrow import reader_of
+        from parge.io.embeddings.parquet import reader_of
 
         return reader_of(self._table).read_all()
 
     def to_pandas(self) -> Any:
         """Return a pandas frame: a row per vertex, its id as the index, a column per dimension."""
-        from parge.io.embeddings.arrow import to_pandas
+        from parge.io.embeddings.parquet import to_pandas
 
         return to_pandas(self.vectors, self.ids)
 
     def to_polars(self) -> Any:
         """Return a Polars frame with the columns ``id`` and ``vector``."""
-        from parge.io.embeddings.arrow import to_polars
+        from parge.io.embeddings.parquet import to_polars
 
         return to_polars(self._table)
 

@@ -204,10 +204,10 @@ def test_without_a_terminal_long_work_says_how_far_it_is(
 ) -> None:
     from parge.cli import show
     from parge.events import Part, Step
-    from parge.show import progress
+    from parge.show import terminal
 
     now = iter([0.0, 1.0, 5.0, 30.0, 30.0, 31.0, 32.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
     with show.run_progress() as listener:
         for event in (Step("embed", "2 subgraphs"), Part(0, 0.1, 2), Part(1, 0.25, 2), Part(0, 1.0, 2)):
             listener(event)

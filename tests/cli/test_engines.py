@@ -6,7 +6,7 @@ import pytest
 
 from parge.cli.main import run
 from parge.cli.options import make_plan
-from parge.engine.registry import engines
+from parge.engine.base import engines
 from parge.engine.serial import Serial
 from parge.errors import InputError
 

@@ -20,8 +20,7 @@ from tests.engine.ray_token import TOKEN
 
 import parge
 from parge.cli.main import run
-from parge.engine import registry
-from parge.engine.base import Engine, Progress, Task, WorkerError, failed_task
+from parge.engine.base import Engine, Progress, Task, WorkerError, engines, failed_task
 from parge.engine.ray import Ray
 from parge.engine.ray_cluster import Node, _node, on_node
 from parge.engine.ray_schedule import RAY_WORKER_BYTES, Schedule, _Sent
@@ -319,7 +318,7 @@ def test_a_resumed_run_keeps_the_memory_that_auto_found_first(tmp_path: Path, mo
         def worker_memory(self) -> list[int]:
             return found.pop(0)
 
-    monkeypatch.setitem(registry.engines._known, "changing", lambda **_settings: Changing())
+    monkeypatch.setitem(engines._known, "changing", lambda **_settings: Changing())
     graph = planted(60, 200, seed=1).graph
 
     def embedded(resume: bool) -> parge.Embedding:
@@ -339,7 +338,7 @@ def test_auto_plans_as_the_same_sizes_given_and_is_resumed(tmp_path: Path, monke
         def worker_memory(self) -> list[int]:
             return list(sizes)
 
-    monkeypatch.setitem(registry.engines._known, "sized", lambda **_settings: Sized())
+    monkeypatch.setitem(engines._known, "sized", lambda **_settings: Sized())
     graph = planted(60, 200, seed=1).graph
     # SGC's pass depends on whether there are features.
     graph = graph.with_features(np.random.default_rng(0).random((60, 4), np.float32))
@@ -361,7 +360,7 @@ def test_a_node_too_small_for_any_vertex_is_refused_with_the_plan_of_the_others(
         def worker_memory(self) -> list[int]:
             return [900_000_000, 800_000_000, 100_000_000]
 
-    monkeypatch.setitem(registry.engines._known, "uneven", lambda **_settings: Uneven())
+    monkeypatch.setitem(engines._known, "uneven", lambda **_settings: Uneven())
     words = r"100 MB .*deepwalk needs .*--num-cpus=0.* --memory 900000000,800000000"
     with pytest.raises(InfeasibleError, match=words):
         _ = parge.Plan(memory="auto", engine="uneven").resolved

@@ -18,7 +18,7 @@ from pyarrow import parquet
 import parge
 from parge.decompose.decomposition import Decomposition
 from parge.decompose.registry import partitioners, strategies
-from parge.engine.registry import engines
+from parge.engine.base import engines
 from parge.errors import InputError, UnknownNameError
 from parge.graph.generate import planted
 from parge.planning import names

@@ -11,8 +11,8 @@ import pytest
 import parge
 from parge import events
 from parge.events import Part, Step
-from parge.show import progress
-from parge.show.console import console
+from parge.show import terminal
+from parge.show.terminal import console, progress_for, shown_on
 
 EDGES = [(v, (v + step) % 40) for v in range(40) for step in (1, 2)]
 QUICK: dict[str, Any] = {"technique": "sgc", "dim": 2, "parts": 2, "engine": "serial"}
@@ -33,13 +33,13 @@ def test_lines_are_printed_where_they_are_asked_for(capsys: pytest.CaptureFixtur
 
 
 def test_a_terminal_has_bars_that_go_away() -> None:
-    terminal = console(file=io.StringIO(), force_terminal=True, width=90)
-    with progress.shown_on(terminal) as listener:
+    screen = console(file=io.StringIO(), force_terminal=True, width=90)
+    with shown_on(screen) as listener:
         listener(Step("embed", "2 subgraphs with [b]x[/b]\x1b[31m"))
         listener(Part(0, 0.5, 2))
         listener(Step("retry", "subgraph 0 is begun again"))
         time.sleep(0.2)
-    written = terminal.file.getvalue()  # type: ignore[attr-defined]
+    written = screen.file.getvalue()  # type: ignore[attr-defined]
     assert "embedding" in written
     assert "begun again" in written
     assert "\x1b[31m" not in written
@@ -82,7 +82,7 @@ def test_a_notebook_has_one_display_without_widgets(notebook: Shell, capsys: pyt
 
 
 def test_a_notebook_shows_names_as_text(notebook: Shell) -> None:
-    with progress.progress_for(None) as listener:
+    with progress_for(None) as listener:
         listener(Step("read", "<script>alert(1)</script>"))
     assert all("<script" not in state._repr_html_() for state in notebook.states)
     assert any("&lt;script" in state._repr_html_() for state in notebook.states)
@@ -94,10 +94,10 @@ def test_a_notebook_can_be_silent(notebook: Shell) -> None:
 
 
 def test_the_first_compile_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_COMPILER_SECONDS", 0.01)
-    monkeypatch.setattr(progress, "compilers", [lambda: True])
+    monkeypatch.setattr(terminal, "_COMPILER_SECONDS", 0.01)
+    monkeypatch.setattr(terminal, "compilers", [lambda: True])
     log = console(file=io.StringIO())
-    with progress.shown_on(log) as listener:
+    with shown_on(log) as listener:
         listener(Step("decompose"))
         deadline = time.monotonic() + 20
         while "compiling" not in log.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import pytest
 
 import parge
 from parge.cli.main import run
-from parge.engine.registry import engines
+from parge.engine.base import engines
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted

@@ -11,7 +11,6 @@ from types import FrameType
 
 import click
 
-from parge.engine.base import failed_task
 from parge.errors import PargeError
 from parge.memory import bytes_wanted, format_bytes, peak_bytes
 from parge.show.text import pasteable
@@ -72,6 +71,8 @@ def _is_in_use(failure: BaseException) -> bool:
 
 def _explained(error: BaseException) -> BaseException:
     """Return what the command line can show: a task's own exception in words, its notes kept."""
+    from parge.engine.base import failed_task
+
     label = failed_task(error)
     if label is None or isinstance(error, PargeError):
         return error

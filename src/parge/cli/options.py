@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from parge.cli import show
 from parge.decompose.registry import partitioners, strategies
-from parge.engine.registry import engines
+from parge.engine.base import engines
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.io.names import is_url, local_name, shown_url

@@ -14,8 +14,7 @@ from rich.table import Table
 from parge.cli.streams import Level, says
 from parge.events import Listener, OnStep, ignore, ignore_step
 from parge.memory import format_bytes
-from parge.show.console import WIDTH_OF_FILES, console
-from parge.show.progress import shown_on
+from parge.show.terminal import WIDTH_OF_FILES, console, shown_on
 from parge.show.text import count, pasteable
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def show_report(report: "Report", path: Path, *, as_json: bool, space: Path | No
 
 def _print_report(report: "Report", path: Path, space: Path | None) -> None:
     """Print size, time and memory of each subgraph, then the time of each stage."""
-    from parge.engine.registry import runs_here  # loaded after an embedding only, not for --help
+    from parge.engine.base import runs_here  # loaded after an embedding only, not for --help
     from parge.io.places import given_name
     from parge.reconcile.base import kind_of
 

@@ -30,8 +30,7 @@ from parge.cluster.stages import Cut, Divide, Finish, Read
 from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.decomposition import much_lost
 from parge.decompose.supervertices import LandmarkDecomposer
-from parge.engine.base import Engine
-from parge.engine.registry import joins_cluster
+from parge.engine.base import Engine, joins_cluster
 from parge.errors import InfeasibleError, InputError
 from parge.estimate.shards import split_bytes
 from parge.events import Listener, Step, ignore

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from parge.errors import InputError, PargeNotice, PargeWarning
 from parge.events import Event, Listener, ignore
 from parge.numbers import shown
-from parge.show.progress import progress_for
+from parge.show.terminal import progress_for
 from parge.show.text import printable
 
 

@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, get_args
 
 from parge.decompose.limits import Limits, check_request
-from parge.engine.base import Engine
-from parge.engine.registry import check_engine, make_engine
+from parge.engine.base import Engine, check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from parge import memory
 from parge.decompose.decomposition import Decomposition, much_lost
-from parge.engine.registry import runs_here
+from parge.engine.base import runs_here
 from parge.graph.graph import Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from parge.decompose.decomposition import Decomposition
-from parge.engine.registry import joins_cluster, runs_here
+from parge.engine.base import joins_cluster, runs_here
 from parge.estimate.local import Crew, Load, Times, project
 from parge.estimate.stages import Imagined
 from parge.landmarks.base import LandmarkTechnique

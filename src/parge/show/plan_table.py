@@ -10,9 +10,9 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from parge.memory import format_bytes
-from parge.show.console import WIDTH_OF_FILES, console
 from parge.show.display import said
 from parge.show.markup import Markup, rows_of, tag
+from parge.show.terminal import WIDTH_OF_FILES, console
 from parge.show.text import count, duration
 from parge.stage_reports import Summary
 

@@ -17,8 +17,7 @@ from parge.graph.subgraph import Subgraph
 from parge.linalg.threads import one_blas_thread
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.numbers import is_whole
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_choice, check_counts
+from parge.techniques.base import Technique, check_choice, check_counts
 
 GraphAs = Literal["auto", "csr", "networkx"]
 

@@ -15,10 +15,9 @@ from parge.linalg.tall import cosines
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
 from parge.stage_reports import TechniqueChoice, Tried
-from parge.techniques.base import Chooser, Chosen, Technique
+from parge.techniques.base import Chooser, Chosen, Technique, check_counts
 from parge.techniques.blend import Blend
 from parge.techniques.deepwalk import DeepWalk
-from parge.techniques.settings import check_counts
 from parge.techniques.sgc import SGC
 from parge.techniques.spectral import Spectral
 from parge.techniques.whitened import Whitened

@@ -4,19 +4,22 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol
+from math import inf
+from typing import Any, ClassVar, NamedTuple, Protocol, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from parge.errors import Extra, TechniqueError
+from parge.errors import Extra, InputError, TechniqueError
 from parge.events import Progress, silent
 from parge.graph.features import with_features
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
+from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
+from parge.skipgram.batches import Mode
 from parge.stage_reports import TechniqueChoice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape
@@ -275,3 +278,51 @@ def _check_finite(rows: Any, start: int, wrong: Any) -> None:
 
 def _sizes(subgraph: Subgraph) -> str:
     return f"subgraph {subgraph.index} ({subgraph.n_vertices:,} vertices, {subgraph.n_edges:,} edges)"
+
+
+# Far more than anybody was better off with, so that no setting alone asks for years of work, or fills the memory; what
+# is not listed counts what a kernel counts.
+_MOST = {
+    "dim": MOST_DIM,
+    "seed": MOST,
+    "threads": 1024,
+    "walks": 100_000,
+    "walk_length": 1_000_000,
+    "window": 10_000,
+    "negatives": 10_000,
+    "samples": 10_000_000,
+    "batch": 10_000_000,
+    "hops": 100_000,
+    "rounds": 100_000,
+    "step": 100_000,
+    "rank": MOST_DIM,
+    "exact_up_to": MOST_DIM,
+}
+
+MOST_RATE = 1e6
+"""Learning rates far below this one diverge already, which is said; over it float32 itself ends."""
+
+
+def check_counts(technique: Technique, least: int, *settings: str) -> None:
+    """Raise `InputError` for settings that are not whole numbers of at least `least`."""
+    for setting in settings:
+        most = _MOST.get(setting, MOST_SETTING)
+        check_whole(f"{setting} of {technique.name}", getattr(technique, setting), least, most)
+
+
+def check_range(technique: Technique, setting: str, low: float, high: float = inf, *, above: bool = False) -> None:
+    """Raise `InputError` unless a setting is a number from `low` to `high`, both included; `above` excludes `low`."""
+    check_number(f"{setting} of {technique.name}", getattr(technique, setting), low, high, above=above)
+
+
+def check_choice(technique: Technique, setting: str, choices: tuple[str, ...]) -> None:
+    """Raise `InputError` for a setting that is not one of the choices."""
+    value = getattr(technique, setting)
+    if value not in choices:
+        raise InputError(f"{setting} of {technique.name} must be one of {', '.join(choices)}; got {shown(value)}")
+
+
+def check_threads(technique: Technique) -> None:
+    """Raise `InputError` unless `threads` and `mode` are valid."""
+    check_counts(technique, 1, "threads")
+    check_choice(technique, "mode", get_args(Mode))

@@ -11,8 +11,7 @@ from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
 from parge.linalg.tall import unit_rows
 from parge.memory import Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.base import Technique, check_counts, check_range
 from parge.techniques.spectral import Spectral
 from parge.techniques.whitened import Whitened
 from parge.typing import FloatArray

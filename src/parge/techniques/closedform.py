@@ -13,9 +13,8 @@ from parge.graph.subgraph import Subgraph, induce_with_context
 from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS, BackboneTechnique
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.storage import padded
-from parge.techniques.base import WHITEN_20, Technique
+from parge.techniques.base import WHITEN_20, Technique, check_counts
 from parge.techniques.deepwalk import DeepWalk
-from parge.techniques.settings import check_counts
 from parge.typing import FloatArray
 
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.

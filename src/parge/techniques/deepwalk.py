@@ -13,8 +13,7 @@ from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
 from parge.storage import padded
-from parge.techniques.base import WHITEN_20, Technique
-from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray
 
 # Graphs with at least this many vertices per landmark, and a mean degree of at most this, are refined for longer. With

@@ -20,8 +20,7 @@ from parge.linalg.eigen import (
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import Technique
-from parge.techniques.settings import MOST_RATE, check_counts, check_range
+from parge.techniques.base import MOST_RATE, Technique, check_counts, check_range
 from parge.typing import FloatArray, IntArray
 
 # PyTorch loaded, one step of training done. Measured over a worker without it, its files included: 290 MB on one make

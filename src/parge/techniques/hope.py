@@ -10,8 +10,8 @@ from parge.errors import InputError
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.subspace import Operator, block_width, leading_eigenpairs
 from parge.memory import Footprint
+from parge.techniques.base import check_choice, check_counts, check_range
 from parge.techniques.factorisation import Factorisation
-from parge.techniques.settings import check_choice, check_counts, check_range
 from parge.typing import Matrix
 
 Signal = Literal["common-neighbours", "katz", "adamic-adar"]

@@ -27,8 +27,7 @@ from parge.skipgram.train import (
     walk_rows,
 )
 from parge.storage import padded
-from parge.techniques.base import WHITEN_20, Technique
-from parge.techniques.settings import MOST_RATE, check_counts, check_range, check_threads
+from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 

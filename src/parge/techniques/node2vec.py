@@ -7,8 +7,8 @@ import numpy as np
 
 from parge.events import Progress, silent
 from parge.graph.subgraph import Subgraph
+from parge.techniques.base import check_range
 from parge.techniques.deepwalk import SkipGramWalks
-from parge.techniques.settings import check_range
 from parge.typing import FloatArray
 
 

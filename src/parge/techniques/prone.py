@@ -21,8 +21,7 @@ from parge.linalg.eigen import (
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import WHITEN_20, Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.base import WHITEN_20, Technique, check_counts, check_range
 from parge.typing import FloatArray, Matrix
 
 # Negatives are drawn in proportion to this power of how often a vertex is met (section 3.1 of the paper).

@@ -16,8 +16,7 @@ from parge.linalg.eigen import (
 )
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
-from parge.techniques.base import WHITEN_20, Technique
-from parge.techniques.settings import check_counts
+from parge.techniques.base import WHITEN_20, Technique, check_counts
 from parge.typing import FloatArray
 
 # Columns smoothed at once, in float64.

@@ -8,8 +8,8 @@ import numpy as np
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.subspace import Operator
 from parge.linalg.tall import overwrite, rows_of, unit
+from parge.techniques.base import check_counts, check_range
 from parge.techniques.factorisation import Factorisation
-from parge.techniques.settings import check_counts, check_range
 from parge.typing import FloatArray, Matrix
 
 # A row this much shorter than rows are on average is of a component that no leading eigenvector reaches: what it holds

@@ -14,8 +14,7 @@ from parge.linalg.threads import Threads
 from parge.linalg.whitening import block_bytes, whitened_rounds
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, THREAD_BYTES, Footprint
 from parge.storage import row_blocks
-from parge.techniques.base import WHITEN_20, Technique
-from parge.techniques.settings import check_counts, check_range
+from parge.techniques.base import WHITEN_20, Technique, check_counts, check_range
 from parge.typing import FloatArray
 
 # Rounds from one whitening to the next. With four, one of five generated graphs lost .010.

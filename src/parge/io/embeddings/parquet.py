@@ -1,24 +1,28 @@
-"""``.parquet``: columns ``id``, ``vector`` (a list of fixed size) and ``degree``; report and head in the schema."""
+"""``.parquet``, Arrow: columns ``id``, ``vector`` (lists of fixed size), ``degree``; report and head in the schema."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parge.errors import InputError
-from parge.ids import TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
-from parge.io.embeddings.arrow import batches, schema_of
-from parge.io.embeddings.common import Vectors, read_head, read_report
+from parge.errors import InputError, imported
+from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
+from parge.io.embeddings.common import Vectors, head_bytes, read_head, read_report, report_bytes
 from parge.io.outputs import replacing
 from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
-from parge.typing import IdArray, IntArray
+from parge.storage import release_pages, row_blocks
+from parge.typing import FloatArray, IdArray, IntArray
 
 _ROWS = 65_536
 
-# Read at once; and what an id takes, as strings of arrow, Python and numpy.
-_BATCH_BYTES, _ID_BYTES = 64 << 20, 200
+# Of a batch that is read, and of one that is written, which a writer holds until it is complete.
+_READ_BYTES, _WRITTEN_BYTES = 64 << 20, 8 << 20
+
+# What an id takes, as strings of arrow, Python and numpy.
+_ID_BYTES = 200
 
 
 def write_parquet(table: Vectors, path: Path) -> None:
@@ -67,7 +71,7 @@ def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
     kind = table.schema.field("vector").type
     dim = getattr(kind, "list_size", 0)
     refuse_over_budget(8 * n_rows * dim, f"{path} has {n_rows:,} vectors of {dim:,} numbers")
-    size = max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, dim))))
+    size = max(1, min(_ROWS, _READ_BYTES // (8 * max(1, dim))))
     for batch in table.batches(("id", "vector"), size):
         block = _vectors_of(batch.column("vector"))
         if vectors is None:
@@ -106,3 +110,48 @@ def _vectors_of(column: Any) -> NDArray[Any]:
         if lengths - {dim}:
             raise InputError(f"all vectors must have the same length; found {min(lengths)} to {max(lengths)} numbers")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
+
+
+def schema_of(table: Vectors) -> Any:
+    """Return the schema: ``id``, ``vector`` (a list of fixed size), ``degree`` if known; the rest as metadata."""
+    import pyarrow as pa
+
+    number = pa.from_numpy_dtype(table.vectors.dtype)
+    key = pa.string() if table.ids.dtype == STRING else pa.int64()
+    columns, known = [("id", key), ("vector", pa.list_(number, table.dim))], {"parge": report_bytes(table.report)}
+    if table.head is not None and table.degrees is not None:
+        columns, known = [*columns, ("degree", pa.int64())], {**known, "parge.head": head_bytes(table.head)}
+    return pa.schema(columns).with_metadata(known)
+
+
+def batches(table: Vectors) -> Iterator[Any]:
+    """Yield the rows as record batches; vectors are not copied where they lie in order."""
+    import pyarrow as pa
+
+    schema = schema_of(table)
+    for rows in row_blocks(len(table.vectors), max(64, min(_ROWS, _WRITTEN_BYTES // (4 * table.dim)))):
+        flat = pa.array(np.ascontiguousarray(table.vectors[rows]).ravel())
+        arrays = [pa.array(table.ids[rows], schema.field("id").type)]
+        arrays.append(pa.FixedSizeListArray.from_arrays(flat, table.dim))
+        if table.degrees is not None and len(schema) > len(arrays):
+            arrays.append(pa.array(table.degrees[rows], pa.int64()))
+        yield pa.record_batch(arrays, schema=schema)
+        release_pages(table.vectors)
+
+
+def reader_of(table: Vectors) -> Any:
+    """Return a reader that makes the batches one by one."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema_of(table), batches(table))
+
+
+def to_pandas(vectors: FloatArray, ids: IdArray) -> Any:
+    """Return a pandas frame: a row per vertex, its id as the index, a column per dimension."""
+    pandas = imported("pandas", "this conversion")
+    return pandas.DataFrame(vectors, index=pandas.Index(ids.tolist(), name="id"), copy=False)
+
+
+def to_polars(table: Vectors) -> Any:
+    """Return a Polars frame with the columns of the batches."""
+    return imported("polars", "this conversion").from_arrow(reader_of(table).read_all())
