@@ -27,8 +27,8 @@ from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.vector_ir import FLOATS, INT, Emitter
 from parge.kernels.window_ir import tile_for
+from parge.skipgram.settings import NOISE_POWER
 from parge.skipgram.train import (
-    NOISE_POWER,
     connected_vertices,
     falling_rates,
     first_table,

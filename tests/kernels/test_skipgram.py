@@ -6,7 +6,8 @@ from parge.graph.graph import Graph
 from parge.kernels import skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable
-from parge.skipgram.train import NOISE_POWER, falling_rates, first_table, vertex_table, walk_rows
+from parge.skipgram.settings import NOISE_POWER
+from parge.skipgram.train import falling_rates, first_table, vertex_table, walk_rows
 from parge.typing import FloatArray, NeighbourArray
 
 

@@ -128,10 +128,10 @@ def test_the_backbone_is_the_factorised_matrix(monkeypatch: pytest.MonkeyPatch, 
     P = A / A.sum(axis=1, keepdims=True)
     Q = (3 * P + 2 * P @ P + P @ P @ P) / 6
     noise = A.sum(axis=1) ** 0.75
-    expected = np.log(np.maximum(Q / (2 * noise / noise.sum()), extension.FLOOR))
+    expected = np.log(np.maximum(Q / (2 * noise / noise.sum()), backbone.FLOOR))
     np.testing.assert_allclose(found["in"] @ found["out"].T, expected, atol=2e-3)
     # A vertex that is placed by its own row lies where the factorisation has it.
-    logs = np.log(np.maximum(P @ found["reached"].T / (2 * noise / noise.sum()), extension.FLOOR))
+    logs = np.log(np.maximum(P @ found["reached"].T / (2 * noise / noise.sum()), backbone.FLOOR))
     np.testing.assert_allclose(logs @ found["to_in"], found["in"], atol=2e-3)
     np.testing.assert_allclose(found["reached"].T, (3 * np.eye(60) + 2 * P + P @ P) / 6, atol=1e-6)
     np.testing.assert_allclose(found["reached_beyond"].T, (2 * np.eye(60) + P) / 6, atol=1e-6)
@@ -178,7 +178,7 @@ def test_vertices_are_placed_by_two_exact_steps(landmarks_at_once: int, monkeypa
     single = [*range(o), *range(o + context.n_anchors, o + context.n_anchors + context.n_halo)]
     onward[single] = (C / 2 + T @ C @ shared["reached_beyond"].T)[single]
     noise = 2 * shared["mass"] / shared["mass"].sum()
-    expected = np.log(np.maximum((T @ onward)[:o] / noise, extension.FLOOR)) @ shared["to_in"]
+    expected = np.log(np.maximum((T @ onward)[:o] / noise, backbone.FLOOR)) @ shared["to_in"]
     found = extension.place(technique, subgraph, np.random.default_rng(0))
     np.testing.assert_allclose(found[:o], expected, atol=1e-3)
     np.testing.assert_array_equal(found[o:], shared["in"][: context.n_anchors])

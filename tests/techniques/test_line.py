@@ -7,7 +7,8 @@ from tests.techniques.contract import TechniqueContract
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.skipgram.train import NOISE_POWER, falling_rates, vertex_table, walk_rows
+from parge.skipgram.settings import NOISE_POWER
+from parge.skipgram.train import falling_rates, vertex_table, walk_rows
 from parge.techniques import line
 from parge.techniques.line import LINE
 

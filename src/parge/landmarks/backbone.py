@@ -26,14 +26,15 @@ from numpy.typing import NDArray
 from parge.graph.graph import Graph
 from parge.graph.subgraph import coarse_matrix
 from parge.landmarks.base import DECOMPOSED_EXTRA
-from parge.landmarks.extension import logarithms, step_shares
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.memory import current_limit
-from parge.skipgram.settings import WalkSettings
-from parge.skipgram.train import NOISE_POWER
+from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import row_blocks, usable_cores
 from parge.typing import FloatArray, IntArray, Matrix
+
+# Entries below this count as this: skip-gram never learns how unlikely an unlikely pair is.
+FLOOR = 0.01
 
 # Power steps of the decomposition.
 _POWERS = 2
@@ -60,7 +61,7 @@ def prepare_merged(settings: WalkSettings, weights: Matrix, mass: Matrix) -> dic
         for symmetric in (beyond, reach):  # transposed, they are D^1/2 S D^-1/2
             _scale(symmetric, root, 1 / root, threads)
         _scale(Q, 1 / root, root, threads)
-        U, S, V = _decomposed(logarithms(Q, noise), min(settings.dim, mass.size), threads)
+        U, S, V = _decomposed(_logarithms(Q, noise), min(settings.dim, mass.size), threads)
     root_S = np.sqrt(S)
     inverse = np.divide(1.0, root_S, out=np.zeros_like(root_S), where=root_S > 1e-6 * root_S.max(initial=0.0))
     return {
@@ -115,6 +116,17 @@ def _reach(N: FloatArray, window: int, threads: Threads) -> tuple[FloatArray, Fl
     return beyond, R, Q
 
 
+def step_shares(window: int) -> FloatArray:
+    """Return w_1 ... w_W: how often a word2vec window reaches that far.
+
+    >>> step_shares(2)
+    array([0.6666667 , 0.33333334], dtype=float32)
+    """
+    shares: FloatArray = np.arange(window, 0, -1, dtype=np.float32)
+    shares /= shares.sum()
+    return shares
+
+
 def _symmetric_product(A: FloatArray, B: FloatArray, found: FloatArray, threads: Threads) -> None:
     """Find A B, which is symmetric, from its upper triangle; the same for any number of threads."""
 
@@ -136,6 +148,13 @@ def _product(A: FloatArray, B: FloatArray, threads: Threads) -> FloatArray:
 
     threads.each(multiply, row_blocks(len(A), _ROWS))
     return found
+
+
+def _logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
+    """Return ``log max(q / noise, FLOOR)``, in place of q; a landmark that is never drawn does not count."""
+    q *= np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0).astype(np.float32)
+    np.maximum(q, np.float32(FLOOR), out=q)
+    return np.log(q, out=q)
 
 
 def _decomposed(matrix: FloatArray, k: int, threads: Threads) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from parge.errors import InputError
 from parge.graph.graph import Counted, Graph
 from parge.memory import Footprint
-from parge.skipgram.settings import WalkSettings
+from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.typing import IntArray, Matrix, Shape
 
 # A backbone has a quarter of the vertices as landmarks, up to this many: its dense products take about a second, and
@@ -117,8 +117,6 @@ class BackboneTechnique(LandmarkTechnique):
 
     def noise(self, strengths: Matrix) -> Matrix:
         """Return how often each vertex is drawn as a negative."""
-        from parge.skipgram.train import NOISE_POWER
-
         return np.asarray(strengths**NOISE_POWER)
 
     def embed_merged(self, weights: Matrix, noise: Matrix) -> dict[str, NDArray[Any]]:

@@ -23,19 +23,16 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
+from parge.landmarks.backbone import FLOOR, step_shares
 from parge.landmarks.base import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS
 from parge.linalg.threads import one_blas_thread
-from parge.skipgram.settings import WalkSettings
-from parge.skipgram.train import NOISE_POWER
+from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import arc_blocks, read_rows, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray, NeighbourArray
 
 Arrays = Mapping[str, NDArray[Any]]
 Slices = tuple[slice, slice]
 """Which vertices are placed one by one: own vertices, and the halo."""
-
-# Entries below this count as this: skip-gram never learns how unlikely an unlikely pair is.
-FLOOR = 0.01
 
 # A vertex with few edges is placed by few numbers, so it borrows from its neighbours: their mean has the weight of so
 # many edges beside its own. Chosen on planted graphs and trees: there the start alone scored .95 to .97 of centralised
@@ -190,24 +187,6 @@ def _columns_at_once(rows: CSR) -> int:
     fit = (EXTENSION_BYTES + ARC_BYTES * rows.indices.size) // (4 * max(1, rows.strength.size))
     least, *more = EXTENSION_LANDMARKS
     return max([least, *(width for width in more if width <= fit)])
-
-
-def step_shares(window: int) -> FloatArray:
-    """Return w_1 ... w_W: how often a word2vec window reaches that far.
-
-    >>> step_shares(2)
-    array([0.6666667 , 0.33333334], dtype=float32)
-    """
-    shares: FloatArray = np.arange(window, 0, -1, dtype=np.float32)
-    shares /= shares.sum()
-    return shares
-
-
-def logarithms(q: FloatArray, noise: NDArray[Any]) -> FloatArray:
-    """Return ``log max(q / noise, FLOOR)``, in place of q; a landmark that is never drawn does not count."""
-    q *= np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0).astype(np.float32)
-    np.maximum(q, np.float32(FLOOR), out=q)
-    return np.log(q, out=q)
 
 
 def _borrow(rows: CSR, single: Slices, tables: Tables) -> None:

@@ -16,9 +16,8 @@ from parge.kernels.skipgram import Tables
 from parge.kernels.walks import alias_table, draw_items
 from parge.landmarks.extension import CSR, opened, start
 from parge.linalg.threads import one_blas_thread
-from parge.skipgram.settings import WalkSettings
+from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.skipgram.train import (
-    NOISE_POWER,
     Drawn,
     batch_walks,
     falling_rates,

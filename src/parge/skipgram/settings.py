@@ -9,6 +9,9 @@ from parge.skipgram.batches import Mode
 # the walks (256 kB) stay in the cache between walking and training, and that progress is smooth.
 BATCH_STEPS = 65_536
 
+# Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.
+NOISE_POWER = 0.75
+
 # Two alias entries, a place in the order of starts, and a float64 mass while the alias table is built.
 _SAMPLING_BYTES_PER_VERTEX = 28
 # Cumulated shares of the two directions of a weighted edge; and the weights themselves.

@@ -13,12 +13,9 @@ from parge.kernels import skipgram, skipgram_ir, splitmix, walks
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable, alias_table
 from parge.skipgram.batches import run_batches
-from parge.skipgram.settings import BATCH_STEPS, WalkSettings
+from parge.skipgram.settings import BATCH_STEPS, NOISE_POWER, WalkSettings
 from parge.storage import all_finite
 from parge.typing import FloatArray, NeighbourArray
-
-# Mikolov et al. (2013): negatives are drawn in proportion to the 3/4th power of the frequency.
-NOISE_POWER = 0.75
 
 # The rate never falls below this share of its start, as in word2vec's default settings.
 _LAST_RATE = 0.01

@@ -16,9 +16,8 @@ from parge.kernels.walks import AliasTable, draw_items
 from parge.linalg.tall import unit
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode, run_batches
-from parge.skipgram.settings import BATCH_STEPS, walk_footprint
+from parge.skipgram.settings import BATCH_STEPS, NOISE_POWER, walk_footprint
 from parge.skipgram.train import (
-    NOISE_POWER,
     Drawn,
     falling_rates,
     first_table,
