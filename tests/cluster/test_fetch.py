@@ -20,7 +20,7 @@ from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InputError, PargeError
 from parge.graph.generate import planted
-from parge.io.places import Place
+from parge.io.stores import Place
 
 fsspec = pytest.importorskip("fsspec")
 

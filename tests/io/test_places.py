@@ -161,7 +161,7 @@ def test_schemes_without_their_package_name_the_extra(monkeypatch: pytest.Monkey
 def test_hugging_face_urls_go_to_its_own_file_system() -> None:
     pytest.importorskip("fsspec")
     hub = pytest.importorskip("huggingface_hub")
-    from parge.io.places import Place
+    from parge.io.stores import Place
 
     place = Place.of("hf://datasets/someone/edges/part.parquet")
     assert isinstance(place._system.handler.fs, hub.HfFileSystem)
@@ -267,7 +267,7 @@ def test_errors_and_copies_of_a_store(bucket: Any, tmp_path: Path, monkeypatch: 
     with fetched("s3://bucket/x") as folder:
         assert [file.name for file in folder.iterdir()] == ["000000-a b.csv"]
     assert [path for path in tmp_path.iterdir() if path.name.startswith("parge-")] == []
-    monkeypatch.setattr("parge.io.places._SPARE", 10**18)
+    monkeypatch.setattr("parge.io.stores._SPARE", 10**18)
     with pytest.raises(InputError, match="TMPDIR"):
         read("s3://bucket/my edges")
 

@@ -22,8 +22,7 @@ import parge
 from parge.cli.main import run
 from parge.errors import InputError
 from parge.io.graphs.read import read
-from parge.io.names import shown_url
-from parge.io.places import Place
+from parge.io.stores import Place, shown_url
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")

@@ -27,9 +27,8 @@ from parge.errors import InputError
 from parge.events import Step
 from parge.graph.graph import Graph
 from parge.io.embeddings.files import check_ids, embedding_outputs, is_embedding_name
-from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, is_inside, run_folder_of
-from parge.io.places import delivery, given_name
+from parge.io.places import delivery, given_name, is_url
 from parge.run.folder import RunFolder
 from parge.run.open_run import failed_before_reading
 from parge.run.pipeline import embed_to_file

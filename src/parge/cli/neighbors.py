@@ -28,9 +28,8 @@ from parge.errors import InputError
 from parge.ids import STRING
 from parge.io.embeddings.files import embedding_inputs
 from parge.io.graphs.vertex_data import read_vertices
-from parge.io.names import is_url
 from parge.io.outputs import Output, check_outputs, replacing
-from parge.io.places import fetched, given_name
+from parge.io.places import fetched, given_name, is_url
 from parge.show.text import count, on_one_line, pasteable
 from parge.space.neighbors import TASKS
 from parge.space.search import Method, Neighbors, search, search_unknown

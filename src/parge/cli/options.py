@@ -15,8 +15,8 @@ from parge.decompose.registry import partitioners, strategies
 from parge.engine.base import engines
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.io.names import is_url, local_name, shown_url
-from parge.io.places import to_deliver
+from parge.io.places import is_url, local_name, to_deliver
+from parge.io.stores import shown_url
 from parge.numbers import MOST, MOST_DIM, is_number, read_number, read_whole, shown
 from parge.planning.names import FAITHFUL
 from parge.planning.plan import PLAN_FIELDS, PRESETS, PURPOSES, Plan

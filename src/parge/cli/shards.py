@@ -10,7 +10,7 @@ import click
 
 from parge.cli.options import columns_of
 from parge.errors import InputError
-from parge.io.names import is_url, shown_name
+from parge.io.places import is_url, shown_name
 
 if TYPE_CHECKING:
     from parge.cluster.source import Source

@@ -11,8 +11,8 @@ import numpy as np
 
 from parge.cluster.mesh import Mesh
 from parge.errors import InputError
-from parge.io.names import shown_name, shown_url
-from parge.io.places import Found, Place
+from parge.io.places import shown_name
+from parge.io.stores import Found, Place, shown_url
 from parge.show.text import printable
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}

@@ -10,7 +10,7 @@ from parge.cluster.redistribute import MOST_PARTS
 from parge.cluster.source import Source
 from parge.decompose.limits import check_budgets
 from parge.errors import InputError
-from parge.io.names import shown_url
+from parge.io.stores import shown_url
 from parge.planning.decision import lasting_settings
 from parge.planning.plan import AUTO, PRESETS, Plan, ResolvedPlan
 from parge.techniques.base import Chooser

@@ -35,7 +35,7 @@ from parge.errors import InfeasibleError, InputError
 from parge.estimate.shards import split_bytes
 from parge.events import Listener, Step, ignore
 from parge.io.embeddings.folder import replace_vectors, write_manifest
-from parge.io.names import shown_url
+from parge.io.stores import shown_url
 from parge.linalg.threads import one_blas_thread
 from parge.links import LinkHead
 from parge.memory import BASE_BYTES, Footprint, format_bytes, peak_bytes, refuse_over_budget

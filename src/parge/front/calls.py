@@ -12,7 +12,7 @@ from parge.errors import InputError
 from parge.events import Listener, Step, ignore
 from parge.front.messages import heard, warn
 from parge.front.request import requested
-from parge.io.names import local_folder
+from parge.io.places import local_folder
 from parge.planning.names import (
     AnchorStrategy,
     EngineName,

@@ -10,8 +10,8 @@ from parge.errors import InputError, UnknownNameError
 from parge.events import Listener, Step
 from parge.graph.graph import Graph
 from parge.io.graphs.anything import as_graph, how_to_read
-from parge.io.names import is_url, local_folder, local_name
 from parge.io.outputs import check_run_place
+from parge.io.places import is_url, local_folder, local_name
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.spelling import suggestion
 from parge.techniques.base import Technique

@@ -14,8 +14,8 @@ from uuid import uuid4
 from zlib import crc32
 
 from parge.errors import InputError, PargeError, unwritable
-from parge.io.names import is_pattern, matches, shown_url
 from parge.io.places import check_delivery, delivery
+from parge.io.stores import is_pattern, matches, shown_url
 from parge.storage import flush
 
 
@@ -125,7 +125,7 @@ def _check_input(output: Path, given: Path) -> None:
         raise InputError(f"Cannot write {output}: it is the same file as the input {given}. Give another output.")
     if given.is_dir() and is_inside(output, given):
         raise InputError(f"Cannot write {output}: all files in {given} are read as the input. Write it elsewhere.")
-    if is_pattern(given) and not given.exists() and matches(os.path.realpath(output), os.path.realpath(given)):
+    if not given.exists() and is_pattern(given) and matches(os.path.realpath(output), os.path.realpath(given)):
         raise InputError(f"Cannot write {output}: it fits the pattern {given} of the input. Give another output.")
 
 

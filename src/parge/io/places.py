@@ -1,230 +1,74 @@
-"""Files in object stores and on the web: fetched to be read, sent when written (`parge.io.names` says what is one).
+"""Names of files as people give them: with ``~``, or URLs, whose files are fetched to be read, and sent when written.
 
-pyarrow's own file systems serve ``s3://`` and ``gs://``; fsspec serves every other scheme that it has a package for,
-such as ``https://`` (aiohttp) and ``hf://`` (huggingface_hub). What is read is copied to a temporary folder first, so
-that every check of a reader holds for it, and is removed afterwards. What is written is complete before it is sent.
+What is read is copied to a temporary folder first, so that every check of a reader holds for it, and is removed
+afterwards. What is written is complete before it is sent. `parge.io.stores` has the stores.
 """
 
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from parge.errors import InputError, MissingExtraError, PargeError, plain_reason
-from parge.io.names import (
-    WEB,
-    Name,
-    folder_of_pattern,
-    is_hidden,
-    is_pattern,
-    is_url,
-    local_name,
-    matches,
-    scheme_of,
-    shown_url,
-    without_options,
-)
-from parge.memory import format_bytes
-from parge.storage import create_new
+from parge.errors import InputError, PargeError, plain_reason
+from parge.io.stores import Found, Name, Place, refuse_full, shown_url
 
-# pyarrow has these itself.
-_ARROW = {"s3", "gs", "gcs", "hdfs"}
-# What fsspec needs for those that the extra installs.
-_PACKAGES = {"hf": "huggingface_hub", "http": "fsspec with aiohttp", "https": "fsspec with aiohttp"}
-# What aiohttp raises without words of its own that tell.
-_MEANINGS = {
-    "TooManyRedirects": "the server sends from one address to the next without end",
-    "ClientPayloadError": "the connection was cut before the end of the file. Try again.",
-    "ServerDisconnectedError": "the server ended the connection without an answer. Try again.",
-}
-# An address that is escaped already; the secrets that one may hold.
-_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
-_QUERY = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\")]*")
-
-_BLOCK = 4 << 20
-# Room that a disk keeps whatever is fetched.
-_SPARE = 64 << 20
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+# What a Path makes of a URL.
+_COLLAPSED = re.compile(r"(s3|gs|gcs|hf|https?|memory|az|abfs|hdfs):/(?=[^/])", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Found:
-    """A file of a store: its path there, and its bytes where the store tells."""
+def local_name(name: Name) -> str:
+    """Return a name with ``~/`` and ``file://`` resolved; the URL of a store stays as it is.
 
-    path: str
-    size: int | None
+    A folder that is itself called ``~`` goes before the home folder.
 
-
-@dataclass(frozen=True)
-class Place:
-    """A file, a folder or a pattern in a store."""
-
-    url: str
-    _system: Any
-    path: str
-
-    @staticmethod
-    def of(url: str) -> "Place":
-        """Open the file system of a URL; no connection is made yet."""
-        scheme = scheme_of(url)
-        with _store_errors(url):
-            if scheme in _ARROW:
-                from pyarrow import fs
-
-                # pyarrow would read a key with blanks or wildcards as no URL, so it is cut off and put behind again.
-                head, options = without_options(url)
-                bucket, _, key = head.partition("://")[2].partition("/")
-                system, root = fs.FileSystem.from_uri(f"{scheme}://{bucket}/{options}")
-                return Place(url, system, f"{root.strip('/')}/{key}".rstrip("/"))
-            return Place(url, *_fsspec(url, scheme))
-
-    def files(self) -> list[Found]:
-        """Return the files that are there: the one, those of the folder and its folders, or those of the pattern."""
-        from pyarrow import fs
-
-        if self.is_web:
-            return [Found(self.path, None)]  # a server tells what it has when it is asked for it
-        with _store_errors(self.url):
-            if is_pattern(self.path):
-                folder = folder_of_pattern(self.path)
-                some = self._system.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
-                files = [_found(info) for info in some if info.is_file and matches(info.path, self.path)]
-                return sorted(files, key=lambda found: found.path)
-            info = self._system.get_file_info(self.path)
-            if info.type == fs.FileType.Directory:
-                some = self._system.get_file_info(fs.FileSelector(self.path, recursive=True))
-                files = [_found(info) for info in some if info.is_file and not is_hidden(info.path[len(self.path) :])]
-                return sorted(files, key=lambda found: found.path)
-            return [] if info.type == fs.FileType.NotFound else [_found(info)]
-
-    def copy(self, found: Found, out: Path) -> None:
-        """Copy one file of the store to a new local one; stop where it is longer than the disk or its own account."""
-        with _store_errors(self.url), self._opened(found.path) as source:
-            with os.fdopen(create_new(out), "wb") as file:
-                done = 0
-                while data := source.read(_BLOCK):
-                    done += len(data)
-                    if done % (16 * _BLOCK) < len(data):
-                        _refuse_full(out.parent, _BLOCK, self.url)
-                    file.write(data)
-            if found.size is not None and done != found.size:
-                raise InputError(f"{shown_url(self.url)}: {done:,} bytes came of {found.size:,}. Try again.")
-
-    @property
-    def is_web(self) -> bool:
-        """Whether a web server answers: it has single files, and no folders or patterns."""
-        return scheme_of(self.url) in WEB
-
-    def _opened(self, path: str) -> Any:
-        """Open a file for reading its bytes as they are stored: who reads them decompresses them."""
-        if not self.is_web:
-            return self._system.open_input_stream(path, compression=None)
-        system = self._system.handler.fs
-        headers = {**system.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
-        # Without blocks it is one request; with a size, none before it to ask for the size.
-        return system.open(path, block_size=0, size=1, headers=headers)
-
-    def exists(self) -> bool:
-        """Return whether there is a file, or anything below the name."""
-        from pyarrow import fs
-
-        with _store_errors(self.url):
-            return bool(self._system.get_file_info(self.path).type != fs.FileType.NotFound)
-
-    def check_root(self) -> None:
-        """Refuse a bucket that is not there, before any work."""
-        from pyarrow import fs
-
-        scheme, bucket = self.url.partition("://")[0].lower(), self.path.partition("/")[0]
-        if scheme in WEB:
-            raise InputError(f"Cannot write {shown_url(self.url)}: {scheme} can only be read. Give a file or a store.")
-        with _store_errors(self.url):
-            if scheme in _ARROW and self._system.get_file_info(bucket).type == fs.FileType.NotFound:
-                raise InputError(f"Cannot write {shown_url(self.url)}: there is no bucket {bucket!r}. Create it first.")
-
-    def send(self, file: Path) -> None:
-        """Write a local file to the store; it appears there when it is complete."""
-        with self._system.open_output_stream(self.path, compression=None) as out, file.open("rb") as source:
-            while data := source.read(_BLOCK):
-                out.write(data)
-
-
-def _found(info: Any) -> Found:
-    return Found(info.path, None if info.size is None or info.size < 0 else int(info.size))
-
-
-def _fsspec(url: str, scheme: str) -> tuple[Any, str]:
-    """Return fsspec's file system for a URL, as one of pyarrow, and the path in it."""
-    try:
-        import fsspec
-        from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-        system, path = fsspec.core.url_to_fs(url, **(_web_options(url, scheme) if scheme in WEB else {}))
-    except ImportError as error:
-        raise MissingExtraError(f"{scheme}://", _PACKAGES.get(scheme, plain_reason(error)), "remote") from None
-    except ValueError as error:
-        raise InputError(f"{shown_url(url)}: {plain_reason(error)}. Known are file, s3, gs, hf and https.") from None
-    return PyFileSystem(FSSpecHandler(system)), path
-
-
-def _web_options(url: str, scheme: str) -> dict[str, Any]:
-    """Return how fsspec is to ask a web server, beside what its own configuration says.
-
-    Bytes come as they are stored, for as long as they come; an address with escapes, such as a signed one, is sent as
-    it was given.
+    >>> local_name("file:///data/my%20edges.csv"), local_name("s3://bucket/edges.csv"), local_name("edges.csv")
+    ('/data/my edges.csv', 's3://bucket/edges.csv', 'edges.csv')
     """
-    import aiohttp
-    import fsspec
-
-    waiting = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=300)
-    configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
-    return {
-        "client_kwargs": {"auto_decompress": False, "timeout": waiting, **configured},
-        "encoded": bool(_ESCAPED.search(url)) and url.isascii() and " " not in url,
-    }
-
-
-@contextmanager
-def _store_errors(url: str) -> Iterator[None]:
-    """Turn what a store or the network answers into an `InputError` that names the URL without its secrets."""
-    try:
-        yield
-    except PargeError:
-        raise
-    except Exception as error:  # each store has its own kinds
-        raise InputError(f"{shown_url(url)}: cannot be reached or read: {_answer(error, url)}") from error
+    text = os.fspath(name)
+    if isinstance(name, os.PathLike) and _COLLAPSED.match(text):
+        text = _COLLAPSED.sub(r"\1://", text, count=1)
+    if text.lower().startswith("file://"):
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{text}: a file URL has three slashes, as in file:///data/edges.csv")
+        return unquote(parts.path)
+    if text.startswith("~/") and not os.path.lexists("~"):
+        return os.path.expanduser(text)  # noqa: PTH111  a Path would drop the dot of ./~
+    return text
 
 
-def _answer(error: Exception, url: str) -> str:
-    """Return what a store or a server answered, without the secrets of the URL, and what to do where that is known."""
-    if url.lower().startswith("http") and isinstance(error, FileNotFoundError):
-        listing = " A web server lists no files: give each its own address." if is_pattern(shown_url(url)) else ""
-        return f"the server has no such file (404).{listing}"
-    status, message = getattr(error, "status", None), getattr(error, "message", "")  # aiohttp's answers
-    if status:
-        return f"the server answered {status} {message}".rstrip()
-    if type(error).__name__ in _MEANINGS:
-        return _MEANINGS[type(error).__name__]
-    reason = _QUERY.sub(r"\1", plain_reason(error).replace(url, shown_url(url)))
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        reason += ". If you trust its certificate, set SSL_CERT_FILE to a file that holds it."
-    return reason
+def is_url(name: Name) -> bool:
+    """Return whether a name is the URL of a store.
+
+    >>> is_url("s3://bucket/key"), is_url(Path("s3://bucket/key")), is_url("c:/edges"), is_url("file:///edges")
+    (True, True, False, False)
+    """
+    return bool(_URL.match(local_name(name)))
 
 
-def _refuse_full(folder: Path, n_bytes: int, url: str) -> None:
-    free = shutil.disk_usage(folder).free - _SPARE
-    if n_bytes > free:
-        raise InputError(
-            f"{shown_url(url)} has {format_bytes(n_bytes)} to fetch, and {folder} has {format_bytes(max(0, free))} to "
-            "spare. Set TMPDIR to a folder on a larger disk."
-        )
+def shown_name(name: Name) -> str:
+    """Return a name for a message: a URL without its secrets, also where it was made a path.
+
+    >>> shown_name(Path("s3://key:secret@bucket/a.csv")), shown_name("edges.csv")
+    ('s3://bucket/a.csv', 'edges.csv')
+    """
+    return shown_url(local_name(name)) if is_url(name) else os.fspath(name)
+
+
+def local_folder(name: Name) -> Path:
+    """Return the path of a folder on this machine, from a name with ``~/`` or ``file://``, too; refuse other URLs."""
+    if os.fspath(name) == "":
+        raise InputError("expected the name of a folder; got an empty name")
+    if is_url(name):
+        raise InputError(f"expected a folder on this machine; got the URL {shown_name(name)}")
+    return Path(local_name(name))
 
 
 @contextmanager
@@ -248,7 +92,7 @@ def fetched(name: Name, *, companion: str | None = None) -> Iterator[Path]:
     if not found:
         raise InputError(f"{shown_url(text)} does not exist")
     with tempfile.TemporaryDirectory(prefix="parge-") as folder, _named(text, Path(folder)):
-        _refuse_full(Path(folder), sum(each.size or 0 for each in found), text)
+        refuse_full(Path(folder), sum(each.size or 0 for each in found), text)
         alone = len(found) == 1 and found[0].path == place.path
         if not alone:
             inside = Path(folder) / "parts"

@@ -18,8 +18,8 @@ from parge.errors import InputError
 from parge.evaluate.labels import Labels
 from parge.events import OnStep, ignore_step
 from parge.io.marks import is_marked, shown
-from parge.io.names import is_url, local_name, shown_name
 from parge.io.outputs import check_place, replacing
+from parge.io.places import is_url, local_name, shown_name
 from parge.report.collect import Findings, collect, collect_embedding
 from parge.report.maps import map_data
 from parge.report.projection import check_projection

@@ -15,9 +15,8 @@ from parge.engine.base import Engine, Task
 from parge.errors import InputError, PargeError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
-from parge.io.names import local_folder
 from parge.io.outputs import is_inside
-from parge.io.places import given_name
+from parge.io.places import given_name, local_folder
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.memory import current_limit, private_bytes
 from parge.planning.plan import Plan, ResolvedPlan

@@ -21,9 +21,9 @@ from parge.io.embeddings.npy import check_line_ids, has_ids, ids_path, is_matrix
 from parge.io.embeddings.npz import is_npz, read_npz, write_npz
 from parge.io.embeddings.parquet import is_parquet, read_parquet, write_parquet
 from parge.io.embeddings.word2vec import check_text_ids, is_text, read_text, write_text
-from parge.io.names import is_url, local_name, shown_name, without_options
 from parge.io.outputs import Output, check_outputs, check_place
-from parge.io.places import delivered, fetched
+from parge.io.places import delivered, fetched, is_url, local_name, shown_name
+from parge.io.stores import without_options
 from parge.typing import IdArray
 
 _Reader = Callable[[Path], Vectors]

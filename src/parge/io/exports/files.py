@@ -21,9 +21,9 @@ from parge.io.embeddings.files import embedding_outputs, write
 from parge.io.embeddings.npy import check_line_ids
 from parge.io.exports import faiss, folders, safetensors, usearch
 from parge.io.exports.common import Export, as_dtype, keys_path
-from parge.io.names import Name, is_url, shown_name
 from parge.io.outputs import Output, check_outputs, never_ours
-from parge.io.places import delivered, delivery
+from parge.io.places import delivered, delivery, is_url, shown_name
+from parge.io.stores import Name
 from parge.typing import IdArray
 
 Writer = Callable[[Vectors, Path, Export], None]

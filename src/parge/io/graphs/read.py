@@ -18,8 +18,8 @@ from parge.ids import STRING, as_ids
 from parge.io.files import COMPRESSIONS, check_file, foreign_errors, format_suffix, is_compressed, read_head
 from parge.io.footers import read_footer
 from parge.io.graphs.vertex_data import ids_of_frame, read_vertices, with_features
-from parge.io.names import is_hidden, is_pattern
 from parge.io.places import fetched
+from parge.io.stores import is_hidden, is_pattern
 from parge.memory import parse_bytes, private_bytes
 from parge.numbers import shown
 from parge.spelling import naming_slips
@@ -125,7 +125,8 @@ def read(
     Graph
         An undirected graph; `Graph.notices` lists what was changed while reading.
     """
-    if not isinstance(path, str | os.PathLike) and not is_frame(path):
+    is_name = isinstance(path, str | os.PathLike)
+    if not is_name and not is_frame(path):
         raise InputError(f"expected a path, a URL or a frame; got {type(path).__name__}. parge.as_graph takes others.")
     if isinstance(path, str) and not path:
         raise InputError("expected the name of a file; got an empty name")  # not the current folder
@@ -134,7 +135,7 @@ def read(
     wanted = Wanted(source, target, weight, weighted, delimiter, header)
     known = _known_vertices(vertices)
     is_empty = False
-    if is_frame(path):
+    if not is_name:
         graph, path = _of_frame(path, wanted, known), "the frame"
     else:
         with fetched(path) as place:
@@ -314,7 +315,7 @@ def part_files(path: Path) -> list[Path]:
 def _part_files(path: Path) -> list[Path]:
     if path.is_dir():
         return _inside(path)
-    if not is_pattern(path) or path.exists():
+    if path.exists() or not is_pattern(path):
         return [path]
     found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207  a whole path
     files = [file for file in found if file.is_file()]
