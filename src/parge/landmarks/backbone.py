@@ -18,20 +18,42 @@ With the degrees D, P = D^-1/2 N D^1/2 of a symmetric N, and polynomials of P ar
 of two of them only one triangle is computed.
 """
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
 from parge.graph.subgraph import coarse_matrix
-from parge.landmarks.base import DECOMPOSED_EXTRA
+from parge.landmarks.base import LandmarkTechnique
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import Threads, one_blas_thread
-from parge.memory import current_limit
+from parge.memory import Footprint, current_limit
 from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import row_blocks, usable_cores
-from parge.typing import FloatArray, IntArray, Matrix
+from parge.typing import FloatArray, IntArray, Matrix, Shape
+
+# A backbone has a quarter of the vertices as landmarks, up to this many: its dense products take about a second, and
+# its matrices 17 MB each. With overlapping communities few landmarks blur: 840 instead of 2,000 kept 95 instead of
+# 101 % on 8,000 vertices; but 2,600 and 3,300 kept no more than 1,650 on 60,000 (8 parts, one seed, no pass).
+MOST_LANDMARKS = 2048
+
+# What walks read of an arc, neighbour and share, in memory; before, these bytes are free.
+ARC_BYTES = 8
+
+# Vertices are extended from as many landmarks at a time as take so many bytes more for all of a worker's vertices: at
+# least a cache line for each, and no more than make a difference. (Tables are read and written once for each group: a
+# worker of youtube-groups took 0.94 s of a core with 16 at a time, 0.55 with 32, 0.46 with 64, 0.42 with 128.)
+EXTENSION_BYTES, EXTENSION_LANDMARKS = 500_000, (16, 32, 64)
+
+# Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
+# are held meanwhile: bases, both factors, LAPACK's own.
+DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12
+
+# Bytes of a block of a product that is mirrored: one at a time where memory is limited.
+_MIRRORED = 4 * 64 * 256
 
 # Entries below this count as this: skip-gram never learns how unlikely an unlikely pair is.
 FLOOR = 0.01
@@ -41,6 +63,60 @@ _POWERS = 2
 
 # Rows that are multiplied, rows and columns that are mirrored, and rows that are scaled in float64, at a time.
 _ROWS, _SQUARE, _SCALED = 256, 64, 32
+
+
+class BackboneTechnique(LandmarkTechnique):
+    """A technique whose landmarks get the closed-form optimum of a walk technique, before any worker has trained."""
+
+    @property
+    @abstractmethod
+    def walker(self) -> "Walker":
+        """The walk technique."""
+
+    @property
+    def landmark_shapes(self) -> Mapping[str, Shape]:
+        """Vectors, matrices over the landmarks, and one number per landmark."""
+        return {
+            **dict.fromkeys(("in", "out", "to_in", "to_out"), ("landmarks", "rank")),
+            **dict.fromkeys(("reached", "reached_beyond"), ("landmarks", "landmarks")),
+            **dict.fromkeys(("mass", "degree"), ("landmarks",)),
+        }
+
+    def embed_landmarks(self, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone."""
+        return prepare(self.walker, graph, landmark, n_landmarks)
+
+    def noise(self, strengths: Matrix) -> Matrix:
+        """Return how often each vertex is drawn as a negative."""
+        return np.asarray(strengths**NOISE_POWER)
+
+    def embed_merged(self, weights: Matrix, noise: Matrix) -> dict[str, NDArray[Any]]:
+        """Return the closed-form backbone of merged vertices."""
+        return prepare_merged(self.walker, weights, noise)
+
+    def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
+        """Return the bound: four matrices over landmarks, or three and what decomposes one; 24 bytes per vertex.
+
+        It holds where memory is limited, so that one thread is at work.
+        """
+        matrix, table = 4 * n_landmarks**2, 4 * n_landmarks * (self.dim + DECOMPOSED_EXTRA)
+        return max(4 * matrix + _MIRRORED, 3 * matrix + _DECOMPOSED_TABLES * table) + 24 * n_vertices
+
+    def landmark_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound: the walker, its rows again with their loops, columns being extended, landmarks' vectors.
+
+        The matrices over landmarks stay in files, of which some columns are read at a time.
+        """
+        plain, least, most = self.walker.footprint(), EXTENSION_LANDMARKS[0], EXTENSION_LANDMARKS[-1]
+        fixed = plain.fixed + n_landmarks * (4 * self.dim + 3 * 4 * most) + 2 * EXTENSION_BYTES
+        return Footprint(fixed, plain.per_vertex + 64 + 4 * least, plain.per_edge + ARC_BYTES)
+
+
+class Walker(WalkSettings, Protocol):
+    """A technique that trains on walks."""
+
+    def footprint(self) -> Footprint:
+        """Return the bound on the memory of a worker that trains without a backbone."""
 
 
 def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmarks: int) -> dict[str, NDArray[Any]]:
@@ -55,7 +131,8 @@ def prepare_merged(settings: WalkSettings, weights: Matrix, mass: Matrix) -> dic
     del weights
     root = np.sqrt(np.where(degree > 0, degree, 1.0))
     noise = settings.negatives * mass / max(mass.sum(), np.finfo(float).tiny)
-    with one_blas_thread(), Threads(usable_cores() if current_limit() is None else 1) as threads:
+    n_threads = usable_cores() if current_limit() is None else 1
+    with one_blas_thread(), Threads(n_threads) as threads:
         beyond, reach, Q = _reach(N, settings.window, threads)
         del N
         for symmetric in (beyond, reach):  # transposed, they are D^1/2 S D^-1/2

@@ -23,8 +23,7 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.landmarks.backbone import FLOOR, step_shares
-from parge.landmarks.base import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS
+from parge.landmarks.backbone import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS, FLOOR, step_shares
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import arc_blocks, read_rows, release_pages, row_blocks

@@ -10,7 +10,7 @@ from parge.events import Progress, silent
 from parge.graph.clusters import group_vertices
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph, induce_with_context
-from parge.landmarks.base import EXTENSION_BYTES, EXTENSION_LANDMARKS, BackboneTechnique
+from parge.landmarks.backbone import EXTENSION_BYTES, EXTENSION_LANDMARKS, BackboneTechnique
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, Footprint
 from parge.storage import padded
 from parge.techniques.base import WHITEN_20, Technique, check_counts

@@ -8,7 +8,7 @@ import numpy as np
 from parge.events import Progress, silent
 from parge.graph.graph import Counted
 from parge.graph.subgraph import Subgraph
-from parge.landmarks.base import MOST_LANDMARKS, BackboneTechnique
+from parge.landmarks.backbone import MOST_LANDMARKS, BackboneTechnique
 from parge.memory import Footprint
 from parge.skipgram.batches import Mode
 from parge.skipgram.settings import walk_footprint
