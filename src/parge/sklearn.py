@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from parge.embedding import Embedding
 from parge.errors import InputError, UnknownIdError
-from parge.front.messages import warn
+from parge.front.calls import warn
 from parge.graph.graph import Graph
 from parge.ids import as_ids, positions, show_ids
 from parge.io.graphs.anything import as_graph

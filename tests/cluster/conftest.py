@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parge.cluster import cutting, entries, improvement, ingest, rows, split, subgraphs
+from parge.cluster import cutting, improvement, ingest, rows, split, subgraphs
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -19,7 +19,7 @@ def few_at_a_time() -> Iterator[None]:
         patch.setattr(cutting, "BLOCK", 4)
         patch.setattr(subgraphs, "_ARCS", 9)
         patch.setattr(subgraphs, "BLOCK", 4)
-        patch.setattr(entries, "_ENTRIES", 9)
+        patch.setattr(subgraphs, "_ENTRIES", 9)
         yield
 
 

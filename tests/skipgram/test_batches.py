@@ -13,7 +13,8 @@ from tests.techniques.cases import communities, separation
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.skipgram.batches import Mode, run_batches
+from parge.skipgram.settings import Mode
+from parge.skipgram.train import run_batches
 from parge.techniques.base import Technique
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.line import LINE

@@ -1,6 +1,8 @@
 """The verbs of Python: embed, plan, decompose and report, from anything that holds a graph."""
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
@@ -8,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from parge.embedding import Embedding
-from parge.errors import InputError
-from parge.events import Listener, Step, ignore
-from parge.front.messages import heard, warn
+from parge.errors import InputError, PargeNotice, PargeWarning
+from parge.events import Event, Listener, Step, ignore
 from parge.front.request import requested
 from parge.io.places import local_folder
+from parge.numbers import shown
 from parge.planning.names import (
     AnchorStrategy,
     EngineName,
@@ -23,6 +25,8 @@ from parge.planning.names import (
     RefinerName,
 )
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
+from parge.show.terminal import progress_for
+from parge.show.text import printable
 from parge.spelling import naming_slips
 
 if TYPE_CHECKING:
@@ -237,3 +241,27 @@ def report(
     if run is None:
         return write_page(result, path, labels, scores, title=title, projection=projection, whole=whole)
     return write_report(run, path, labels, scores, title=title, embedding=result, projection=projection, whole=whole)
+
+
+@contextmanager
+def heard(progress: bool | None, listener: Listener) -> Iterator[Listener]:
+    """Yield one listener for what is shown and for the caller's own."""
+    if not callable(listener):
+        raise InputError(f"a listener is a function that is called with every event; got {shown(listener)}")
+    with progress_for(progress) as screen:
+        if listener is ignore:
+            yield screen
+            return
+
+        def both(event: Event) -> None:
+            screen(event)
+            listener(event)
+
+        yield both
+
+
+def warn(notices: Iterable[str], texts: Iterable[str], *, depth: int = 2) -> None:
+    """Issue notices and warnings as Python warnings, at the line that called the function that is `depth` calls up."""
+    for words, category in ((notices, PargeNotice), (texts, PargeWarning)):
+        for text in words:
+            warnings.warn(printable(text), category, stacklevel=depth + 1)

@@ -1,9 +1,10 @@
 """What a trainer of walks needs to know, and the memory it takes; apart from training, whose code is compiled."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from parge.memory import BASE_BYTES, GRAPH_BYTES_PER_EDGE, GRAPH_BYTES_PER_VERTEX, THREAD_BYTES, Footprint
-from parge.skipgram.batches import Mode
+
+Mode = Literal["deterministic", "hogwild"]
 
 # Steps of walk trained by one call of the kernel: large enough that the calls cost nothing, small enough that
 # the walks (256 kB) stay in the cache between walking and training, and that progress is smooth.

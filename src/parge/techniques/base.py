@@ -19,7 +19,7 @@ from parge.graph.subgraph import Subgraph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import Footprint
 from parge.numbers import MOST, MOST_DIM, MOST_SETTING, check_number, check_whole, shown
-from parge.skipgram.batches import Mode
+from parge.skipgram.settings import Mode
 from parge.stage_reports import TechniqueChoice
 from parge.storage import all_finite
 from parge.typing import FloatArray, Shape

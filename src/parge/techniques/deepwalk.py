@@ -10,8 +10,7 @@ from parge.graph.graph import Counted
 from parge.graph.subgraph import Subgraph
 from parge.landmarks.backbone import MOST_LANDMARKS, BackboneTechnique
 from parge.memory import Footprint
-from parge.skipgram.batches import Mode
-from parge.skipgram.settings import walk_footprint
+from parge.skipgram.settings import Mode, walk_footprint
 from parge.storage import padded
 from parge.techniques.base import MOST_RATE, WHITEN_20, Technique, check_counts, check_range, check_threads
 from parge.typing import FloatArray

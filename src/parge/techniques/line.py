@@ -15,12 +15,12 @@ from parge.kernels.skipgram import Tables
 from parge.kernels.walks import AliasTable, draw_items
 from parge.linalg.tall import unit
 from parge.memory import Footprint
-from parge.skipgram.batches import Mode, run_batches
-from parge.skipgram.settings import BATCH_STEPS, NOISE_POWER, walk_footprint
+from parge.skipgram.settings import BATCH_STEPS, NOISE_POWER, Mode, walk_footprint
 from parge.skipgram.train import (
     Drawn,
     falling_rates,
     first_table,
+    run_batches,
     trained_vectors,
     vertex_table,
     walk_rows,

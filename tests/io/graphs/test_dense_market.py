@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from parge.errors import InputError
-from parge.io.graphs.dense_market import parse_array
-from parge.io.graphs.market import parse_header
+from parge.io.graphs.market import parse_array, parse_header
 from parge.io.graphs.read import read
 
 HEAD = "%%MatrixMarket matrix array {} {}\n"
