@@ -3,7 +3,8 @@
 Every own function counts once, where it is first called in the process that the user starts (class bodies and workers
 are left out). A change of folder is a step from one to the next in that order. Leaf folders are those that import no
 stage: base modules, what people read, compiled loops, linear algebra. A helper there costs two changes, wherever it is
-kept. Between stages the walk has at most 60 files and 90 changes (`tests/benchmarks/test_data_walk.py`).
+kept. Between stages the walk has at most 60 files and 90 changes, and a text file is read through at most 6 files of
+`io/` and what knows of columns (`tests/benchmarks/test_data_walk.py`).
 
 Run it with ``python -m benchmarks.data_walk``; with ``--list`` it prints the walk itself.
 """
@@ -14,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import parge
 
@@ -82,8 +85,13 @@ def between_stages(steps: list[Step]) -> tuple[int, int]:
     return len({step.file for step in stages}), changes([step.first_folder for step in stages])
 
 
-def table(steps: list[Step]) -> str:
-    """Return the counts, strictly and between stages only."""
+def files_of_reading(steps: list[Step]) -> list[str]:
+    """Return the files through which a text file is read, of a walk that reads one: `io/`, and which columns count."""
+    return sorted({step.file for step in steps if step.first_folder == "io" or step.file == "columns.py"})
+
+
+def table(steps: list[Step], reading: list[Step]) -> str:
+    """Return the counts, strictly and between stages only; and the files that read a text file."""
     walked = [step for step in steps if not step.while_importing]
     n_files, n_changes = between_stages(steps)
     calls = Counter(step.first_folder if step.folder in LEAVES else "stages" for step in walked)
@@ -95,12 +103,24 @@ def table(steps: list[Step]) -> str:
             f"  without what runs while modules import:  {changes([step.folder for step in walked])}",
             f"  and without leaf folders, io/ as one:     {n_changes} in {n_files} files",
             f"functions by folder: {', '.join(f'{name} {n}' for name, n in sorted(calls.items()))}",
+            f"a text file is read through {len(files_of_reading(reading))}: {', '.join(files_of_reading(reading))}",
         ]
     )
 
 
-def walked() -> list[Step]:
-    """Return the walk of the command on a graph that is generated for it."""
+def walk_of(function: Callable[[Any], Any], argument: Any) -> list[Step]:
+    """Return the walk of one call."""
+    walk = Walk()
+    sys.setprofile(walk)
+    try:
+        function(argument)
+    finally:
+        sys.setprofile(None)
+    return list(walk.steps.values())
+
+
+def walked() -> tuple[list[Step], list[Step]]:
+    """Return the walk of the command on a graph that is generated for it, and that of reading its file once more."""
     from parge.cli.main import run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -109,23 +129,17 @@ def walked() -> list[Step]:
         subprocess.run([sys.executable, "-m", "parge", *generate], check=True)
         if hasattr(os, "sched_setaffinity"):  # with one core no function runs in a thread, where it would not be seen
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        walk = Walk()
-        sys.setprofile(walk)
-        try:
-            run(["embed", str(graph), "-o", str(out), "--parts", "8"])
-        finally:
-            sys.setprofile(None)
-    return list(walk.steps.values())
+        return walk_of(run, ["embed", str(graph), "-o", str(out), "--parts", "8"]), walk_of(parge.read, graph)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="Print the walk itself.")
     options = parser.parse_args()
-    steps = walked()
+    steps, reading = walked()
     if options.list:
         print("\n".join(f"{step.file}:{step.function}" for step in steps))
-    print(table(steps))
+    print(table(steps, reading))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from parge.errors import InputError, imported
 from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, text_bytes
 from parge.io.embeddings.common import Vectors, head_bytes, read_head, read_report, report_bytes
 from parge.io.outputs import replacing
-from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
 from parge.storage import release_pages, row_blocks
 from parge.typing import FloatArray, IdArray, IntArray
+
+if TYPE_CHECKING:
+    from parge.io.tables import Table
 
 _ROWS = 65_536
 
@@ -46,6 +48,8 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path) -> Vectors:
     """Read the columns ``id`` and ``vector``; lists of any type are accepted if all have the same length."""
+    from parge.io.tables import open_table  # not needed to write
+
     with open_table(path) as table:
         names = table.names
         if "id" not in names or "vector" not in names:
@@ -61,12 +65,12 @@ def read_parquet(path: Path) -> Vectors:
     return Vectors(vectors, ids, read_report(metadata.get(b"parge")), head, degrees)
 
 
-def _read_degrees(table: Table) -> IntArray:
+def _read_degrees(table: "Table") -> IntArray:
     blocks = [batch.column("degree").to_numpy(zero_copy_only=False) for batch in table.batches(("degree",), _ROWS)]
     return np.concatenate([np.zeros(0, np.int64), *blocks])
 
 
-def _read_batches(table: Table) -> tuple[NDArray[Any], IdArray]:
+def _read_batches(table: "Table") -> tuple[NDArray[Any], IdArray]:
     path, n_rows, vectors, ids, done, n_text = table.path, table.n_rows, None, [], 0, 0
     kind = table.schema.field("vector").type
     dim = getattr(kind, "list_size", 0)

@@ -16,8 +16,6 @@ from parge.frames import arrow_stream, is_frame
 from parge.graph.graph import Graph
 from parge.ids import STRING, as_ids
 from parge.io.files import COMPRESSIONS, check_file, foreign_errors, format_suffix, is_compressed, read_head
-from parge.io.footers import read_footer
-from parge.io.graphs.vertex_data import ids_of_frame, read_vertices, with_features
 from parge.io.places import fetched
 from parge.io.stores import is_hidden, is_pattern
 from parge.memory import parse_bytes, private_bytes
@@ -150,7 +148,11 @@ def read(
             f"{path} {what}{dropped}. To read a graph without edges, give its vertices with --vertices (vertices= in "
             "Python): their number, or a file with one id per line."
         )
-    return graph if features is None else with_features(graph, features)
+    if features is None:
+        return graph
+    from parge.io.graphs.vertex_data import with_features
+
+    return with_features(graph, features)
 
 
 def _of_frame(frame: Any, wanted: Wanted, known: Any) -> Graph:
@@ -226,6 +228,7 @@ def _known_vertices(vertices: Any) -> Any:
     if vertices is None:
         return None
     from parge.graph.vertices import check_vertex_count
+    from parge.io.graphs.vertex_data import ids_of_frame, read_vertices
 
     if isinstance(vertices, str | os.PathLike):
         with fetched(vertices) as path:
@@ -296,6 +299,8 @@ def storage_for(paths: Sequence[Path], limit: int | str | None, folder: Path | N
 def projected_edges(path: Path) -> int:
     """Return about how many edges a file holds: by its own count if it is Parquet, else by the length of its lines."""
     if format_suffix(path) == ".parquet":
+        from parge.io.footers import read_footer
+
         return read_footer(path).n_rows
     head = read_head(path)
     size = path.stat().st_size * (_UNPACKED if is_compressed(path) else 1)
