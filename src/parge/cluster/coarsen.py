@@ -181,7 +181,7 @@ def contract(mesh: Mesh, owners: Owners, level: Level, label: PartArray, loads: 
         source, target = np.repeat(label[some], degrees[some]), everywhere[rows.indices[arcs]]
         times = rows.times[arcs] if rows.times.size else np.ones(source.size, np.int32)
         del arcs
-        key, times = _summed(_key(source, target), times, source != target)
+        key, times = _summed((source.astype(np.int64) << 32) | target, times, source != target)
         found = mesh.deal(owners(key >> 32), key, times)
         key, times = _summed(column(found, 0), column(found, 1))
         sizes += np.bincount(np.searchsorted(names, key >> 32), minlength=names.size)
@@ -189,10 +189,6 @@ def contract(mesh: Mesh, owners: Owners, level: Level, label: PartArray, loads: 
         counted.append(times)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     return Merged(names, indptr, joined(near), joined(counted), loads[loads > 0])
-
-
-def _key(source: PartArray, target: PartArray) -> IntArray:
-    return (source.astype(np.int64) << 32) | target
 
 
 def _summed(key: IntArray, times: PartArray, some: BoolArray | None = None) -> tuple[IntArray, PartArray]:

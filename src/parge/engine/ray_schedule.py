@@ -277,15 +277,13 @@ class Schedule:
             self._retry(sent, reason, _AVOID_GONE_SECONDS if gone else _AVOID_SECONDS)
             return None
         return WorkerError(
-            f"{why}, after {attempts} attempts; it needs {format_bytes(_needs(task))}; {self._there_is()}"
+            f"{why}, after {attempts} attempts; it needs {format_bytes(_needs(task))}; "
+            f"the nodes have: {names_of(self.nodes.usable())}"
         )
 
     def _retry(self, sent: _Sent, reason: str, avoid_seconds: float = _AVOID_SECONDS) -> None:
         self.avoided[sent.task.key, sent.node.id] = time.monotonic() + avoid_seconds
         sent.task.on_retry(reason)
-
-    def _there_is(self) -> str:
-        return f"the nodes have: {names_of(self.nodes.usable())}"
 
     def _fits_nowhere(self, task: Task, nodes: list[Node]) -> WorkerError:
         lost = self.lost.get(task.key)

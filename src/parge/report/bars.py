@@ -92,7 +92,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, caption: 
     """Return a table; the first cell of a row is its heading."""
     head = tag("tr", *(_heading(column) for column in columns))
     body = [
-        tag("tr", tag("th", row[0], scope="row"), *(_cell(*pair) for pair in zip(columns[1:], row[1:], strict=True)))
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", value, class_=column.kind) for column, value in zip(columns[1:], row[1:], strict=True)),
+        )
         for row in rows
     ]
     return framed(head, body, caption=caption, class_=class_)
@@ -108,10 +112,6 @@ def framed(head: Markup, body: Sequence[Markup], *, caption: str, class_: str = 
 def _heading(column: Column) -> Markup:
     scale = tag("span", tag("span", "0"), tag("span", column.scale), class_="scale") if column.scale else None
     return tag("th", column.heading, scale, scope="col", class_=column.kind)
-
-
-def _cell(column: Column, value: Any) -> Markup:
-    return tag("td", value, class_=column.kind)
 
 
 def key(*entries: tuple[str, str]) -> Markup:

@@ -29,7 +29,9 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
 def joined(children: Iterable[Any], between: str = "") -> Markup:
     """Return the children joined; those that are not markup are escaped, None is skipped."""
     return Markup(
-        between.join(child if isinstance(child, Markup) else escape(str(child)) for child in _given(children))
+        between.join(
+            child if isinstance(child, Markup) else escape(str(child)) for child in children if child is not None
+        )
     )
 
 
@@ -53,10 +55,6 @@ def definition_table(title: str, pairs: Iterable[tuple[str, Any]], notes: Iterab
     rows = [tag("tr", tag("th", name), tag("td", value)) for name, value in pairs if value is not None]
     below = [tag("div", note) for note in notes]
     return tag("div", tag("b", title), tag("table", tag("tbody", *rows)), *below)
-
-
-def _given(children: Iterable[Any]) -> Iterable[Any]:
-    return (child for child in children if child is not None)
 
 
 def _attribute(key: str, value: Any) -> str:
