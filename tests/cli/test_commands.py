@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,6 +152,22 @@ def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.Captur
     assert run(["status", "run"]) == 0
     assert "The run is complete." in (said := capsys.readouterr().out)
     assert "Next" not in said
+
+
+def test_a_part_is_embedded_elsewhere_and_its_result_alone_comes_back(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = ["--parts", "2", "--seed", "4", *SMALL]
+    assert run(["embed", "g.txt", "-o", "one.npy", *plan]) == 0
+    assert run(["decompose", "g.txt", "--run-dir", "run", *plan]) == 0
+    shutil.copytree("run/parts/001", "elsewhere/001")
+    capsys.readouterr()
+    assert run(["embed-part", "elsewhere/001"]) == 0
+    assert "001/result back into parts/001" in capsys.readouterr().out
+    shutil.copytree("elsewhere/001/result", "run/parts/001/result")
+    assert run(["embed-part", "run/parts/000"]) == 0
+    assert run(["reconcile", "run", "-o", "two.npy"]) == 0
+    assert (world / "one.npy").read_bytes() == (world / "two.npy").read_bytes()
 
 
 def test_a_run_completed_from_its_folder_claims_no_engine(world: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,10 +40,10 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
     """Decompose a graph into one folder per subgraph; embed them on any machine.
 
     \b
-    Example, with one part folder copied to another machine and back:
+    Example, with one part folder copied to another machine, and its result back:
       parge decompose edges.txt --run-dir run --parts 3
-      scp -r run/parts/002 elsewhere:         # there: parge embed-part 002
-      scp -r elsewhere:002 run/parts/         # and back
+      scp -r run/parts/002 elsewhere:              # there: parge embed-part 002
+      scp -r elsewhere:002/result run/parts/002/   # and the result back
       parge reconcile run -o vectors.parquet
     """
     RunFolder(run_dir).check_open(resume=resume)
@@ -62,7 +62,7 @@ def command(run_dir: Path, resume: bool, as_json: bool, **options: Any) -> None:
         show.show_summary(summary)
         show.out.print(
             f"Next: {embed_part_command(run.folder.part(0), run.technique)}\n"
-            "      and the other parts, here or on other machines (copy one folder to each, and back); then\n"
+            "      and the other parts, here or on other machines (copy a folder to each, and its result back); then\n"
             f"      {pasteable('parge', 'reconcile', run_dir, '-o', 'vectors.parquet')}",
             soft_wrap=True,
         )

@@ -56,12 +56,13 @@ def command(folder: Path, memory: str | None, allow: str, missing: bool, as_json
 
 def _next_step(folder: Path) -> str:
     """Say how to go on: in the run folder that the part stands in, or where it came from."""
-    from parge.run.schema import PARTS, PLAN
+    from parge.run.schema import PARTS, PLAN, RESULT
 
     run = folder.absolute().parent.parent
     if folder.absolute().parent.name == PARTS and (run / PLAN).is_dir():
         return pasteable("parge", "status", os.path.relpath(run))
-    return f"copy the folder {on_one_line(folder.name)} back into {PARTS}/ of the run folder, then parge status there"
+    name = on_one_line(folder.name)
+    return f"copy the folder {name}/{RESULT} back into {PARTS}/{name} of the run folder, then parge status there"
 
 
 def _held(metadata: "ResultMetadata") -> str:
