@@ -181,6 +181,13 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
         ),
     ),
     "ages": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("ages", "many")),
+    "looked": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("looked", 7)),
+    "seen": lambda folder: reseal(
+        folder,
+        lambda body: body["facts"].__setitem__(
+            "ages", [{"version": 2, "placed": 0.1, "edges": 0.1, "drift": 0.1, "error": 0.1, "seen": 3}]
+        ),
+    ),
     "told": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("told", 0.0)),
     "pickle": lambda folder: put(folder, "origin", np.array([object()] * N_OLD)),
     "not finite": lambda folder: put(folder, "vectors", np.full((N_OLD, 16), np.nan, np.float32)),
@@ -398,10 +405,39 @@ def test_a_version_is_not_replaced_without_a_word(world: Path, capsys: pytest.Ca
         assert "replaced the space that was in space-1: version 2" in said
 
 
-def test_a_report_says_that_a_space_has_no_update_yet(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["update", "space", "new.txt", "-o", "space-1"]) == 0
-    for space, is_new in (("space", True), ("space-1", False)):
+def test_a_report_says_that_no_update_of_a_space_looked_yet(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savetxt("few.txt", pairs(new=True)[:9], "%d")
+    assert run(["update", "space", "few.txt", "-o", "space-1"]) == 0
+    assert run(["update", "space-1", "new.txt", "-o", "space-2"]) == 0
+    for space, has_none in (("space", True), ("space-1", True), ("space-2", False)):
         capsys.readouterr()
         assert run(["report", "run", "-o", "page.html", "--space", space, "--projection", "pca"]) == 0
-        assert ("no update yet" in " ".join(capsys.readouterr().err.split())) == is_new
-        assert ('id="drift"' in (world / "page.html").read_text()) != is_new
+        assert (f"parge drift {space}" in " ".join(capsys.readouterr().err.split())) == has_none
+        assert ('id="drift"' in (world / "page.html").read_text()) != has_none
+    assert (world / "page.html").read_text().count(" on: embed again</title>") == 1  # one bar: the first has no look
+
+
+def test_an_update_says_whose_drift_it_shows(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """That of the last look, where few edges changed since: in JSON, in words, and how to look now."""
+    np.savetxt("few.txt", pairs(new=True)[:9], "%d")
+    capsys.readouterr()
+    assert run(["update", "space", "new.txt", "-o", "space-2", "--json"]) == 0
+    looked = capsys.readouterr()
+    told = json.loads(looked.out)
+    assert told["drift_version"] == told["version"] == 2
+    assert "parge drift" not in looked.err
+    reseal(Path("space-2"), lambda body: [age.pop("seen") for age in body["facts"]["ages"]])  # as 0.4.0 wrote it
+    reseal(Path("space-2"), lambda body: body["facts"].pop("looked"))
+    np.savetxt("gone.txt", pairs(new=False)[:9], "%d")
+    assert run(["update", "space-2", "--removed", "gone.txt", "-o", "space-3", "--json"]) == 0
+    kept = capsys.readouterr()
+    assert {name: json.loads(kept.out)[name] for name in ("drift", "drift_version", "version")} == {
+        "drift": told["drift"],
+        "drift_version": 2,
+        "version": 3,
+    }
+    said = " ".join(kept.err.split())
+    assert f"version 2; {9 / (len(pairs(new=False)) + len(pairs(new=True)) - 9):.1%} of the edges" in said
+    assert "parge drift space-3" in said
+    assert run(["update", "space-3", "few.txt", "-o", "space-4"]) == 0
+    assert f"drift {told['drift']:.3f}" in " ".join(capsys.readouterr().out.split())

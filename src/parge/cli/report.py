@@ -23,7 +23,7 @@ from parge.report.projection import PROJECTIONS, check_projection
 from parge.report.quality import judge
 from parge.run.folder import RunFolder
 from parge.run.spaces import space_history
-from parge.show.text import on_one_line
+from parge.show.text import on_one_line, pasteable
 
 # What a byte of JSON takes as values of Python, at most: "[]," is a list of 56 bytes and its place.
 _JSON_BYTES = 30
@@ -63,7 +63,7 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
     "--space",
     type=LocalName(path_type=Path),
     metavar="SPACE",
-    help="The space of the run, or one updated from it: show its drift after each update.",
+    help="The space of the run, or one updated from it: show its drift after updates.",
 )
 @click.option("--title", default="", help="Name of the graph.")
 @click.option(
@@ -108,7 +108,7 @@ def command(
         raise InputError("--whole is compared with the vectors of the run: give them with --embedding")
     vector_files = [file for name in (embedding, whole) if name is not None for file in embedding_inputs(name)]
     named = [*files, *([] if labels is None else [labels]), *vector_files]
-    fresh = [space] if space is not None and not space_history(space).ages else []
+    fresh = [space] if space is not None and not space_history(space).looks else []
     check_outputs([Output(out, is_page)], named, run=folder, overwrite=overwrite)
     vectors, reference = (None if name is None else Embedding.load(name) for name in (embedding, whole))
     known = None if labels is None else take_labels(labels, options, None if vectors is None else vectors.ids)
@@ -133,7 +133,9 @@ def command(
         )
     show.notices(() if quality is None or quality.score is None else quality.score.notices)
     show.notices(
-        f"{on_one_line(name)} has no update yet, so the page has no drift. Use parge update first." for name in fresh
+        f"no update of {on_one_line(name)} looked at its drift yet, so the page has none. To look now: "
+        f"{pasteable('parge', 'drift', given_name(name))}"
+        for name in fresh
     )
     if as_json:
         show.print_json({"report": given_name(out)})

@@ -29,6 +29,7 @@ from parge.io.places import given_name
 from parge.run.spaces import described, open_space, replaced, space_folder
 from parge.run.updates import check_update_output, kept_steps, request_digest
 from parge.show.text import count, pasteable
+from parge.space.aging import LOOK_AFTER, advised, unseen_changes
 from parge.space.frozen import Space
 from parge.space.update import THRESHOLD, Updated, grown_ids, unknown_edges, update
 from parge.storage import MEMORY, Files
@@ -123,6 +124,7 @@ def command(
             *resumed,
             *(() if more is None else more.notices),
             *_notices(found, frozen, less),
+            *_earlier_look(found, place),
             *gone,
             described(place, size),
         ]
@@ -178,10 +180,23 @@ def _notices(found: Updated, space: Space, removed: Graph | None) -> list[str]:
     return [*missing, *show.unreachable(found.unreachable)]
 
 
+def _earlier_look(found: Updated, place: Path) -> list[str]:
+    """Say that the drift is one of before, and how to look now; nothing where this update looked."""
+    age = found.age
+    if age.looked_at == age.version:
+        return []
+    return [
+        f"the drift is that of version {age.looked_at}; {unseen_changes(found.space):.1%} of the edges changed since. "
+        f"An update looks from {LOOK_AFTER:.0%} on. To look now: {pasteable('parge', 'drift', given_name(place))}"
+    ]
+
+
 def _summary(found: Updated) -> str:
-    numbers = found.to_json()
+    numbers, age = found.to_json(), found.age
+    advice = f": {advised(age.drift)}" if age.looked_at == age.version else f" in version {age.looked_at}"
     return (
         f"{count(numbers['placed'], 'vertex')} placed, {numbers['moved']:,} moved, {numbers['kept']:,} unchanged; "
         f"{count(numbers['added'], 'edge')} added, {numbers['removed']:,} removed; "
-        f"version {numbers['version']}, in {found.seconds:.2f} s"
+        f"version {numbers['version']}, in {found.seconds:.2f} s\n"
+        f"drift {age.drift:.3f} ± {age.error:.3f}{advice}"
     )

@@ -91,7 +91,7 @@ class Findings:
     quality : Quality
         How well labels are predicted, and the whole graph beside the parts.
     ages : tuple of Age
-        How old the space of the run was after each update.
+        How old the space of the run was after each update that looked.
     """
 
     title: str
@@ -243,7 +243,7 @@ def _technique(run: Run) -> dict[str, Any]:
 
 
 def _ages(run: Run, space: str | PathLike[str]) -> tuple[Age, ...]:
-    """Return how old a space of the run was after each update; refuse the space of another run."""
+    """Return how old a space of the run was whenever an update looked; refuse the space of another run."""
     history, edges = space_history(space), run.decomposition.graph.n_edges
     if (history.edges, history.technique) != (edges, run.technique.name):
         raise InputError(
@@ -251,7 +251,7 @@ def _ages(run: Run, space: str | PathLike[str]) -> tuple[Age, ...]:
             f"{printable(history.technique or 'an unnamed technique', 60)}, and the run of {edges:,} by "
             f"{run.technique.name}. Give a space of this run, or one updated from it."
         )
-    return tuple(age for age in history.ages if age.is_loss)  # before 0.4.0 a drift was a distance, with other limits
+    return history.looks
 
 
 def _versions(run: Run) -> tuple[dict[str, str], ...]:

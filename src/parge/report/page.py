@@ -80,7 +80,8 @@ def write_report(
     quality : Quality, optional
         What `parge.report.quality.judge` found; by default it is computed here if `embedding` is given.
     space : path, optional
-        The space of the run, or one that was updated from it: the page shows its drift after each update.
+        The space of the run, or one that was updated from it: the page shows its drift after each update that
+        looked at it.
     on_step : callable
         Told of each step that takes seconds.
 

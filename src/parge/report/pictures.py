@@ -233,7 +233,7 @@ def residuals(findings: Findings) -> Markup:
 
 
 def ages(findings: Findings) -> Markup:
-    """Return the drift of a space after each update, with its error, and where a fresh embedding is advised."""
+    """Return the drift of a space at each look, with its error, and where a fresh embedding is advised."""
     found = findings.ages
     limit = 1.08 * max(2 * EMBED_AGAIN, *(age.drift + age.error for age in found))
     rows = [
@@ -264,7 +264,7 @@ def ages(findings: Findings) -> Markup:
         ("dot before", "less and plus its error"),
         ("mark limit", f"from {EMBED_AGAIN} on: embed again"),
     )
-    return joined([said, table(columns, rows, caption="Drift of the space after each update")])
+    return joined([said, table(columns, rows, caption="Drift of the space after updates")])
 
 
 def _residual_dots(residual: Residual) -> list[Mark]:

@@ -250,8 +250,8 @@ def _reconciling(findings: Findings) -> Section:
 def _aging(findings: Findings) -> Section:
     last = findings.ages[-1]
     intro = (
-        "How much less the frozen space told than a fresh embedding would, after each update, as parge drift estimates "
-        "it. 0: as much. 1: no more than unrelated vectors. "
+        "How much less the frozen space told than a fresh embedding would, as parge drift estimates it, after each "
+        "update that looked. 0: as much. 1: no more than unrelated vectors. "
         f"What parge drift says of version {last.version}: {advised(last.drift)}."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")

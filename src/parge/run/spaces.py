@@ -106,6 +106,8 @@ def _checked_history(history: History) -> History:
     numbers += [number for age in history.ages for number in (age.placed, age.edges, age.drift, age.error)]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a number of its history is not finite")
+    if not 0 <= history.looked <= history.changed or any(not 0 <= age.seen <= age.version for age in history.ages):
+        raise ValueError("its drift was found in a version that there is not")
     if history.told <= 0 or history.told_weight < 0:
         raise ValueError("what it told of communities is not above 0")
     if len(history.head) not in (0, 3):

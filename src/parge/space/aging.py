@@ -8,7 +8,7 @@ import numpy as np
 
 from parge.space.communities import Told, measure_told
 from parge.space.fit import measure_fit
-from parge.space.frozen import EMBEDDED, Age, Space
+from parge.space.frozen import EMBEDDED, Age, History, Space
 
 # What changed edges, those not taken into account, the residual and held-out edges add to the distance to a fresh
 # embedding: fitted without negative factors to age curves of nine generated graphs, 1 to 50 % new vertices in ten
@@ -21,6 +21,10 @@ DISTANCE_ERROR = 0.015
 # community. Where a smaller share of the edges changed, none is asked: as little as is lost then is not seen, and a
 # small update stays quick.
 _SUGGESTED, _FEW = 200.0, 0.015
+
+# An update looks at the drift where such a share of the edges changed since the last look. A look takes longer than the
+# update of a small graph itself (`make bench-space ONLY=times`).
+LOOK_AFTER = 0.04
 
 # Standard deviation of the drift around the true loss of micro-F1 of all vertices on these curves.
 CALIBRATION_ERROR = 0.02
@@ -107,7 +111,7 @@ def drift_now(space: Space) -> Drift:
     was = space.history
     seen = measure_fit(space.vectors, space.graph, space.learned, space.lengths)
     above = max(was.links - 0.5, 0.01)
-    changed = min(1.0, space.history.changed / max(1, space.graph.n_edges))
+    changed = _changed(space)
     residual, links = max(0.0, was.fit - seen.alike), min(1.0, max(0.0, (was.links - seen.links) / above))
     stale = float(np.minimum(space.stale, 1.0).mean()) if len(space) else 0.0
     # A space in which nothing changed is fresh, whatever is drawn.
@@ -123,12 +127,20 @@ def drift_now(space: Space) -> Drift:
         error=error if changed else 0.0,
         communities=lost,
         distance=distance,
-        placed=float((space.origin != EMBEDDED).mean()) if len(space) else 0.0,
+        placed=_placed(space),
         edges=changed,
         stale=stale,
         residual=residual,
         links=links,
     )
+
+
+def _placed(space: Space) -> float:
+    return float((space.origin != EMBEDDED).mean()) if len(space) else 0.0
+
+
+def _changed(space: Space) -> float:
+    return min(1.0, space.history.changed / max(1, space.graph.n_edges))
 
 
 def suggested_loss(distance: float) -> float:
@@ -141,14 +153,30 @@ def suggested_loss(distance: float) -> float:
 
 
 def aged(space: Space) -> Space:
-    """Return a space that has noted the drift of this version of it."""
-    found = drift_now(space)
-    age = Age(
-        version=space.history.version,
-        placed=round(found.placed, 4),
-        edges=round(found.edges, 4),
-        drift=round(found.drift, 4),
-        error=round(found.error, 4),
-        is_loss=True,
-    )
-    return replace(space, history=replace(space.history, ages=(*space.history.ages, age)))
+    """Return a space that has noted its drift: as it is where many edges changed since the last look, else as it was.
+
+    What a chain of updates notes depends on these alone: looks of `parge.drift` in between leave nothing.
+    """
+    history, is_due = space.history, unseen_changes(space) >= LOOK_AFTER
+    seen = _looked_at(space) if is_due else _last_look(history)
+    age = replace(seen, version=history.version, placed=round(_placed(space), 4), edges=round(_changed(space), 4))
+    looked = history.changed if is_due else history.looked
+    return replace(space, history=replace(history, ages=(*history.ages, age), looked=looked))
+
+
+def unseen_changes(space: Space) -> float:
+    """Return the edges that changed since an update last looked at the drift, as a share of the edges now."""
+    return (space.history.changed - space.history.looked) / max(1, space.graph.n_edges)
+
+
+def _looked_at(space: Space) -> Age:
+    found, version = drift_now(space), space.history.version
+    drift, error = round(found.drift, 4), round(found.error, 4)
+    return Age(version=version, placed=0.0, edges=0.0, drift=drift, error=error, is_loss=True, seen=version)
+
+
+def _last_look(history: History) -> Age:
+    """Return what was found at the last look; a space that was never looked at had no drift when it was new."""
+    new = Age(version=1, placed=0.0, edges=0.0, drift=0.0, error=0.0, is_loss=True)
+    last = next((age for age in reversed(history.ages) if age.is_loss), new)
+    return replace(last, seen=last.looked_at)

@@ -5,7 +5,7 @@ from typing import Any
 from parge.embedding import Embedding
 from parge.space.aging import Drift, drift_now
 from parge.space.frozen import Space, as_space
-from parge.space.update import update
+from parge.space.update import changed_space
 
 
 def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
@@ -13,7 +13,7 @@ def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> D
 
     Some vertices are looked at: whether communities of the graph as it is now can be named from their vectors, whether
     they are where their neighbours expect them, and rank edges that are held out. What was seen when the space was new
-    is stored in it. Command line: ``parge drift SPACE [EDGES]``.
+    is stored in it. Each call looks anew. Command line: ``parge drift SPACE [EDGES]``.
 
     Parameters
     ----------
@@ -23,4 +23,4 @@ def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> D
         Edges that came and went since, as `parge.update` takes them: the drift after that update, which is not kept.
     """
     space = as_space(space)
-    return drift_now(space if edges is None and removed is None else update(space, edges, removed).space)
+    return drift_now(space if edges is None and removed is None else changed_space(space, edges, removed).space)

@@ -32,6 +32,16 @@ class Age(Value):
     """What one update left: the version that it made, and how old that was (`parge.space.aging.Drift`).
 
     Before 0.4.0 the drift was an estimated distance; such an age does not say `is_loss`.
+
+    Parameters
+    ----------
+    version : int
+    placed, edges : float
+        Vertices placed or moved and edges changed since the space was new, as shares.
+    drift, error : float
+        As they were at the last look (`parge.space.aging.aged`).
+    seen : int
+        The version that was looked at. 0, as in spaces of 0.4.0: this one.
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
@@ -43,6 +53,12 @@ class Age(Value):
     drift: float
     error: float
     is_loss: bool = False
+    seen: int = 0
+
+    @property
+    def looked_at(self) -> int:
+        """The version that the drift was found in."""
+        return self.seen or self.version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +83,8 @@ class History(Value):
         its error; and how much that says, 0 in spaces older than this number.
     ages : tuple of Age
         One for each update.
+    looked : int
+        What `changed` was when an update last looked at the drift. Spaces of 0.4.0 do not say it: every update looked.
     head : tuple of float
         The three numbers of the degree head (`parge.links.LinkHead`), which updates keep; none in older spaces.
     """
@@ -85,6 +103,20 @@ class History(Value):
     told_weight: float = 0.0
     ages: tuple[Age, ...] = ()
     head: tuple[float, ...] = ()
+    looked: int = 0
+
+    @classmethod
+    def _read(cls, data: Any, where: str) -> dict[str, Any]:
+        found = super()._read(data, where)
+        ages = found.get("ages", ())
+        if "looked" not in found and ages and ages[-1].is_loss:
+            found["looked"] = found.get("changed", 0)
+        return found
+
+    @property
+    def looks(self) -> tuple[Age, ...]:
+        """Ages of the updates that looked at the drift; those before 0.4.0 noted another number."""
+        return tuple(age for age in self.ages if age.is_loss and age.looked_at == age.version)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from parge.linalg.threads import Threads, one_blas_thread
 from parge.numbers import check_number
 from parge.space.aging import aged
 from parge.space.edges import NO_ARCS, Arcs, Changed, change, lacking
-from parge.space.frozen import EMBEDDED, MOVED, PLACED, Space, as_edges, as_space
+from parge.space.frozen import EMBEDDED, MOVED, PLACED, Age, Space, as_edges, as_space
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
 from parge.space.moving import Moving, split_rows, still_sums
 from parge.space.rehearsal import new_directions
@@ -58,6 +58,11 @@ class Updated:
     missing: int
     seconds: float
 
+    @property
+    def age(self) -> Age:
+        """What the space notes of this update: its drift, and in which version that was found."""
+        return self.space.history.ages[-1]
+
     def to_json(self) -> dict[str, Any]:
         """Return the counts, the version, its drift and the seconds."""
         return {
@@ -71,7 +76,8 @@ class Updated:
             "reweighted": self.reweighted,
             "missing": self.missing,
             "version": self.space.history.version,
-            "drift": self.space.history.ages[-1].drift,
+            "drift": self.age.drift,
+            "drift_version": self.age.looked_at,
             "seconds": self.seconds,
         }
 
@@ -107,7 +113,8 @@ def update(
     New vertices are placed. Then an old vertex moves where its edges changed by more than the threshold. It moves to
     where the learned round expects it now, plus what was its own before, as far as its edges stayed. All others keep
     their bits. Old vertices move once, by where the others were: rounds among them would end with all vectors alike.
-    Command line: ``parge update SPACE EDGES -o OUT``.
+    The new version notes its drift where many edges changed since that was last looked at, else the drift found then:
+    `parge.drift` looks now. Command line: ``parge update SPACE EDGES -o OUT``.
 
     Parameters
     ----------
@@ -123,6 +130,22 @@ def update(
     steps : Steps, optional
         What takes the steps; it may keep what they return, or know it already.
     """
+    started = time.perf_counter()
+    found = changed_space(space, edges, removed, threshold=threshold, storage=storage, progress=progress, steps=steps)
+    return replace(found, space=aged(found.space), seconds=time.perf_counter() - started)
+
+
+def changed_space(
+    space: Space | Embedding,
+    edges: Any = None,
+    removed: Any = None,
+    *,
+    threshold: float = THRESHOLD,
+    storage: Storage = MEMORY,
+    progress: Progress = silent,
+    steps: Steps | None = None,
+) -> Updated:
+    """Do what `update` does, and note no drift."""
     started, space = time.perf_counter(), as_space(space)
     check_number("threshold", threshold, 0)
     more, less = (None if given is None else as_edges(given) for given in (edges, removed))
@@ -237,7 +260,8 @@ def _shift(space: Space, found: Changed, moving: IntArray, vectors: FloatArray) 
     """Move old vertices to where their neighbours expect them now; `vectors` has those of new vertices already."""
     if not moving.size:
         return
-    was, now = inverse(space.lengths), inverse(row_lengths(vectors))
+    was = inverse(space.lengths)
+    now = np.concatenate([was, inverse(row_lengths(vectors[len(space) :]))])  # no old vertex has moved yet
     moved: FloatArray = np.empty((moving.size, space.dim), np.float32)
     most = np.maximum(found.before, found.after)[moving]
     stayed = np.where(found.before[moving] > 0, found.kept[moving] / np.maximum(most, np.finfo(float).tiny), 0.0)
@@ -267,4 +291,4 @@ def _grown(
     origin[moving] = np.where(origin[moving] == EMBEDDED, MOVED, origin[moving])
     was = space.history
     history = replace(was, version=was.version + 1, changed=was.changed + found.added + found.removed)
-    return aged(Space(vectors, ids, found.graph, space.learned, history, origin, stale))
+    return Space(vectors, ids, found.graph, space.learned, history, origin, stale)
