@@ -281,7 +281,7 @@ def _some_edges(degrees: IntArray) -> tuple[BoolArray, NDArray[np.float64]]:
     rng = keyed_rng(0, "some edges")
     count = rng.integers(1, degrees + 1)
     row, keys = np.repeat(np.arange(degrees.size), degrees), rng.random(int(degrees.sum()))
-    order = np.lexsort((keys, row))
+    order = np.argsort(row + keys, kind="stable")
     rank = np.arange(order.size) - np.repeat(np.cumsum(degrees) - degrees, degrees)
     used = np.zeros(order.size, np.bool_)
     used[order] = rank < count[row]

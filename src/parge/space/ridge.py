@@ -19,16 +19,25 @@ def chosen_ridge(features: FloatArray, targets: FloatArray, ridges: tuple[float,
     found = np.zeros(len(ridges))
     for here, there in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         rows, truth = features[there][:_TRIED_ON], targets[there][:_TRIED_ON]
+        sums = _sums(features[here], targets[here])
         for i, share in enumerate(ridges):
-            by = ridge(features[here], targets[here], share)
+            by = _solved(*sums, share)
             found[i] += np.einsum("ij,ij->", unit(rows @ by[:-1] + by[-1]), truth) / max(1, 2 * len(rows))
     return float(ridges[int(np.argmax(found >= found.max() - WITHIN))])
 
 
 def ridge(features: FloatArray, targets: FloatArray, share: float) -> FloatArray:
     """Return weights of the features and, last, of a constant; drawn toward a multiple of the identity, and 0."""
+    return _solved(*_sums(features, targets), share)
+
+
+def _sums(features: FloatArray, targets: FloatArray) -> tuple[Matrix, Matrix]:
+    """Return the products of the features, and of a constant, with themselves and with the targets."""
     X = np.hstack([features, np.ones((len(features), 1))], dtype=np.float64)
-    gram, with_targets = X.T @ X, X.T @ targets.astype(np.float64)
+    return X.T @ X, X.T @ targets.astype(np.float64)
+
+
+def _solved(gram: Matrix, with_targets: Matrix, share: float) -> FloatArray:
     dim = len(gram) - 1
     multiple = np.trace(with_targets[:dim]) / max(float(np.trace(gram[:dim, :dim])), np.finfo(np.float64).tiny)
     toward: Matrix = multiple * np.eye(dim + 1, dim)
