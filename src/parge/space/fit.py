@@ -8,7 +8,7 @@ from parge.graph.graph import Graph
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.seeds import keyed_rng
-from parge.space.learned import LearnedRound, entries, inverse, neighbour_means, unit_of
+from parge.space.learned import LearnedRound, entries, inverse, neighbour_means, unit_of, weighted_sums
 from parge.storage import row_blocks
 from parge.typing import FloatArray, IntArray, Matrix
 
@@ -59,13 +59,13 @@ def _held_out(vectors: FloatArray, graph: Graph, learned: LearnedRound, scale: M
     rng = keyed_rng(0, "held out")
     place, indptr = entries(graph, some)
     row = np.repeat(np.arange(some.size), np.diff(indptr))
-    order = np.lexsort((rng.random(row.size), row))
+    order = np.argsort(row + rng.random(row.size), kind="stable")
     rank = np.arange(row.size) - indptr[:-1][row]
     neighbours = graph.indices[place][order]
-    known = rank < (np.diff(indptr)[row] + 1) // 2
-    sums: FloatArray = np.zeros((some.size, vectors.shape[1]), np.float32)
-    for few in row_blocks(int(known.sum()), _AT_ONCE):
-        np.add.at(sums, row[known][few], unit_of(vectors, scale, neighbours[known][few]))
+    halves = (np.diff(indptr) + 1) // 2
+    known = rank < halves[row]
+    given = neighbours[known]
+    sums = weighted_sums(np.concatenate([[0], np.cumsum(halves)]), given, scale[given], vectors)
     found = unit(learned.directions(sums))
     at, near = row[~known], neighbours[~known]
     far = rng.integers(len(vectors), size=near.size)

@@ -17,9 +17,9 @@ ridge are worth.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
@@ -38,6 +38,9 @@ _AT_ONCE = 1 << 13
 
 # Cosines nearer to 1 than this count as this.
 _NEAREST = 0.999
+
+# The square of what is left of a neighbour's mean, of its own square, that is nothing but rounding.
+_NOTHING = 1e-12
 
 # Of the first, plain fit, of the mean of the squares.
 _RIDGE = 0.3
@@ -200,7 +203,7 @@ def fit(vectors: FloatArray, graph: Graph, lengths: NDArray[np.float64], storage
         plain, weight = neighbour_means(graph, vectors, scale, sampled)
         first = ridge(unit(plain), own, _RIDGE)
         used, edges = _some_edges(np.diff(graph.indptr)[sampled])
-        free, partial = _without_own_part(graph, vectors, scale, sampled, own, first, used, storage)
+        free, partial = _without_own_part(graph, vectors, scale, sampled, own, plain, first, used, storage)
         features = unit(free)
         matrix = ridge(features, own, chosen_ridge(features, own))
         found = LearnedRound(matrix[:-1].copy(), matrix[-1].copy(), np.zeros(5), np.zeros(3))
@@ -243,37 +246,74 @@ def _without_own_part(
     scale: NDArray[np.float64],
     sampled: IntArray,
     own: FloatArray,
+    plain: FloatArray,
     first: FloatArray,
     used: BoolArray,
     storage: Storage,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the means of the sampled vertices' neighbours, each without what the vertex itself gave to it.
 
-    And again, of those neighbours alone that are `used`.
+    And again, of those neighbours alone that are `used`. `plain` are the means as they are.
     """
     place, indptr = entries(graph, sampled)
-    needed = np.unique(graph.indices[place])
+    neighbours, weights = graph.indices[place], weights_at(graph, place)
+    needed = np.flatnonzero(_marked(neighbours, graph.n_vertices))
+    at = np.searchsorted(needed, neighbours).astype(neighbours.dtype)
     means, total = neighbour_means(graph, vectors, scale, needed, storage)
-    plain, row = weights_at(graph, place), np.repeat(np.arange(sampled.size), np.diff(indptr))
-    each = [shares(weights, indptr).astype(np.float32) for weights in (plain, plain * used)]
-    # All is linear but the length of a neighbour's mean: the map is applied to sums of vertices, not to every pair.
-    near, shift = ([np.zeros_like(own) for _ in each] for _ in range(2))
-    for some in row_blocks(place.size, _AT_ONCE):
-        neighbour = graph.indices[place[some]]
-        at, mine = np.searchsorted(needed, neighbour), own[row[some]]
-        part = (plain[some] / np.maximum(total[at], np.finfo(np.float64).tiny)).astype(np.float32)
-        mean = np.asarray(means[at])
-        moved = unit(mean - part[:, None] * mine) - unit(mean)
-        release_pages(means)
-        here = unit_of(vectors, scale, neighbour)
-        first_row, last_row = int(row[some][0]), int(row[some][-1])
-        place_in, width = (row[some] - first_row, np.arange(neighbour.size)), (last_row - first_row + 1, neighbour.size)
-        for i, share in enumerate(each):
-            summed = sp.csr_matrix((share[some], place_in), shape=width)
-            near[i][first_row : last_row + 1] += summed @ here
-            shift[i][first_row : last_row + 1] += summed @ moved
-    whole, partial = (sums + more @ first[:-1] for sums, more in zip(near, shift, strict=True))
-    return whole, partial
+    part = weights / np.maximum(total[at], np.finfo(np.float64).tiny)
+    row = np.repeat(np.arange(sampled.size), np.diff(indptr))
+    with_it, without = _inverse_lengths(means, at, own, row, part)
+    some = shares(weights * used, indptr)
+    near = (plain, weighted_sums(indptr, neighbours, some * scale[neighbours], vectors))
+    # All is linear but the length of a neighbour's mean. So what changes is a sum of means, less a part of the vertex.
+    found: list[FloatArray] = []
+    for sums, share in zip(near, (shares(weights, indptr), some), strict=True):
+        more = weighted_sums(indptr, at, share * (without - with_it), means)
+        less = row_sums(share * without * part, indptr).astype(np.float32)
+        found.append(np.asarray(sums + (more - less[:, None] * own) @ first[:-1], np.float32))
+    return found[0], found[1]
+
+
+def _marked(some: NDArray[Any], count: int) -> BoolArray:
+    found = np.zeros(count, np.bool_)
+    found[some] = True
+    return found
+
+
+def _inverse_lengths(
+    means: FloatArray, at: NDArray[Any], own: FloatArray, row: IntArray, part: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return 1 over the length of each pair's mean, and over that of ``mean - part own``; 0 where nothing is left."""
+    all_means, all_own = np.arange(len(means)), np.arange(len(own))
+    squares = _products(means, all_means, means, all_means)[at]
+    left = squares - 2 * part * _products(means, at, own, row) + part**2 * _products(own, all_own, own, all_own)[row]
+    left[left <= _NOTHING * squares] = 0.0
+    return inverse(np.sqrt(squares)), inverse(np.sqrt(left))
+
+
+def _products(left: FloatArray, at: NDArray[Any], right: FloatArray, row: IntArray) -> NDArray[np.float64]:
+    """Return the products of rows of one table with rows of another, in float64."""
+    out = np.empty(at.size)
+    for some in row_blocks(at.size, _AT_ONCE // 4):
+        np.einsum("ij,ij->i", left[at[some]].astype(np.float64), right[row[some]].astype(np.float64), out=out[some])
+        release_pages(left, right)
+    return out
+
+
+def weighted_sums(
+    indptr: IntArray, neighbours: NDArray[Any], weights: NDArray[np.float64], rows: FloatArray
+) -> FloatArray:
+    """Return the sum of each vertex's neighbours, which are rows of a table."""
+    from parge.kernels.products import sum_neighbours
+
+    out: FloatArray = np.zeros((indptr.size - 1, rows.shape[1]), np.float32)
+    for first, last in arc_blocks(indptr, _AT_ONCE * 8):
+        some = slice(int(indptr[first]), int(indptr[last]))
+        if some.stop > some.start:
+            each = weights[some].astype(np.float32)
+            sum_neighbours(indptr[first : last + 1] - indptr[first], neighbours[some], each, rows, 0, out[first:last])
+        release_pages(rows)
+    return out
 
 
 def _some_edges(degrees: IntArray) -> tuple[BoolArray, NDArray[np.float64]]:
