@@ -5,7 +5,7 @@ graphs are left out where there are none::
 
     python -m benchmarks.space_stays                    # 10 % new vertices on every graph, 3 seeds
     python -m benchmarks.space_stays --only ages        # 1 to 50 % new vertices in ten batches; drift beside loss
-    python -m benchmarks.space_stays --only times       # of a placed vertex, and of an update against embedding all
+    python -m benchmarks.space_stays --only times       # of a placed vertex, and of ten updates against embedding all
     python -m benchmarks.space_stays --only choices     # what the settings of placing are worth, on other graphs
     python -m benchmarks.space_stays --only calibrate   # the factors of parge.space.aging, on other graphs
 
@@ -45,7 +45,6 @@ from parge.space.frozen import Space
 from parge.space.learned import inverse, neighbour_means
 from parge.space.place import place
 from parge.space.ridge import ridge
-from parge.space.update import update
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 DIM = 128
@@ -313,50 +312,6 @@ def show_ten(names: list[str], seeds: int) -> None:
         )
 
 
-def show_times(seeds: int) -> None:
-    """Print the time of a placed vertex at degree 20, and that of an update after 1 % of the edges changed."""
-    made = planted(20_000, 200_000, communities=40, seed=8).graph
-    vectors, _ = embedded(made, 0)
-    space = Space.of(vectors, made)
-    rng = np.random.default_rng(0)
-    for count in (1_000, 10_000):
-        new = np.repeat(np.arange(count) + 20_000, 20)
-        edges = Graph.from_edges(new, rng.integers(20_000, size=new.size))
-        place(space, edges)  # what is compiled is loaded
-        begun = time.process_time()
-        place(space, edges)
-        took = time.process_time() - begun
-        print(f"placing {count:,} vertices of degree 20, d = {DIM}: {1000 * took / count:.4f} ms of a core each")
-    print("| 1 % of the edges changed | update | the next one | fit of the space | embed all | update / embed | next |")
-    print("|---" * 7 + "|")
-    for name, graph in [("planted-20000-200000", made), *((c.name, c.graph) for c in cases(["blogcatalog", "cora"]))]:
-        seconds = np.mean([_update_seconds(graph, seed) for seed in range(seeds)], axis=0)
-        cells = " | ".join(f"{value:.2f} s" for value in seconds)
-        print(f"| {name} | {cells} | {seconds[0] / seconds[3]:.3f} | {seconds[1] / seconds[3]:.3f} |", flush=True)
-
-
-def _update_seconds(graph: Graph, seed: int) -> tuple[float, float, float, float]:
-    """Return the time of two updates, each of 1 % of the edges, of freezing, and of embedding all.
-
-    The drift of a space looks at communities only from 1.5 % on, so in the second one.
-    """
-    vectors, whole = embedded(graph, seed)
-    begun = time.process_time()
-    space = Space.of(vectors, graph)
-    fitted = time.process_time() - begun
-    source, target, _ = edges_once(graph)
-    order, count, ids = np.random.default_rng(seed).permutation(source.size), source.size // 200, graph.outside_ids
-    updates = []
-    for turn in range(2):
-        gone = order[turn * count : (turn + 1) * count]
-        removed = np.stack([ids[source[gone]], ids[target[gone]]], axis=1)
-        added = ids[np.random.default_rng(seed + 1 + turn).integers(graph.n_vertices, size=(count, 2))]
-        begun = time.process_time()
-        space = update(space, added[added[:, 0] != added[:, 1]], removed).space
-        updates.append(time.process_time() - begun)
-    return updates[0], updates[1], fitted, whole
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("ten", "ages", "times", "choices", "calibrate"), default="ten")
@@ -371,6 +326,8 @@ def main() -> None:
 
             show_ages(given.graphs.split(","), given.seeds)
         elif given.only == "times":
+            from benchmarks.space_times import show_times
+
             show_times(given.seeds)
         else:
             from benchmarks import space_settings
