@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -16,7 +15,16 @@ from parge.errors import InputError
 from parge.graph.build import number_dtype
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES
-from parge.io.files import foreign_errors, line_number, narrow, read_head, read_segments, refuse_short, single_blanks
+from parge.io.files import (
+    foreign_errors,
+    line_number,
+    narrow,
+    read_columns,
+    read_head,
+    read_segments,
+    refuse_short,
+    single_blanks,
+)
 from parge.io.graphs.matrix import graph_of_file
 from parge.memory import refuse_over_budget
 
@@ -184,12 +192,7 @@ def _parse(text: bytes, header: Header) -> Any:
     if text.startswith(b"\xef") or any(mark in text for mark in (b"x", b"X", b"(")):
         return None
     try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(text),
-            pyarrow.csv.ReadOptions(column_names=list(types)),
-            pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False),
-            pyarrow.csv.ConvertOptions(column_types=types, null_values=[]),
-        )
+        table = read_columns(text, list(types), types, delimiter=" ")
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         return None
     places = [part.to_numpy() for part in table.columns[:2]]

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import scipy.sparse as sp
 
 from parge.errors import InputError
 from parge.graph.graph import Graph
 from parge.graph.matrix import VERTEX_BYTES, from_matrix
-from parge.io.files import line_number, narrow, read_segments, refuse_short, single_blanks
+from parge.io.files import line_number, narrow, read_columns, read_segments, refuse_short, single_blanks
 from parge.memory import refuse_over_budget
 from parge.show.text import count
 from parge.typing import IntArray
@@ -131,12 +130,7 @@ def _parse(text: bytes) -> IntArray | None:
     if not words.strip():
         return np.zeros(0, np.int64)
     try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(words),
-            pyarrow.csv.ReadOptions(column_names=["number"]),
-            pyarrow.csv.ParseOptions(quote_char=False),
-            pyarrow.csv.ConvertOptions(column_types={"number": pa.int64()}, null_values=[]),
-        )
+        table = read_columns(words, ["number"], {"number": pa.int64()})
     except pa.ArrowInvalid:
         return None
     numbers: IntArray = table.column(0).to_numpy()

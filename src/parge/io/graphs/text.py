@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from parge.columns import ALL_FOUND, Wanted
@@ -17,7 +16,7 @@ from parge.errors import InputError
 from parge.graph.build import check_weights
 from parge.graph.gather import Gatherer, encoded, gatherer
 from parge.graph.graph import Graph
-from parge.io.files import MAX_LINE, format_suffix, line_number, narrow, read_head, read_segments
+from parge.io.files import MAX_LINE, format_suffix, line_number, narrow, read_columns, read_head, read_segments
 from parge.io.graphs.layout import NUMBER, Layout, continued, is_integer, sniff
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
@@ -216,20 +215,12 @@ class _Parser:
         """Return an arrow table of the columns that make an edge, or None where they cannot be read."""
         names = [str(place) for place in range(self.layout.n_columns)]
         used = [names[place] for place in self.layout.columns.used]
-        quote = '"' if self.layout.quotes else False
         for number, kind in enumerate(self._types):
             types = dict(zip(used, (kind, kind, pa.float64()), strict=False))
             if not len(text):
                 return pa.schema(list(types.items())).empty_table()
             try:
-                table = pyarrow.csv.read_csv(
-                    pa.BufferReader(pa.py_buffer(text)),
-                    pyarrow.csv.ReadOptions(column_names=names),
-                    pyarrow.csv.ParseOptions(delimiter=self.layout.delimiter, quote_char=quote),
-                    pyarrow.csv.ConvertOptions(
-                        column_types=types, include_columns=used, null_values=[], strings_can_be_null=False
-                    ),
-                )
+                table = read_columns(text, names, types, delimiter=self.layout.delimiter, quotes=self.layout.quotes)
             except (pa.ArrowInvalid, pa.ArrowKeyError):
                 continue
             self._types = self._types[number:]
