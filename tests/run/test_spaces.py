@@ -163,6 +163,13 @@ def _link(folder: Path) -> None:
     (folder / "vectors.npy").symlink_to(folder.parent / "elsewhere.npy")
 
 
+def aged(folder: Path, version: int, ages: list[dict[str, Any]]) -> None:
+    """Give a space that version, and ages that differ from a good one."""
+    good = {"version": 2, "placed": 0.1, "edges": 0.1, "drift": 0.1, "error": 0.1, "is_loss": True}
+    facts = {"version": version, "ages": [{**good, **age} for age in ages]}
+    reseal(folder, lambda body: body["facts"].update(facts))
+
+
 DAMAGES: dict[str, Callable[[Path], Any]] = {
     "truncated": _truncate,
     "a bit": _flip,
@@ -174,20 +181,16 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "another kind": lambda folder: reseal(folder, lambda body: body.__setitem__("kind", "graph")),
     "strange array": lambda folder: reseal(folder, lambda body: body["arrays"].__setitem__("../x", {"bytes": 1})),
     "history": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("version", "seven")),
-    "age": lambda folder: reseal(
-        folder,
-        lambda body: body["facts"].__setitem__(
-            "ages", [{"version": 2, "placed": 0.1, "edges": 0.1, "drift": float("nan"), "error": 0.1}]
-        ),
-    ),
+    "age": lambda folder: aged(folder, 2, [{"drift": float("nan")}]),
+    "no such drift": lambda folder: aged(folder, 2, [{"drift": 1e300}]),
+    "negative error": lambda folder: aged(folder, 2, [{"error": -1.0}]),
+    "no version": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("version", 0)),
+    "endless versions": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("version", 2**63 - 1)),
+    "an update lost": lambda folder: aged(folder, 3, [{"version": 2}]),
+    "updates in disorder": lambda folder: aged(folder, 2, [{"version": 3}, {"version": 2}]),
     "ages": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("ages", "many")),
     "looked": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("looked", 7)),
-    "seen": lambda folder: reseal(
-        folder,
-        lambda body: body["facts"].__setitem__(
-            "ages", [{"version": 2, "placed": 0.1, "edges": 0.1, "drift": 0.1, "error": 0.1, "seen": 3}]
-        ),
-    ),
+    "seen": lambda folder: aged(folder, 2, [{"seen": 3}]),
     "told": lambda folder: reseal(folder, lambda body: body["facts"].__setitem__("told", 0.0)),
     "pickle": lambda folder: put(folder, "origin", np.array([object()] * N_OLD)),
     "not finite": lambda folder: put(folder, "vectors", np.full((N_OLD, 16), np.nan, np.float32)),
@@ -199,6 +202,11 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "lengths": lambda folder: put(folder, "lengths", np.zeros(2)),
     "origins": lambda folder: put(folder, "origin", np.full(N_OLD, 9, np.uint8)),
 }
+
+
+def test_a_history_as_updates_leave_it_is_read(folder: Path) -> None:
+    aged(folder, 3, [{}, {"version": 3, "seen": 2}])
+    assert open_space(folder).history.version == 3
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

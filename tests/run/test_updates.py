@@ -222,3 +222,12 @@ def test_killed_at_every_file_that_it_writes(world: Path) -> None:
     assert left > 3
     assert content(world / "space-2") == whole
     assert sorted(path.name for path in world.iterdir()) == ["gone.txt", "new.txt", "space", "space-2", "whole"]
+
+
+def test_an_empty_file_of_edges_beside_removed_ones_is_to_be_omitted(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (world / "new.txt").write_text("")
+    assert run(WORDS) == 2
+    assert "omit EDGES" in capsys.readouterr().err
+    assert run(["update", "space", "--removed", "gone.txt", "-o", "space-2"]) == 0

@@ -142,10 +142,12 @@ def read_changes(
     options: dict[str, Any], removed: Path | None, limit: int | None, scratch: Path | None
 ) -> tuple[Graph | None, Graph | None]:
     """Return the edges to add and to remove, each None where no file is given."""
-    less = None
+    less, given = None, options["graph"]
     if removed is not None:
+        if given is not None and Path(given).is_file() and Path(given).stat().st_size == 0:
+            raise InputError(f"{given} is empty. To remove edges alone, omit EDGES.")
         less = read_listed(removed, "--removed", dict(options), coordinator_memory=limit, scratch=scratch)
-    return (None if options["graph"] is None else read_graph(options, memory=limit, scratch=scratch)), less
+    return (None if given is None else read_graph(options, memory=limit, scratch=scratch)), less
 
 
 def read_listed(path: Path | str, option: str, columns: dict[str, Any], **how: Any) -> Graph:

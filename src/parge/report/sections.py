@@ -252,7 +252,7 @@ def _aging(findings: Findings) -> Section:
     intro = (
         "How much less the frozen space told than a fresh embedding would, as parge drift estimates it, after each "
         "update that looked. 0: as much. 1: no more than unrelated vectors. "
-        f"What parge drift says of version {last.version}: {advised(last.drift)}."
+        f"The last look of an update was at version {last.version}: {advised(last.drift)}."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")
     return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))

@@ -23,6 +23,9 @@ from parge.space.frozen import MOVED, History, Space, as_space
 from parge.space.learned import LearnedRound
 from parge.space.update import Updated
 
+# More than any chain of updates has, and than any drift comes to: it is 0 to 1, with some error.
+_MOST_VERSIONS, _MOST_DRIFT = 2**31, 2.0
+
 
 def save_space(
     space: Space | Updated | Embedding, path: str | PathLike[str], stored: dict[str, Stored] | None = None
@@ -106,13 +109,27 @@ def _checked_history(history: History) -> History:
     numbers += [number for age in history.ages for number in (age.placed, age.edges, age.drift, age.error)]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a number of its history is not finite")
-    if not 0 <= history.looked <= history.changed or any(not 0 <= age.seen <= age.version for age in history.ages):
-        raise ValueError("its drift was found in a version that there is not")
+    if not 0 <= history.looked <= history.changed:
+        raise ValueError("more edges were looked at than have changed")
+    _check_ages(history)
     if history.told <= 0 or history.told_weight < 0:
         raise ValueError("what it told of communities is not above 0")
     if len(history.head) not in (0, 3):
         raise ValueError("its degree head has not three numbers")
     return history
+
+
+def _check_ages(history: History) -> None:
+    """Refuse ages that no chain of updates leaves: one for each, the last that of this version."""
+    versions = [age.version for age in history.ages]
+    if not 1 <= history.version <= _MOST_VERSIONS or (versions and versions[-1] != history.version):
+        raise ValueError("its version is not that of its last update")
+    if any(later <= earlier for earlier, later in zip([1, *versions], versions, strict=False)):
+        raise ValueError("the versions of its updates do not follow on each other")
+    if any(not 0 <= age.seen <= age.version for age in history.ages):
+        raise ValueError("its drift was found in a version that there is not")
+    if any(abs(age.drift) > _MOST_DRIFT or min(age.error, age.placed, age.edges) < 0 for age in history.ages):
+        raise ValueError("a drift, an error or a share of its history is out of bounds")
 
 
 def space_folder(path: Path) -> Path:
