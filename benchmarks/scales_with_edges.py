@@ -271,20 +271,9 @@ def show(rows: list[dict[str, Any]]) -> None:
             "–" if alone is None else gigabytes(alone["peak_bytes"]),
         ]
 
-    header = ["edges", "read", "decompose", "write parts", "landmarks", "embed, all (slowest worker)"]
-    header += [
-        "reconcile",
-        "refine",
-        "write",
-        "around / embed",
-        "coordinator",
-        "largest worker",
-        "lost",
-        "micro-F1",
-        "whole graph",
-        "its s",
-        "its memory",
-    ]
+    header = ["edges", "read", "decompose", "write parts", "landmarks", "embed, all (slowest worker)", "reconcile"]
+    header += ["refine", "write", "around / embed", "coordinator", "largest worker", "lost", "micro-F1"]
+    header += ["whole graph", "its s", "its memory"]
     print(markdown_table(header, [line(row) for row in rows]))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.run.test_spaces import reseal
+from tests.run.test_damaged_spaces import reseal
 from tests.space.world import N_OLD, N, frozen, pairs
 
 from parge.cli.main import run
