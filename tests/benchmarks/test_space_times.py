@@ -1,6 +1,7 @@
 """The benchmark of updates: ten of them in a row, of which two look at the drift."""
 
 import numpy as np
+import pytest
 from benchmarks.space_times import TURNS, chain, changes
 
 from parge.graph.generate import planted
@@ -16,6 +17,7 @@ def test_each_change_is_one_percent_of_the_edges() -> None:
     assert graph.has_edges(gone).all()
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_looks_twice() -> None:
     found = chain(planted(300, 3_000, communities=3, seed=1).graph, 0)
     assert found["looks"] == 2

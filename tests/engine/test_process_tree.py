@@ -113,12 +113,14 @@ def test_forked_children_over_the_cap_are_ended_and_named() -> None:
     assert time.monotonic() - begun < 50
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="elsewhere shared pages cannot be told from own ones")
 def test_the_peak_counts_forked_children_and_what_they_share_once() -> None:
     assert 4 * SIZE <= _run(_fork_and_report, SIZE) < 4 * SIZE + 200_000_000
     assert SIZE <= _run(_share_and_report, SIZE, limit_bytes=3 * SIZE) < 2.5 * SIZE
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="elsewhere shared pages cannot be told from own ones")
 def test_children_of_this_very_process_count() -> None:
     # In a process of its own: what tests before this one have freed is given back at any moment.

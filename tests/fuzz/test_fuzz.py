@@ -26,7 +26,7 @@ FOLDERS = 400
 LINES = 250
 
 # How many of each a fast run tries.
-FEW = 8
+FEW = 4
 ANSWERS = r"^(.+): (\d+) read, (\d+) refused$"
 
 

@@ -207,6 +207,7 @@ def test_everything_works_where_nothing_may_be_compiled() -> None:
         assert np.linalg.norm(interpreted[name] - vectors) <= 1e-2 * np.linalg.norm(vectors), name
 
 
+@pytest.mark.slow
 def test_the_command_line_works_where_nothing_may_be_compiled(tmp_path: Path) -> None:
     (tmp_path / "graph.txt").write_text("".join(f"{i} {(i + step) % 30}\n" for i in range(30) for step in (1, 2)))
     command = ["embed", "graph.txt", "-o", "out.npy", "--parts", "2", "--dim", "4", "--param", "walks=1"]
