@@ -69,7 +69,7 @@ format: $(BIN)/.installed
 
 # 1,000 kills of workers, coordinators and both at random moments, on Ray too where it is installed; about 40 minutes.
 soak: $(BIN)/.installed
-	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python -m benchmarks.soak
 
 # COUNT random command lines, damaged files and damaged run folders, each; under an hour.
 fuzz: $(BIN)/.installed

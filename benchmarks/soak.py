@@ -16,23 +16,31 @@ import json
 import os
 import random
 import re
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from benchmarks.soak_processes import (
+    GONE_SECONDS,
+    TOKEN,
+    WORKERS,
+    Cluster,
+    all_below,
+    is_ours,
+    is_sleeper,
+    ray_cluster,
+    wait_for,
+    with_token,
+)
+from benchmarks.soak_tally import STAGES, Tally, WrongError
 
 TECHNIQUE = """
 import subprocess, time
@@ -46,23 +54,9 @@ def embed(csr, rng):
         vectors = np.tanh(csr @ vectors + 0.1 * vectors)
     return vectors.astype(np.float32)
 """
-WORKERS = 3
 KILLS_PER_RUN, LATE_PER_RUN = 16, 3
 RAY_SHARE = 0.1
-TOKEN = "PARGE_SOAK"  # in the environment of all processes of a soak
 
-# The words that a run says, and the stage that begins with each.
-_STAGES = {
-    "reading": "read",
-    "resuming": "read",
-    "decomposing": "decompose",
-    "embedding": "embed",
-    "embedded": "embed",
-    "retrying": "embed",
-    "aligning": "reconcile",
-    "refining": "refine",
-    "writing": "write",
-}
 _RESUMED = "resuming"
 _SAID = re.compile(r"^ *\d+\.\d s  (\w+)", re.MULTILINE)
 
@@ -75,62 +69,6 @@ _LATE = {("aligning", 0.04): 1, ("refining", 0.03): 1, ("writing", 0.2): 1}
 
 # A run that hangs is as bad as one that is wrong.
 _LONGEST_SECONDS = 300.0
-_GONE_SECONDS = 30.0
-
-
-@dataclass
-class Tally:
-    """What was done to whom in which stage, and what was found wrong."""
-
-    kills: Counter[str] = field(default_factory=Counter)
-    on_ray: Counter[str] = field(default_factory=Counter)
-    stages: Counter[str] = field(default_factory=Counter)
-    others: Counter[str] = field(default_factory=Counter)
-    wrong: Counter[str] = field(default_factory=Counter)
-    runs: int = 0
-    starts: int = 0
-
-    @property
-    def n_kills(self) -> int:
-        """How many times something was killed with SIGKILL."""
-        return self.kills.total() + self.on_ray.total()
-
-    def line(self) -> str:
-        """Return the tally in words."""
-        who = [f"{self.kills[kind]:,} {kind}s" for kind in ("worker", "server", "coordinator", "group")]
-        ray = ", ".join(f"{count} {kind}s" for kind, count in sorted(self.on_ray.items()))
-        who.append(f"{self.on_ray.total():,} on Ray{f' ({ray})' if ray else ''}")
-        known = dict.fromkeys(["start", *_STAGES.values(), *self.stages])
-        stages = ", ".join(f"{stage} {self.stages[stage]:,}" for stage in known if self.stages[stage])
-        found = [f"{self.wrong[what]} {what}" for what in ("changed bits", "processes left", "files left")]
-        if self.wrong["other failures"]:
-            found.append(f"{self.wrong['other failures']} other failures")
-        return f"{self.n_kills:,} kills: {', '.join(who)}; stages: {stages}; {', '.join(found)}"
-
-    def details(self) -> str:
-        """Return what was done besides."""
-        others = ", ".join(f"{count} {what}" for what, count in sorted(self.others.items()))
-        return f"{self.runs} runs came to their end, in {self.starts} starts; besides: {others or 'nothing'}"
-
-    def to_json(self) -> dict[str, object]:
-        """Return the tally as `Tally.read` takes it."""
-        return dict(vars(self))
-
-    @staticmethod
-    def read(path: Path) -> "Tally":
-        """Return the tally that was kept in a file, or a new one."""
-        if not path.exists():
-            return Tally()
-        kept = json.loads(path.read_text())
-        return Tally(**{key: Counter(value) if isinstance(value, dict) else value for key, value in kept.items()})
-
-
-class WrongError(Exception):
-    """What must not be: the kind of it, and how it was found."""
-
-    def __init__(self, kind: str, words: str) -> None:
-        super().__init__(words)
-        self.kind = kind
 
 
 @dataclass
@@ -197,7 +135,7 @@ class Lane:
     soak: Soak
     name: str
     random: random.Random
-    cluster: "Cluster | None" = None
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         """Make the folder."""
@@ -318,7 +256,7 @@ class Lane:
     def _hit(self, running: "subprocess.Popen[bytes]", log: Path) -> int:
         """Do something to the coordinator or to one of its workers; return whether it was a kill that was meant."""
         said = _SAID.findall(log.read_text(errors="replace"))
-        stage = _STAGES.get(said[-1], said[-1]) if said else "start"
+        stage = STAGES.get(said[-1], said[-1]) if said else "start"
         self.late += stage in ("reconcile", "refine", "write")
         targets = self._targets(running.pid)
         coordinator = psutil.Process(running.pid)
@@ -327,7 +265,7 @@ class Lane:
         process = self.random.choice(targets[kind]) if kind in targets else coordinator
         what = self.random.choices(["kill", "stop", "leave"], [10, 1, 1])[0]
         everybody = [each for several in (targets.get("worker", []), targets.get("ray worker", [])) for each in several]
-        below = _all_below([process, *everybody] if kind == "group" else [process])
+        below = all_below([process, *everybody] if kind == "group" else [process])
         with contextlib.suppress(psutil.NoSuchProcess):
             if what == "stop":
                 process.suspend()
@@ -348,7 +286,7 @@ class Lane:
         if process is coordinator and what != "stop":
             running.wait(_LONGEST_SECONDS)
         if what == "kill":
-            _wait_for(below)
+            wait_for(below)
         return int(what == "kill")
 
     def _targets(self, coordinator: int) -> dict[str, list[psutil.Process]]:
@@ -370,8 +308,8 @@ class Lane:
 
     def _wait_until_gone(self) -> None:
         """Raise unless all that was started is gone, or soon is; what is left is ended."""
-        token, end = self.cluster.token if self.cluster else self.token, time.monotonic() + _GONE_SECONDS
-        while left := [each for each in _with_token(token) if _is_ours(each) or _is_sleeper(each)]:
+        token, end = self.cluster.token if self.cluster else self.token, time.monotonic() + GONE_SECONDS
+        while left := [each for each in with_token(token) if is_ours(each) or is_sleeper(each)]:
             if time.monotonic() > end:
                 words = "; ".join(f"{each.pid} {' '.join(each.cmdline())}" for each in left)
                 for each in left:
@@ -381,90 +319,6 @@ class Lane:
 
 
 _TOO_OFTEN = re.compile(r"killed from outside|was lost|Ray cluster|hold the run|is at work")
-
-
-def _all_below(processes: list[psutil.Process]) -> list[psutil.Process]:
-    found = []
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            found += process.children(recursive=True)
-    return found
-
-
-def _wait_for(processes: list[psutil.Process]) -> None:
-    """Wait until they have ended.
-
-    Known limit: if the guard of a worker and the process that started the guard are killed at the same moment, what
-    the technique itself started lives on.
-    """
-    psutil.wait_procs(processes, timeout=_GONE_SECONDS)
-
-
-def _with_token(token: str) -> Iterator[psutil.Process]:
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(TOKEN) == token and process.status() != psutil.STATUS_ZOMBIE:
-                yield process
-
-
-def _is_ours(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return process.name().startswith("parge-")
-    return False
-
-
-def _is_sleeper(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return process.cmdline() == ["sleep", "3333"]
-    return False
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster of Ray on this machine."""
-
-    address: str
-    process: psutil.Process
-    token: str
-
-
-@contextmanager
-def ray_cluster(folder: Path) -> Iterator[Cluster]:
-    """Start a cluster of Ray; all of it ends with the block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token, place = f"ray-{os.getpid()}-{port}", folder / "ray"
-    line = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}"]
-    line += ["--node-ip-address=127.0.0.1", f"--num-cpus={WORKERS}", "--include-dashboard=false"]
-    line += [f"--temp-dir={place}", "--object-store-memory=100000000", "--disable-usage-stats"]
-    settings = {
-        "RAY_worker_niceness": "0",
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        # Ray asks for a token where its user has one; drivers inherit this one.
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-    }
-    os.environ |= {name: value for name, value in settings.items() if "AUTH" in name}
-    with (folder / "ray.log").open("wb") as said:
-        running = subprocess.Popen(
-            line, env={**os.environ, **settings, TOKEN: token}, cwd=folder, stdout=said, stderr=said
-        )
-    try:
-        end = time.monotonic() + 120
-        while b"Ray runtime started" not in (folder / "ray.log").read_bytes():
-            if running.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"Ray did not start: {(folder / 'ray.log').read_text(errors='replace')[-2000:]}")
-            time.sleep(0.2)
-        yield Cluster(f"127.0.0.1:{port}", psutil.Process(running.pid), token)
-    finally:
-        running.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            running.wait(30)
-        for process in _with_token(token):
-            process.kill()
-        running.wait()
 
 
 def soak(
