@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.kernels import naive
+from tests.kernels import naive, naive_cut
 
 from parge.graph.graph import Graph
 from parge.kernels import codes, csr, cut, fennel, meetings, products, splitmix, walks
@@ -136,12 +136,12 @@ def test_edges_and_votes_by_part(graph: Graph, seed: int, n_parts: int) -> None:
     rng, n = some(graph, seed), graph.n_vertices
     part, is_anchor = rng.integers(0, n_parts, n).astype(np.int32), rng.random(n) < 0.2
     found = cut.count_edges(graph.indptr, graph.indices, part, is_anchor, n_parts)
-    matrix, to_anchors, among = naive.count_edges(graph, part.tolist(), is_anchor.tolist(), n_parts)
+    matrix, to_anchors, among = naive_cut.count_edges(graph, part.tolist(), is_anchor.tolist(), n_parts)
     assert (found[0].tolist(), found[1].tolist(), found[2]) == (matrix, to_anchors, among)
     labels = np.where(is_anchor, -1, part).astype(np.int8)
     assert cut.count_lost(graph.indptr, graph.indices, labels) == np.triu(matrix, 1).sum()
 
-    votes = [naive.part_votes(graph, v, part.tolist(), n_parts) for v in range(n)]
+    votes = [naive_cut.part_votes(graph, v, part.tolist(), n_parts) for v in range(n)]
     every, few = np.arange(n), rng.permutation(n)[: n // 2]
     assert cut.part_votes(graph.indptr, graph.indices, part, few, n_parts).tolist() == [votes[v] for v in few]
     degrees = cut.cut_degrees(graph.indptr, graph.indices, part)
@@ -149,13 +149,13 @@ def test_edges_and_votes_by_part(graph: Graph, seed: int, n_parts: int) -> None:
 
     homes = np.where(rng.random(n) < 0.4, -1, part).astype(np.int32)
     majority = cut.majority_part(graph.indptr, graph.indices, homes, every, n_parts)
-    assert majority.tolist() == [naive.majority_part(graph, v, homes.tolist(), n_parts) for v in range(n)]
+    assert majority.tolist() == [naive_cut.majority_part(graph, v, homes.tolist(), n_parts) for v in range(n)]
 
     for count in (0, n // 3, n, n + 2):
         chosen = cut.greedy_cover(graph.indptr, graph.indices, part, degrees.copy(), count)
         assert chosen.size == min(count, n)
         for i, v in enumerate(chosen.tolist()):
-            saved = naive.greedy_cover(graph, part.tolist(), chosen[:i].tolist())
+            saved = naive_cut.greedy_cover(graph, part.tolist(), chosen[:i].tolist())
             assert saved[v] == max(saved)
 
 
@@ -163,7 +163,7 @@ def test_edges_and_votes_by_part(graph: Graph, seed: int, n_parts: int) -> None:
 @shortly
 def test_marked_neighbours_and_edges_among_them(graph: Graph, seed: int) -> None:
     marked = some(graph, seed).random(graph.n_vertices) < 0.4
-    expected = naive.marked_neighbours(graph, marked.tolist())
+    expected = naive_cut.marked_neighbours(graph, marked.tolist())
     assert cut.marked_neighbours(graph.indptr, graph.indices, marked).tolist() == expected
     among = fennel.edges_among(graph.indptr, graph.indices, marked, np.flatnonzero(marked))
     assert 2 * among == sum(expected[v] for v in np.flatnonzero(marked))
@@ -180,12 +180,12 @@ def test_one_pass_over_the_rows(graph: Graph, seed: int, n_parts: int, by_cost: 
     shares = np.full(n_parts, 2.0 * max(n, 1) / n_parts)
     mean = max(1.0, float(graph.degrees.mean()) if n else 1.0)
     part, loads, work = np.full(n, -1, np.int32), np.zeros(n_parts, np.int64), np.zeros(n_parts)
-    twin = naive.Stream(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
+    twin = naive_cut.Stream(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
     for rows in ((0, n // 2), (n // 2, n), (0, n)):  # in two calls, and met again
         over = fennel.stream_rows(
             graph.indptr, graph.indices, left_out, part, rows, weights, cost, free, loads, shares, work, mean
         )
-        assert over == naive.stream_rows(twin, *rows)
+        assert over == naive_cut.stream_rows(twin, *rows)
         assert part.tolist() == twin.part
         assert loads.tolist() == twin.loads
         np.testing.assert_allclose(work, twin.work)

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.kernels import naive, naive_labels, naive_prices
+from tests.kernels import naive, naive_cut, naive_labels, naive_prices
 
 import parge.kernels
 
@@ -18,7 +18,7 @@ TWINS: dict[str, str] = {
     "codes._grown": "shared with codes.encode",
     "codes.encode": "naive.encode",
     "codes.decode": "naive.encode",
-    "cut.component_roots": "naive.component_roots",
+    "cut.component_roots": "naive_cut.component_roots",
     "labels.favourite_labels": "naive_labels.favourite",
     "labels.packed": "naive_labels.packs",
     "labels.hash_texts": "naive_labels.text_hash",
@@ -29,18 +29,18 @@ TWINS: dict[str, str] = {
     "csr.rows_of_arcs": "naive.rows_of_arcs",
     "csr.induced_offsets": "naive.induced_rows",
     "csr.induced_rows": "naive.induced_rows",
-    "cut.count_edges": "naive.count_edges",
-    "cut.count_lost": "naive.count_edges",
-    "cut.cut_degrees": "naive.part_votes",
-    "cut.greedy_cover": "naive.greedy_cover",
-    "cut.majority_part": "naive.majority_part",
-    "cut.part_votes": "naive.part_votes",
-    "cut.marked_neighbours": "naive.marked_neighbours",
+    "cut.count_edges": "naive_cut.count_edges",
+    "cut.count_lost": "naive_cut.count_edges",
+    "cut.cut_degrees": "naive_cut.part_votes",
+    "cut.greedy_cover": "naive_cut.greedy_cover",
+    "cut.majority_part": "naive_cut.majority_part",
+    "cut.part_votes": "naive_cut.part_votes",
+    "cut.marked_neighbours": "naive_cut.marked_neighbours",
     "cut.saved_alone": "naive_prices.saved_alone",
     "cut.relieve": "naive_prices.relieve",
     "fennel._best_part": "shared with fennel.stream_rows",
-    "fennel.stream_rows": "naive.stream_rows",
-    "fennel.edges_among": "naive.marked_neighbours",
+    "fennel.stream_rows": "naive_cut.stream_rows",
+    "fennel.edges_among": "naive_cut.marked_neighbours",
     "prices.level_of": "naive_prices.level",
     "prices.value_of": "naive_prices.SCALE",
     "prices.count_votes": "naive_prices.in_part",
@@ -137,7 +137,8 @@ def test_every_twin_is_there_and_meets_its_kernel_in_a_test() -> None:
 
 def _is_there(twin: str) -> bool:
     module, _, name = twin.partition(".")
-    return hasattr({"naive": naive, "naive_labels": naive_labels, "naive_prices": naive_prices}[module], name)
+    modules = {"naive": naive, "naive_cut": naive_cut, "naive_labels": naive_labels, "naive_prices": naive_prices}
+    return hasattr(modules[module], name)
 
 
 def test_a_shared_twin_is_that_of_a_caller() -> None:
