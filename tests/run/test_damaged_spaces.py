@@ -1,18 +1,17 @@
 """A space on disk that was damaged, or made by a stranger, is refused."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.run.resealed import put, reseal
 from tests.space.world import N_OLD, frozen
 
 import parge
 from parge.cli.main import run
 from parge.errors import InputError, PargeError
-from parge.run import arrays
 from parge.run.arrays import DamagedError
 from parge.run.spaces import open_space, save_space
 
@@ -21,22 +20,6 @@ from parge.run.spaces import open_space, save_space
 def folder(tmp_path: Path) -> Path:
     save_space(frozen(), tmp_path / "space")
     return tmp_path / "space"
-
-
-def reseal(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change the manifest and make its checksum right again, as who means harm would."""
-    path = folder / "manifest.json"
-    body = json.loads(path.read_text())["body"]
-    change(body)
-    path.write_text(json.dumps({"body": body, "sha256": arrays._digest(body)}))
-
-
-def put(folder: Path, name: str, array: Any) -> None:
-    """Put another array in the place of one, checksum and all."""
-    path = folder / f"{name}.npy"
-    np.save(path, array, allow_pickle=True)
-    entry = {"sha256": arrays.file_digest(path), "bytes": path.stat().st_size}
-    reseal(folder, lambda body: body["arrays"].__setitem__(name, entry))
 
 
 def _truncate(folder: Path) -> None:
