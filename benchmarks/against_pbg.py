@@ -91,7 +91,7 @@ def apart(python: str, n: int) -> Run:
 
 
 def planted_case(n_vertices: int, task: str) -> Case:
-    """Return the planted graph of so many vertices."""
+    """Return the planted graph of this many vertices."""
     return comparison.planted_case(n_vertices, 3 * n_vertices, task, large=True)
 
 

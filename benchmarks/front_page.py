@@ -28,7 +28,7 @@ FIGURE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "front-page.
 
 
 def run(graph: Path, labels: Path, place: Path, n_parts: int, seed: int) -> dict[str, Any]:
-    """Embed in so many parts; return cost and score."""
+    """Embed in this many parts; return cost and score."""
     folder, vectors = place / f"run-{n_parts}", place / f"vectors-{n_parts}.npy"
     settings = ["--parts", str(n_parts), "--dim", "128", "--param", "walks=3", "--seed", str(seed), "--json"]
     isolated = graph.with_name("graph.vertices.txt")

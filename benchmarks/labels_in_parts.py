@@ -71,7 +71,7 @@ def table(dataset: Mapping[str, Any], found: Mapping[str, Sequence[Cell]]) -> st
 
 
 def best(found: Mapping[str, Sequence[Cell]], *, of_peers: bool, parts: int = 0) -> tuple[float, str] | None:
-    """Return the best mean of peers, or of ours in so many parts, and whose it is."""
+    """Return the best mean of peers, or of ours in this many parts, and whose it is."""
     means = [
         (float(np.mean([cell["micro_f1"] for cell in cells])), name)
         for name, cells in found.items()

@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=10)
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
-    parser.add_argument("--graphs", type=int, default=len(GRAPHS), help="the first so many")
+    parser.add_argument("--graphs", type=int, default=len(GRAPHS), help="how many of them, from the first")
     options = parser.parse_args()
     rows = []
     for n_vertices, n_edges, mixing, per_vertex in GRAPHS[: options.graphs]:

@@ -138,7 +138,7 @@ def watched(words: list[str], module: str = "parge") -> tuple[dict[str, Any], in
 
 @contextlib.contextmanager
 def cluster(n_cores: int) -> Iterator[list[str]]:
-    """Start a Ray cluster of this machine that takes so many tasks at a time; yield the words that name it."""
+    """Start a Ray cluster of this machine that takes this many tasks at a time; yield the words that name it."""
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
     from ray.cluster_utils import Cluster
 

@@ -67,7 +67,7 @@ def scores(train: Graph, edges: np.ndarray, others: np.ndarray, seed: int) -> tu
 
 
 def contest(train: Graph, seed: int, sample: int) -> tuple[str, float]:
-    """Return what a sample of so many vertices chooses, whatever the size of the graph, and the seconds of a core."""
+    """Return what a sample of this many vertices chooses, whatever the size of the graph, and the seconds of a core."""
     begun = process_time()
     with patch.multiple(auto, _TRIED_FROM=0, _SMALL=sample):
         chosen = auto.Auto().choose(train, seed).technique.name

@@ -60,7 +60,7 @@ RAY_SHARE = 0.1
 _RESUMED = "resuming"
 _SAID = re.compile(r"^ *\d+\.\d s  (\w+)", re.MULTILINE)
 
-# When to hit: up to so many seconds after this word has been said (the first: after the start), and how likely each is
+# When to hit: up to this many seconds after this word has been said (the first: after the start), and how likely each is
 # drawn. Later stages are short. Decomposing comes once a run, unless it was killed there, while subgraphs are embedded
 # over and over: it is drawn first more often than not, so that some 10 % of the kills fall there.
 _EARLY = {("", 2.0): 2, ("decomposing", 0.4): 20}

@@ -10,7 +10,7 @@ FAST, MOST = "fast", 12
 
 
 def examples(count: int, **more: Any) -> settings:
-    """Return the settings of a property test that draws so many examples, however long each takes."""
+    """Return the settings of a property test that draws this many examples, however long each takes."""
     fast = settings.get_current_profile_name() == FAST
     return settings(deadline=None, max_examples=min(count, MOST) if fast else count, **more)
 
@@ -21,6 +21,6 @@ def slow(*cases: Any) -> list[Any]:
 
 
 def first(cases: Iterable[Any], count: int) -> list[Any]:
-    """Return all cases of a parametrised test, of which `make test` tries the first so many."""
+    """Return all cases of a parametrised test, of which `make test` tries the first `count`."""
     cases = list(cases)
     return [*cases[:count], *slow(*cases[count:])]

@@ -62,7 +62,7 @@ def _as_array(values: Any) -> Any:
         raise InputError(f"the id {error.object!a} is no text that UTF-8 can write. Rename it.") from None
     except ValueError:  # an integer of more digits than Python writes
         longest = max((value for value in own if not isinstance(value, str)), key=abs)
-        raise InputError(f"an id is {shown(longest)}; no id has so many. Check the ids.") from None
+        raise InputError(f"an id is {shown(longest)}; no id is that long. Check the ids.") from None
 
 
 def _is_wide(values: Any) -> bool:

@@ -291,7 +291,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0, help="number of the first one")
     parser.add_argument("--only", type=int, help="run this one alone, and show what it says")
-    parser.add_argument("--slow", type=float, default=0, help="also tell of those that take so many seconds")
+    parser.add_argument("--slow", type=float, default=0, help="also tell of those that take this many seconds")
     given = parser.parse_args()
     codes: Counter[int | None] = Counter()
     n_run = n_traces = n_changed = n_wrong = most = 0

@@ -80,7 +80,7 @@ def test_few_anchors_are_warned_of_with_advice() -> None:
     assert few_anchors(256, 128) is None
     assert "are few" in str(few_anchors(200, 128))
     assert "not determined" in str(few_anchors(103, 128))
-    assert str(few_anchors(103, 128)).endswith("Use 256 or more if there are so many, else a lower dim (--dim).")
+    assert str(few_anchors(103, 128)).endswith("Use 256 or more if there are that many, else a lower dim (--dim).")
 
 
 def test_spaces_that_hardly_meet_are_warned_of_once() -> None:

@@ -88,7 +88,7 @@ def near(decomposition: "Decomposition", i: int) -> IntArray:
 
 
 def nearest_first(count: NDArray[Any], degrees: NDArray[Any]) -> IntArray:
-    """Return the order of foreign vertices with so many edges into a part, of so many: best for a byte first."""
+    """Return the order of foreign vertices by their edges into a part and their edges in all: best per byte first."""
     return np.argsort(-count / (_VERTEX_IN_EDGES + degrees), kind="stable")
 
 
@@ -334,7 +334,7 @@ class Decomposition:
         return self.cutter(1)(i)
 
     def cutter(self, n_wanted: int) -> Callable[[int], Subgraph]:
-        """Return the function that extracts a subgraph, for so many of them; threads may share it."""
+        """Return the function that extracts a subgraph, for that many of them; threads may share it."""
         context = self.contexts
         if context is None:
             return lambda i: induce(self.graph, self.own(i), self.anchors, index=i)

@@ -59,7 +59,7 @@ def improve(
 
 
 def best_met(market: "Market", rounds: int = ROUNDS, patience: int = PATIENCE) -> PartArray:
-    """Trade while that helps, or until so many rounds brought little; return the parts of the best state met."""
+    """Trade while that helps, or until this many rounds brought little; return the parts of the best state met."""
     best, found, idle = market.wished(), market.part[: market.n_own].copy(), 0
     for turn in range(rounds):
         if not market.trade(turn):

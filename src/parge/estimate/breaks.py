@@ -149,7 +149,7 @@ def compared(
 ) -> Break:
     """Return what is needed and what there is; `give` is the key that would provide it.
 
-    `grown` is what a graph so many times as large needs, where that is not so many times as much.
+    `grown` is what a graph that many times as large needs, where that is not as many times as much.
     """
     needs, limit, show = amounts
     asking = f"{give}={_at_least(needs)} or more" if give and needs > limit else ""

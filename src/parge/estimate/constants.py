@@ -18,7 +18,7 @@ class Constant:
     source : str
         The benchmark.
     at, growth : float
-        Where the number itself grows, because tables outgrow caches: it was measured at so many, and at n it is
+        Where the number itself grows, because tables outgrow caches: it was measured at `at`, and at n it is
         ``(n / at) ** growth`` times the value.
     """
 

@@ -63,13 +63,13 @@ def rounds_of(sizes: Sizes) -> int:
 
 
 def split_memory(sizes: Sizes, times: float = 1.0) -> float:
-    """Return the bytes of a shard at the peak of reading and splitting a graph so many times as large."""
+    """Return the bytes of a shard at the peak of reading and splitting a graph this many times as large."""
     asked, n = sizes.question, sizes.workers
     return split_bytes(2 * times * asked.edges / n, times * asked.vertices / n, min(n, MOST_SHARDS))
 
 
 def split_bytes(n_arcs: float, n_vertices: float, n_parts: int) -> float:
-    """Return the bytes of a shard of so many arcs and vertices at the peak of reading and splitting into parts.
+    """Return the bytes of a shard of this many arcs and vertices at the peak of reading and splitting into parts.
 
     An arc was measured with its share of a vertex and of the vertices of others that a shard knows.
     """
@@ -79,7 +79,7 @@ def split_bytes(n_arcs: float, n_vertices: float, n_parts: int) -> float:
 def _refine_memory(sizes: Sizes, times: float = 1.0) -> float:
     """Return the bytes of a shard in a pass: vectors twice, rows, and some columns of all neighbours' vectors.
 
-    The graph is so many times as large.
+    The graph is this many times as large.
     """
     arcs, ghosts = 2 * times * sizes.question.edges / sizes.workers, times * _ghosts(sizes)
     columns = max(4.0 * ghosts, min(4.0 * 32 * ghosts, _COLUMN_BYTES))

@@ -17,10 +17,10 @@ from parge.kernels.vector_ir import FLOAT, FLOATS, INT, INTS, ROW, ROW_LANES, WO
 # Targets of a window, at most: its gradients for one context are one row.
 MOST_TARGETS = ROW_LANES
 
-# Contexts are read in tiles of at most so many: scratch arrays must have room for a tile more.
+# Contexts are read in tiles of at most this many: scratch arrays must have room for a tile more.
 MOST_TILE = 4
 
-# The targets of so many centres ahead are asked for while a window is trained: at 2, a row has the time of one to two
+# The targets of this many centres ahead are asked for while a window is trained: at 2, a row has the time of one to two
 # windows (1 to 2 µs) to come from memory.
 AHEAD = 2
 

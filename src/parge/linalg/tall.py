@@ -124,7 +124,7 @@ def with_draws(start: Block | None, width: int, seed: int, numbers: Callable[[sl
 
 
 def cosines(vectors: FloatArray, pairs: IntArray, at_once: int) -> Matrix:
-    """Return the cosine of the two vectors of each pair (row), so many pairs at a time."""
+    """Return the cosine of the two vectors of each pair (row), this many pairs at a time."""
     out = np.empty(len(pairs))
     for some in row_blocks(len(pairs), at_once):
         left, right = (unit(np.asarray(vectors[end], np.float64)) for end in pairs[some].T)

@@ -150,11 +150,11 @@ def few_anchors(n_anchors: int, dim: int, what: str = "anchors") -> str | None:
 
     >>> few_anchors(40, 32)
     '40 anchors are few for 32 dimensions: the rotation between two spaces is not stable. Use 64 or more if \
-there are so many, else a lower dim (--dim).'
+there are that many, else a lower dim (--dim).'
     """
     if n_anchors >= 2 * dim:
         return None
-    advice = f"Use {2 * dim:,} or more if there are so many, else a lower dim (--dim)."
+    advice = f"Use {2 * dim:,} or more if there are that many, else a lower dim (--dim)."
     if n_anchors < dim:
         return (
             f"{n_anchors:,} {what} are fewer than the {dim} dimensions, so the rotation between two spaces is not "

@@ -46,7 +46,7 @@ class Checkpoint(ABC):
 
     @abstractmethod
     def load_step(self, width: int) -> Step | None:
-        """Return the last step of so many columns that all shards have saved; None at the start."""
+        """Return the last step of this many columns that all shards have saved; None at the start."""
 
 
 class NoCheckpoint(Checkpoint):

@@ -32,7 +32,7 @@ PROJECTIONS = ("tsne", "umap", "pca")
 # 1,000 the communities of generated graphs were no further apart.
 _PERPLEXITY, _TSNE_ROUNDS, _FEWEST = 30, 300, 8
 
-# Copies of anchors are placed at the mean of so many of their nearest other vertices.
+# Copies of anchors are placed at the mean of this many of their nearest other vertices.
 _NEAREST = 3
 
 

@@ -17,7 +17,7 @@ from parge.report.projection import nearest_rows
 from parge.result import Report
 from parge.seeds import keyed_rng
 
-# Neighbours are compared on a sample: so many vertices, and so many neighbours of each.
+# Neighbours are compared on a sample: this many vertices, and this many neighbours of each.
 _SAMPLED, _NEIGHBOURS = 2_000, 10
 
 

@@ -45,7 +45,7 @@ def scores(findings: Findings) -> Markup:
     return table(heads, rows, caption="Scores")
 
 
-# So many labels have a row of their own: those that most vertices carry.
+# This many labels have a row of their own: those that most vertices carry.
 _MOST_LABELS = 24
 
 

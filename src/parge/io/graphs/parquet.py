@@ -14,7 +14,7 @@ from parge.io.tables import Table, open_table
 from parge.memory import refuse_over_budget
 from parge.storage import MEMORY, Files, Storage
 
-# Rows read at a time; where memory is short, so many that they are about a block of bytes.
+# Rows read at a time; where memory is short, about a block of bytes.
 _BATCH, _ROW_BYTES = 2**20, 32
 
 # Rows read at a time where each process holds few of all.
