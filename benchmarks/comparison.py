@@ -48,7 +48,7 @@ class Case:
     name : str
     task : str
         labels: micro-F1, half of the labelled vertices for training, by the known-count rule. links: ROC-AUC of
-        held-out edges, half of all, taken out anew for every seed before anything is computed.
+        held-out edges, half of all, taken out for each seed before anything is computed.
     large : bool
         Takes minutes a method, so it gets fewer seeds.
     """
@@ -347,7 +347,7 @@ def arguments(description: str | None, folder: str, **numbers: int) -> argparse.
     parser.add_argument("--lock", type=Path, help="file to lock while times are measured, shared with other benchmarks")
     parser.add_argument("--core", type=int, help="the core to measure on [default: where the process may run]")
     parser.add_argument("--pbg", default=str(ROOT / ".venv-pbg" / "bin" / "python"), help="Python that has PBG")
-    parser.add_argument("--tables-only", action="store_true", help="compute nothing, write the tables anew")
+    parser.add_argument("--tables-only", action="store_true", help="compute nothing, write the tables again")
     for name, default in numbers.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default, help=f"[default: {default:,}]")
     given = parser.parse_args()

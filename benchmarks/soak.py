@@ -60,9 +60,9 @@ RAY_SHARE = 0.1
 _RESUMED = "resuming"
 _SAID = re.compile(r"^ *\d+\.\d s  (\w+)", re.MULTILINE)
 
-# When to hit: up to this many seconds after this word has been said (the first: after the start), and how likely each is
-# drawn. Later stages are short. Decomposing comes once a run, unless it was killed there, while subgraphs are embedded
-# over and over: it is drawn first more often than not, so that some 10 % of the kills fall there.
+# When to hit: up to this many seconds after the word (the first: after the start), and how likely each is drawn. Later
+# stages are short. Decomposing comes once per run, unless it was killed there, while subgraphs are embedded over and
+# over: it is drawn first more often than not, so that some 10 % of the kills fall there.
 _EARLY = {("", 2.0): 2, ("decomposing", 0.4): 20}
 _MIDDLE = {("embedding", 1.5): 2, ("a worker", 0.8): 10}
 _LATE = {("aligning", 0.04): 1, ("refining", 0.03): 1, ("writing", 0.2): 1}

@@ -125,7 +125,7 @@ def show_ranks(points: dict[str, list[list[tuple[float, ...]]]]) -> None:
 
 
 def spread_over_seeds(table: Any, draws: int = 2_000) -> tuple[float, float]:
-    """Return between which values nine tenths of the rank correlations are, where seeds are drawn anew."""
+    """Return between which values nine tenths of the rank correlations are, where seeds are drawn again."""
     rng = np.random.default_rng(0)
     some = rng.integers(table.shape[1], size=(draws, table.shape[1]))
     means = (table[:, each].mean(axis=1) for each in some)

@@ -1,6 +1,6 @@
 """Results of the benchmarks of a space, kept in results/space: what is there is not computed twice.
 
-They are kept under a digest of the sources, the library's and these benchmarks': after a change all are measured anew.
+They are kept under a digest of the sources, the library's and these benchmarks': after a change all are measured again.
 """
 
 import hashlib

@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the data sets")
     parser.add_argument("--out", type=Path, help="where cells are kept [default: results/paper]")
     parser.add_argument("--lock", type=Path, help="file to lock while times are measured, shared with other benchmarks")
-    parser.add_argument("--tables-only", action="store_true", help="compute nothing, write tables and plots anew")
+    parser.add_argument("--tables-only", action="store_true", help="compute nothing, write tables and plots again")
     given = parser.parse_args()
     settings = QUICK if given.quick else Settings()
     out = given.out or (Path(tempfile.mkdtemp(prefix="parge-paper-")) if given.quick else harness.RESULTS / "paper")

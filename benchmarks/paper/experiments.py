@@ -124,7 +124,7 @@ def unstandardised(data: Data, settings: Settings, seeds: int, out: Path, on_ste
 
 
 def links(data: Data, settings: Settings, seeds: int, out: Path, on_step: OnStep) -> None:
-    """Fill Table 3: half of the edges are held out before anything is computed, anew for every seed."""
+    """Fill Table 3: half of the edges are held out for each seed, before anything is computed."""
     store = _store("links", data, settings, out)
     for seed in range(seeds):
         split = _Split(data.graph, seed)

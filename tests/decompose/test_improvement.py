@@ -1,4 +1,4 @@
-"""Parts that are improved instead of split anew: limits, bits, and what is lost."""
+"""Parts that are improved instead of split again: limits, bits, and what is lost."""
 
 import numpy as np
 import pytest
@@ -134,14 +134,14 @@ class TestImproved(DecomposerContract):
 def test_it_loses_about_as_many_edges_as_splitting_anew(monkeypatch: pytest.MonkeyPatch, capacities: list[int]) -> None:
     graph = planted(12000, 100_000, seed=5).graph
     limits, decomposer = Limits.of_vertices(capacities), AnchorDecomposer(1200, seed=1)
-    anew = decomposer.decompose(graph, limits)
+    again = decomposer.decompose(graph, limits)
     monkeypatch.setattr(anchors, "_MANY_EDGES", 0)
     calls = []
     split = anchors.partition
     monkeypatch.setattr(anchors, "partition", lambda *given: (calls.append(1), split(*given))[1])
     improved = decomposer.decompose(graph, limits)
     assert len(calls) == 1
-    assert improved.lost_edges <= 1.05 * anew.lost_edges
+    assert improved.lost_edges <= 1.05 * again.lost_edges
     work = [int(work_of(graph.degrees)[improved.own(i)].sum()) for i in range(8)]
     shares = np.array(work) / (np.array(capacities) - 1200)
     assert shares.max() <= 1.35 * shares.mean()

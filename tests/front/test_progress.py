@@ -46,7 +46,7 @@ def test_a_terminal_has_bars_that_go_away() -> None:
 
 
 class Shell:
-    """What IPython has in a notebook: a kernel, and displays that are drawn anew."""
+    """What IPython has in a notebook: a kernel, and displays that are redrawn."""
 
     kernel = object()
 

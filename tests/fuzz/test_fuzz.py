@@ -111,6 +111,6 @@ def test_what_expands_is_counted_before_and_takes_less_than_twice_the_budget(whi
         assert [name for name, answer in answers.items() if answer["refused"] is None] == []
     else:
         assert [name for name, answer in answers.items() if answer["refused"] is not None] == []
-    if sys.platform == "linux":  # elsewhere the peak of a process cannot be measured anew
+    if sys.platform == "linux":  # elsewhere the peak of a process cannot be reset
         over = {name: answer["took"] for name, answer in answers.items() if answer["took"] > 2 * expanding.BUDGET}
         assert over == {}

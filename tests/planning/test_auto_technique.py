@@ -91,7 +91,7 @@ def test_people_are_told_what_was_chosen_and_what_the_pass_does(
     assert run(["plan", graph, *small, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["choice"]["technique"] == told["technique"]
-    assert any("anew" in notice for notice in told["notices"])
+    assert any("from scratch" in notice for notice in told["notices"])
     assert run(["plan", graph, *small]) == 0
     assert f"auto chose {told['technique']}" in capsys.readouterr().out
     assert run(["embed", graph, "-o", out, *small, "--for", "links"]) == 0

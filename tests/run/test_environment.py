@@ -104,7 +104,7 @@ def test_a_damaged_file_is_an_error_or_is_repaired(name: str, place: Path, ends:
             assert code == 0 or not (place / "out.npy").exists()
             assert code or (place / "out.npy").read_bytes() == reference
         if not name.startswith("plan/"):
-            assert code == 0  # all but the plan is made anew
+            assert code == 0  # all but the plan is made again
 
 
 @pytest.mark.parametrize("when", [0, 4_000_000_000])

@@ -92,8 +92,8 @@ def command(
         from parge.report.page import check_page, is_page, write_report  # most runs write no page
 
         outputs.append(Output(check_page(page), is_page))
-    anew = run_dir is None and failed_before_reading(folder)
-    if not anew:
+    fresh = run_dir is None and failed_before_reading(folder)
+    if not fresh:
         RunFolder(folder).check_open(resume=resume)
     check_outputs(outputs, inputs, run=folder, overwrite=overwrite)
     spaces = [] if run_dir is None else [run_dir / SPACE]
@@ -109,7 +109,7 @@ def command(
             listener(Step("read", graph_name(options)))
             found = read_graph(options, plan, folder.parent)
             check_ids(out, found.outside_ids, overwrite=overwrite)
-            if anew and failed_before_reading(folder):  # still: reading may take long
+            if fresh and failed_before_reading(folder):  # still: reading may take long
                 RunFolder(folder).discard()
             return found
 
@@ -147,13 +147,13 @@ def _embed_sharded(
     places = [out, folder] if is_url(options["graph"]) else [out, folder, Path(options["graph"])]
     if any(is_inside(*pair) for pair in permutations(places, 2) if pair != (folder, out)):
         raise InputError(f"Cannot write {out}: GRAPH, OUT and the run folder must not be inside each other.")
-    anew = run_dir is None and failed_before_reading(folder)
-    if not anew:
+    fresh = run_dir is None and failed_before_reading(folder)
+    if not fresh:
         check_run_folder(folder, resume=resume)
     source = sharded_source(options)
     plan = make_plan(options, resume=resume)
     with resumable(folder), capped_coordinator(plan.coordinator_memory), run_progress() as listener:
-        if anew and failed_before_reading(folder):
+        if fresh and failed_before_reading(folder):
             discard(folder)
         report = embed_sharded(
             source, plan, out, run_dir=folder, resume=resume, listener=listener, command=given_words()

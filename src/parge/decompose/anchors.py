@@ -36,19 +36,19 @@ from parge.typing import BoolArray, IntArray, PartArray
 
 NO_ANCHORS: IntArray = np.zeros(0, np.int64)
 
-# Share of the vertices below which splitting anew without the anchors is not worth its time: on a planted graph of
+# Share of the vertices below which splitting again without the anchors is not worth its time: on a planted graph of
 # 1 M edges in 8 parts, with 772 anchors of 116 k vertices, .1789 of the edges are lost without and .1786 with two
 # rounds (3 seeds), which take three times as long.
 _FEW = 0.01
 
-# From this many edges on, the first split is improved instead of splitting anew. In 8 parts with 10 % anchors that
+# From this many edges on, the first split is improved instead of splitting again. In 8 parts with 10 % anchors that
 # takes 0.1 to 0.3 of the time of one split. Lost edges against three splits: .97, .98, 1.00 and 1.02 x on generated
 # graphs of 1 M edges (clustered, overlapping, hubs, sparse), .91 to .95 x in uneven parts with 3 % slack; cnr-2000 and
 # ego-Twitter lose under .0001 of theirs. Smaller graphs lose up to three times as many (ca-AstroPh 1.2 x,
 # youtube-groups 2.6 x), and splitting them takes seconds.
 _MANY_EDGES = 1_000_000
 
-# With less room than this share the parts are split anew: with 1 % the sparse graph loses 1.13 x as many, without any
+# With less room than this share the parts are split again: with 1 % the sparse graph loses 1.13 x as many, without any
 # 1.11 x, with 2 % and 3 % 1.00 and 1.02 x.
 _LEAST_SLACK = 0.02
 
@@ -144,7 +144,7 @@ class Splitter:
         return repair(graph.indptr, graph.indices, weights, free, better)
 
     def improves(self, n_anchors: int) -> bool:
-        """Whether the first split is improved where anchors change what is cut, instead of splitting anew."""
+        """Whether the first split is improved where anchors change what is cut, instead of splitting again."""
         n_rest = self.graph.n_vertices - n_anchors
         slack = int((self.limits.capacities - n_anchors).sum()) - n_rest
         has_slack = self.limits.budgets is not None or slack >= _LEAST_SLACK * n_rest

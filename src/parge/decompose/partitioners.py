@@ -118,7 +118,7 @@ class Partitioner:
     package : str
         Package that it needs. If that is not installed, METIS splits instead, and a notice says so.
     is_improvable : bool
-        Whether a split of a large graph is improved where anchors change what is cut. Otherwise it is split anew.
+        Whether a split of a large graph is improved where anchors change what is cut. Otherwise it is split again.
     has_quick : bool
         Whether `Problem.quick` saves it time.
     around_anchors : callable, optional

@@ -23,7 +23,7 @@ _COLUMN_BYTES = 1 << 26
 # Bytes of an arc on disk: its end and where that is.
 _ARC_DISK = 6.0
 
-# Stages for which all shards start anew: read, decompose, prepare, refine. Workers that embed are forked.
+# Stages for which all shards start again: read, decompose, prepare, refine. Workers that embed are forked.
 _STARTS = 4
 
 

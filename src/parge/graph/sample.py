@@ -13,7 +13,7 @@ def connected_sample(graph: Graph, wanted: int, rng: np.random.Generator) -> Int
     """Return about that many vertices with edges, ascending, as random walks meet them: near each other.
 
     Walks that return to where they began keep degrees and clusters of a graph better than vertices or edges drawn
-    alone (Leskovec and Faloutsos, KDD 2006). Where walks meet few new vertices, they begin anew elsewhere.
+    alone (Leskovec and Faloutsos, KDD 2006). Where walks meet few new vertices, they start again elsewhere.
 
     >>> from parge.graph.generate import ring_of_cliques
     >>> connected_sample(ring_of_cliques(40, 5), 1000, np.random.default_rng(0)).size

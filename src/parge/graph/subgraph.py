@@ -251,8 +251,8 @@ def induce_with_context(
         The landmark of every vertex: of anchor j it is j, of the others a number after the anchors'. No landmark holds
         vertices of two parts, none is empty.
     links : int
-        Edges among landmarks are thinned out to at most about this many per landmark, at random but always the same; what
-        stays is heavier by as much. 0 keeps all.
+        Edges among landmarks are thinned out to at most about this many per landmark, at random but always the same.
+        What stays is heavier by as much. 0 keeps all.
     around : LandmarkRows, optional
         What `landmark_rows` returns: for several parts of one graph it is computed once.
     """

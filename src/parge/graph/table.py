@@ -68,7 +68,7 @@ class EdgeTable:
         self._n_rows += len(source)
 
     def taken(self) -> Gatherer:
-        """Return the rows so far, and begin to collect anew; rows are counted on."""
+        """Return the rows so far, and start to collect again; the count of rows goes on."""
         found, self._edges = self._edges, Gatherer()
         return found
 

@@ -18,8 +18,8 @@ _TINY = float(np.finfo(float).tiny)
 # A cache line in bytes.
 _LINE = 64
 
-# Rows of this many neighbours ahead are asked for while others are added: a row that is not in the cache takes as long to
-# come as eight take to be added (measured: 1.3 to 1.6 times the speed without, where the table exceeds the cache).
+# Rows of this many neighbours ahead are asked for while others are added: a row that is not in the cache takes as long
+# to come as eight take to be added (measured: 1.3 to 1.6 times the speed without, where the table exceeds the cache).
 _AHEAD = 8
 
 

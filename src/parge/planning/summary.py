@@ -85,13 +85,13 @@ def _warnings(decomposition: Decomposition, technique: Technique) -> list[str]:
 
 
 def recomputed(plan: ResolvedPlan) -> tuple[str, ...]:
-    """Return a notice if the pass of a plan in parts computes all vectors anew, so that parts only give its start."""
+    """Return a notice if the pass of a plan in parts computes all vectors from scratch: parts only give its start."""
     if plan.n_parts == 1 or not plan.refiner.recomputes:
         return ()
     alone = "may score lower" if isinstance(plan.technique, LandmarkTechnique) else _FACTORISED_ALONE
     return (
-        f"The pass {plan.refine} computes the vectors of the whole graph anew, on this machine; the parts only give it "
-        f"a start. --refine none keeps the vectors of the parts, which {alone} (docs/measured/quality.md).",
+        f"The pass {plan.refine} computes the vectors of the whole graph from scratch, on this machine. The parts only "
+        f"give it a start. --refine none keeps the vectors of the parts, which {alone} (docs/measured/quality.md).",
     )
 
 

@@ -45,7 +45,7 @@ class Linear(Corrected):
         fold, errors = folds(len(rows)), np.zeros(1 + len(self.ridges))
         for held in range(fold.max() + 1):
             train, test = fold != held, fold == held
-            # The rotation is fitted anew: one that had seen the held-out anchors would win unfairly.
+            # The rotation is fitted again: one that had seen the held-out anchors would win unfairly.
             turn = rotation(rows[train].T @ target[train])
             seen, unseen = rows[train] @ turn, rows[test] @ turn
             misfit = target[test] - unseen

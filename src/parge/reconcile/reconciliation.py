@@ -41,7 +41,7 @@ def residuals(
     anchors : sequence of (n_anchors, dim) arrays
         Anchor rows of every subgraph, as computed.
     reconciler : Reconciler, optional
-        Fits the maps for the held-out residual anew; by default `Consensus`.
+        Fits the maps for the held-out residual again; by default `Consensus`.
     """
     if not anchors:
         return ()

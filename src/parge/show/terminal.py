@@ -207,7 +207,7 @@ class _State:
 
 
 class _Display:
-    """A display of a notebook that is drawn anew: the stage, and how much of all subgraphs is embedded."""
+    """A display of a notebook that is redrawn: the stage, and how much of all subgraphs is embedded."""
 
     def __init__(self, handle: Any) -> None:
         self.handle, self.started, self.last = handle, time.monotonic(), 0.0
