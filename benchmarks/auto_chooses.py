@@ -55,9 +55,9 @@ def data(name: str, folder: Path) -> tuple[Graph, Any] | None:
 
 def embedded(graph: Graph, technique: str, parts: int, seed: int) -> tuple[parge.Embedding, float]:
     """Return vectors with the technique's pass, and the seconds of a core that they took."""
-    begun = process_time()
+    started = process_time()
     found = parge.embed(graph, parge.Plan(technique=technique, parts=parts, seed=seed, engine="serial"))
-    return found, process_time() - begun
+    return found, process_time() - started
 
 
 def links(
@@ -73,9 +73,9 @@ def links(
             "cosine"
         ].pairs
         found[technique] = auc(alike(held.positives), alike(corrected))
-    begun = process_time()
+    started = process_time()
     choice = Auto().choose(held.train, seed).choice
-    seconds = process_time() - begun
+    seconds = process_time() - started
     return found, choice, (seconds / took[choice.technique], seconds)
 
 

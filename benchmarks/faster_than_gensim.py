@@ -212,10 +212,10 @@ def steps(options: argparse.Namespace) -> Section:
             ("first order", lambda: walks.fill_walks(rows, starts, keys, drawn)),
             ("second order", lambda: walks.fill_biased_walks(rows, starts, keys, 0.5, 2.0, drawn)),
         ):
-            begun = time.thread_time()
+            started = time.thread_time()
             draw()
             if turn:  # the first turn compiles
-                best[name] = min(best[name], (time.thread_time() - begun) / drawn.size)
+                best[name] = min(best[name], (time.thread_time() - started) / drawn.size)
     print(*(f"  {name}: {1e9 * seconds:.0f} ns a step, best of 3" for name, seconds in best.items()), sep="\n")
     return Section([{"name": name, "step_seconds": seconds} for name, seconds in best.items()], [])
 
@@ -227,12 +227,12 @@ import parge
 from parge.graph.subgraph import Subgraph
 import parge.skipgram.train
 graph = Subgraph.whole(parge.Graph.from_edges([0, 1, 2], [1, 2, 0]))
-begun = time.process_time()
+started = time.process_time()
 from parge.kernels import skipgram_ir
 skipgram_ir.is_usable(5)
-kernel = time.process_time() - begun
+kernel = time.process_time() - started
 parge.DeepWalk(walks=1, walk_length=2).embed(graph, np.random.default_rng(1))
-print(kernel, time.process_time() - begun)
+print(kernel, time.process_time() - started)
 """
 
 
@@ -264,9 +264,9 @@ def progress(options: argparse.Namespace) -> Section:
     graph = Subgraph.whole(read(options.data, "blogcatalog").graph)
 
     def seconds(technique: Technique, report: Callable[[float], None]) -> float:
-        begun = time.process_time()
+        started = time.process_time()
         technique.embed(graph, np.random.default_rng(1), progress=report)
-        return time.process_time() - begun
+        return time.process_time() - started
 
     n_reports = 0
     with Path(os.devnull).open("w") as sink:
@@ -329,9 +329,9 @@ def spectral(options: argparse.Namespace) -> Section:
             if isinstance(technique, parge.NetMF) and case.graph.n_vertices > 20_000:
                 continue  # its time is quadratic
             for seed in range(1, seeds + 1):
-                begun = time.process_time()
+                started = time.process_time()
                 vectors = technique.embed(Subgraph.whole(case.graph), np.random.default_rng(seed))
-                runs.append(told(technique.name, case, seed, time.process_time() - begun, vectors))
+                runs.append(told(technique.name, case, seed, time.process_time() - started, vectors))
     return Section(runs, [])
 
 

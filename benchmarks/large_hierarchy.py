@@ -34,9 +34,9 @@ PARTS = 8
 def scores(graph: Graph, labels: Labels, technique: str, parts: int, seed: int) -> dict[str, float]:
     """Return micro-F1 without and with the technique's pass, and the seconds of a core of the embedding."""
     plan = parge.Plan(technique=technique, parts=parts, refine="none", seed=seed, engine="serial")
-    begun = process_time()
+    started = process_time()
     found = parge.embed(graph, plan)
-    took = process_time() - begun
+    took = process_time() - started
     how = plan.resolved.technique
 
     def f1(refine: str) -> float:

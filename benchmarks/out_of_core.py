@@ -68,13 +68,13 @@ def split(path: str, n_vertices: int, way: str, passes: int) -> dict[str, float]
     limits = Limits.of_vertices([int(n_vertices * share / sum(PROPORTIONS) * 1.1) + 1 for share in PROPORTIONS])
     nobody, ones = np.zeros(n_vertices, np.bool_), np.ones(n_vertices, np.int64)
     reset_peak()
-    before, begun = peak_bytes(), process_time()
+    before, started = peak_bytes(), process_time()
     if way == "streaming":
         part = np.full(n_vertices, -1, np.int32)
         Stream(graph.indptr, graph.indices, nobody, limits.capacities).split(part, passes)
     else:
         part = partition(Problem(graph.indptr, graph.indices, ones, limits.capacities, ones, 1), way)
-    seconds, peak = process_time() - begun, peak_bytes() - before
+    seconds, peak = process_time() - started, peak_bytes() - before
     if (np.bincount(part, minlength=limits.n_parts) > limits.capacities).any():
         raise SystemExit(f"{way} broke a limit")
     counts, _, _ = count_edges(graph.indptr, graph.indices, part, nobody, limits.n_parts)
@@ -95,7 +95,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
     rehearse()
     limit = private_bytes() + room
     limit_memory(limit)
-    begun = process_time()
+    started = process_time()
     graph = read(path, vertices=n_vertices, coordinator_memory=limit, scratch=Path(path).parent)
     times = [process_time()]
     n_anchors = n_vertices // 10
@@ -110,7 +110,7 @@ def capped(path: str, n_vertices: int, room: int) -> dict[str, Any]:
         found.subgraph(i)
     times.append(process_time())
     return {
-        "sort": times[0] - begun,
+        "sort": times[0] - started,
         "decompose": times[1] - times[0],
         "cut out": times[2] - times[1],
         "lost_edges": found.lost_edges,

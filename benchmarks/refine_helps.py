@@ -53,11 +53,11 @@ def scores(graph: parge.Graph, labels: Path, technique: str, seed: int) -> dict[
     found = {}
     for parts in (1, 8):
         for refine in ("none", *PASSES[technique]):
-            begun = time.process_time()
+            started = time.process_time()
             plan = parge.Plan(technique=technique, parts=parts, refine=refine, engine="serial", seed=seed)
             embedding = parge.embed(graph, plan)
             if parts == 1 and refine == "none":
-                alone = time.process_time() - begun
+                alone = time.process_time() - started
             title = f"{'centralised' if parts == 1 else '8 parts'}, {refine}"
             found[title] = parge.evaluate.classify(embedding, labels, repeats=5, seed=seed).micro_f1.mean
     found["pass / centralised time"] = embedding.report.seconds.refine / alone

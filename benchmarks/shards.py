@@ -51,10 +51,10 @@ def exchanged(mesh: Mesh | FlightExchange, n_numbers: int) -> dict[str, float]:
     data = np.zeros(n_numbers)
     for _ in range(5):
         mesh.share(data)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for _ in range(EXCHANGES):
         mesh.share(data)
-    return {"ms": (time.perf_counter() - begun) / EXCHANGES * 1e3}
+    return {"ms": (time.perf_counter() - started) / EXCHANGES * 1e3}
 
 
 def by_parge(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> None:
@@ -83,14 +83,14 @@ def by_pipes(rank: int, place: str, size: int, n_numbers: int, answers: Any) -> 
     for _ in range(rank + 1, size):
         connection = listener.accept()
         peers[connection.recv()] = connection
-    data, begun = np.zeros(n_numbers).tobytes(), 0.0
+    data, started = np.zeros(n_numbers).tobytes(), 0.0
     for turn in range(EXCHANGES + 5):
-        begun = time.perf_counter() if turn == 5 else begun
+        started = time.perf_counter() if turn == 5 else started
         for connection in peers.values():
             connection.send_bytes(data)
         for connection in peers.values():
             connection.recv_bytes()
-    answers.put((time.perf_counter() - begun) / EXCHANGES * 1e3)
+    answers.put((time.perf_counter() - started) / EXCHANGES * 1e3)
 
 
 def exchange_table(size: int) -> None:
@@ -180,7 +180,7 @@ def prepare(edges: str, parts: str, place: str, limit: str) -> None:
 
 def prepared_row(n_edges: int, parts: int, folder: Path, limit: str) -> dict[str, Any]:
     """Print what shards hold until the parts of a graph are ready to be embedded, and return it."""
-    edges, begun = written(n_edges, folder), time.perf_counter()
+    edges, started = written(n_edges, folder), time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         words = ["--stages", str(edges), str(parts), place, limit]
         found, shard, lead = watched(words, "benchmarks.shards")
@@ -190,7 +190,7 @@ def prepared_row(n_edges: int, parts: int, folder: Path, limit: str) -> dict[str
         f"{n_edges / 1e6:.2f} M edges, {parts} processes{f' of {limit}' if limit else ''}, until parts are ready: "
         f"shard {shard / 1e6:.0f} MB, leading "
         f"{lead / 1e6:.0f} MB; whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges "
-        f"{found['lost_edges']:.4f}; {time.perf_counter() - begun:.0f} s in all",
+        f"{found['lost_edges']:.4f}; {time.perf_counter() - started:.0f} s in all",
         flush=True,
     )
     stage_lines(found, n_edges)
@@ -210,11 +210,11 @@ def stage_lines(found: dict[str, Any], n_edges: int) -> None:
 
 def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: list[str]) -> dict[str, Any]:
     """Print what shards of one graph hold, and return it."""
-    n_vertices, edges, begun = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
+    n_vertices, edges, started = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
     with tempfile.TemporaryDirectory() as place, cluster(parts) if on_ray else contextlib.nullcontext([]) as where:
         words = ["embed", str(edges), "-o", f"{place}/out", "--parts", str(parts), "--sharded", "--json", *more]
         found, shard, lead = watched([*words, *where])
-    took = time.perf_counter() - begun
+    took = time.perf_counter() - started
     rows, vectors = 8 * n_edges + 8 * n_vertices, 4 * found["dim"] * n_vertices
     kind = "actors of Ray" if on_ray else "processes"
     print(
@@ -230,11 +230,11 @@ def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: li
 
 def usual_row(n_edges: int, parts: int, folder: Path, sharded: dict[str, Any], more: list[str]) -> None:
     """Print what the same graph takes where one process coordinates and holds it, and the ratios of time."""
-    edges, begun = written(n_edges, folder), time.perf_counter()
+    edges, started = written(n_edges, folder), time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         words = ["embed", str(edges), "-o", f"{place}/usual.parquet", "--parts", str(parts), "--json"]
         found, worker, lead = watched([*words, *more])
-    took = time.perf_counter() - begun
+    took = time.perf_counter() - started
     print(
         f"  without --sharded: worker {worker / 1e6:.0f} MB, coordinator {lead / 1e6:.0f} MB, {took:.0f} s in all; "
         f"lost edges {found['lost_edges']:.4f}"

@@ -56,10 +56,10 @@ def scores(train: Graph, edges: np.ndarray, others: np.ndarray, seed: int) -> tu
     """Return the ROC-AUC of every technique that auto chooses from, and the seconds of a core that each took."""
     found, took = {}, {}
     for name in TECHNIQUES:
-        begun = process_time()
+        started = process_time()
         plan = parge.Plan(technique=name, seed=seed, engine="serial")
         vectors = np.array(parge.embed(train, plan).vectors, np.float64)
-        took[name] = process_time() - begun
+        took[name] = process_time() - started
         vectors[train.degrees == 0] = 0.0
         rows = unit(vectors)
         found[name] = auc(*(np.einsum("ij,ij->i", rows[some[:, 0]], rows[some[:, 1]]) for some in (edges, others)))
@@ -68,10 +68,10 @@ def scores(train: Graph, edges: np.ndarray, others: np.ndarray, seed: int) -> tu
 
 def contest(train: Graph, seed: int, sample: int) -> tuple[str, float]:
     """Return what a sample of this many vertices chooses, whatever the size of the graph, and the seconds of a core."""
-    begun = process_time()
+    started = process_time()
     with patch.multiple(auto, _TRIED_FROM=0, _SMALL=sample):
         chosen = auto.Auto().choose(train, seed).technique.name
-    return chosen, process_time() - begun
+    return chosen, process_time() - started
 
 
 def main() -> None:

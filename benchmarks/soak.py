@@ -235,10 +235,10 @@ class Lane:
     def _wait(self, running: "subprocess.Popen[bytes]", log: Path) -> bool:
         """Wait for a random moment, drawn so that no stage is spared; return whether the run is still there."""
         text = log.read_text(errors="replace")
-        begun, over = "embedding" in text, "aligning" in text
+        started, over = "embedding" in text, "aligning" in text
         if over and self.late >= LATE_PER_RUN:
             return False  # a run whose subgraphs are done can only be hit at its end
-        moments = _LATE if over else _MIDDLE | _LATE if begun or _RESUMED in text else _EARLY | _MIDDLE | _LATE
+        moments = _LATE if over else _MIDDLE | _LATE if started or _RESUMED in text else _EARLY | _MIDDLE | _LATE
         ((word, longest),) = self.random.choices(list(moments), list(moments.values()))
         end = None if word else time.monotonic() + self.random.uniform(0, longest)
         until = time.monotonic() + _LONGEST_SECONDS
@@ -363,10 +363,10 @@ def main() -> None:
     if ray and importlib.util.find_spec("ray") is None:
         print("without Ray, which is not installed: pip install 'parge[ray]'", flush=True)
         ray = False
-    begun = time.monotonic()
+    started = time.monotonic()
     tally = soak(given.seed, given.kills, minutes=given.minutes, lanes=given.lanes, ray=ray, keep=given.tally)
     print(tally.details())
-    print(f"{tally.line()} ({time.monotonic() - begun:.0f} s)")
+    print(f"{tally.line()} ({time.monotonic() - started:.0f} s)")
     if tally.wrong.total():
         sys.exit(1)
     if tally.n_kills < given.kills:

@@ -115,9 +115,9 @@ def cases(names: list[str]) -> Iterator[Case]:
 
 def embedded(graph: Graph, seed: int) -> tuple[Any, float]:
     """Return vectors of DeepWalk with its pass, and the CPU seconds that they took."""
-    begun = time.process_time()
+    started = time.process_time()
     plan = parge.Plan(technique=parge.DeepWalk(dim=DIM), parts=1, engine="serial", seed=seed)
-    return np.asarray(parge.embed(graph, plan).vectors), time.process_time() - begun
+    return np.asarray(parge.embed(graph, plan).vectors), time.process_time() - started
 
 
 def subgraph(edges: Any, rank: Any, count: int) -> Graph:
@@ -270,9 +270,9 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
     fresh, _ = embedded(split.everything(), seed + 100)
     space = Space.of(vectors, graph)
     before = vectors.copy()
-    begun = time.process_time()
+    started = time.process_time()
     placed = place(space, split.later(split.n_old, split.rank.size))
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - started
     found = old.copy()
     found[placed.embedding.ids] = placed.embedding.vectors
     return {

@@ -43,8 +43,8 @@ def graphs() -> Iterator[tuple[str, Graph]]:
 def embedding_of(graph: Graph, seed: int) -> tuple[parge.Embedding, float]:
     """Return an embedding by DeepWalk with its pass, and the CPU seconds that it took."""
     plan = parge.Plan(technique=parge.DeepWalk(dim=DIM), parts=1, engine="serial", seed=seed)
-    begun = time.process_time()
-    return parge.embed(graph, plan), time.process_time() - begun
+    started = time.process_time()
+    return parge.embed(graph, plan), time.process_time() - started
 
 
 def changes(graph: Graph, seed: int) -> Iterator[tuple[Any, Any]]:
@@ -61,13 +61,13 @@ def changes(graph: Graph, seed: int) -> Iterator[tuple[Any, Any]]:
 def chain(graph: Graph, seed: int) -> dict[str, float]:
     """Return the CPU seconds of a chain of updates, of freezing and of embedding all, and the drift at the end."""
     embedding, whole = embedding_of(graph, seed)
-    begun = time.process_time()
+    started = time.process_time()
     space = embedding.space
-    frozen, seconds, looked, behind = time.process_time() - begun, [], [], []
+    frozen, seconds, looked, behind = time.process_time() - started, [], [], []
     for added, removed in changes(graph, seed):
-        begun = time.process_time()
+        started = time.process_time()
         found = update(space, added, removed)
-        seconds.append(time.process_time() - begun)
+        seconds.append(time.process_time() - started)
         looked.append(found.age.looked_at == found.age.version)
         space = found.space
         drift = drift_now(replace(space)).drift  # of a copy: nothing that it found out is known to the next update
@@ -115,9 +115,9 @@ def show_placing() -> None:
         new = np.repeat(np.arange(count) + 20_000, 20)
         edges = Graph.from_edges(new, rng.integers(20_000, size=new.size))
         place(space, edges)  # what is compiled is loaded
-        begun = time.process_time()
+        started = time.process_time()
         place(space, edges)
-        took = time.process_time() - begun
+        took = time.process_time() - started
         print(f"placing {count:,} vertices of degree 20, d = {DIM}: {1000 * took / count:.4f} ms of a core each")
 
 

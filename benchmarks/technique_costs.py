@@ -43,9 +43,9 @@ def embed(path: str, n_vertices: int, technique: str) -> float:
 
     graph, how = read(path, vertices=n_vertices), resolve(technique, {"dim": "128"})
     how.embed(Subgraph.whole(planted(1_000, 5_000).graph), np.random.default_rng(0))
-    begun = process_time()
+    started = process_time()
     how.embed(Subgraph.whole(graph), np.random.default_rng(0))
-    return process_time() - begun
+    return process_time() - started
 
 
 def around(path: str, n_vertices: int) -> dict[str, float]:
@@ -65,9 +65,9 @@ def around(path: str, n_vertices: int) -> dict[str, float]:
     shared, seconds = prepare_checked(plan.technique, decomposition), []
     for i in (1, 0):  # the first one loads the kernels
         subgraph = replace(decomposition.subgraph(i), shared=shared)
-        begun = process_time()
+        started = process_time()
         plan.technique.embed(subgraph, np.random.default_rng(0))
-        seconds.append(process_time() - begun)
+        seconds.append(process_time() - started)
     return {"vertices": subgraph.n_vertices, "seconds": seconds[-1]}
 
 

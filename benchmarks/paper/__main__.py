@@ -80,9 +80,9 @@ def locked(path: Path | None) -> Iterator[None]:
 
 
 def progress() -> Callable[[str], None]:
-    """Return what prints each cell when it is begun, with the time since the start."""
-    begun = time.monotonic()
-    return lambda cell: print(f"{time.monotonic() - begun:8.0f} s  {cell}", file=sys.stderr, flush=True)
+    """Return what prints each cell when it is started, with the time since the start."""
+    started = time.monotonic()
+    return lambda cell: print(f"{time.monotonic() - started:8.0f} s  {cell}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

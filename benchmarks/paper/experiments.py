@@ -208,9 +208,9 @@ def _pair_seconds(n_anchors: int, n_vertices: int, dim: int) -> float:
     rng = np.random.default_rng(0)
     pivot, other = (rng.standard_normal((n_anchors, dim)).astype(np.float32) for _ in range(2))
     rows = rng.standard_normal((n_vertices, dim)).astype(np.float32)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     Orthogonal(pivot=0).maps([pivot, other])[1](rows)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 def _empty_worker(settings: Settings) -> Cell:

@@ -53,9 +53,9 @@ class Lab:
             )
         raw = self.score(embedding.vectors)
         vectors, name = np.array(embedding.vectors), resolve(technique).refine
-        begun = time.process_time()
+        started = time.process_time()
         refinement = refiners.get(name)().refine(graph, vectors, resolve(technique), Workspace(threads=1))
-        seconds = time.process_time() - begun
+        seconds = time.process_time() - started
         return {
             "clock": "cpu",
             "raw": raw,

@@ -55,10 +55,10 @@ def _same_algorithm(graph: parge.Graph, technique: str, settings: Settings) -> C
     what = resolve(technique, {"dim": settings.dim, **SETTINGS.get(technique, {})})
     closed = ClosedForm(dim=settings.dim)
     warm_up(technique, "ours")
-    begun = time.process_time()
+    started = time.process_time()
     around = closed._with_landmarks(graph)
     if technique == "closedform":
         extension.place(closed._model, around, np.random.default_rng(SEED))
     else:
         what.embed(replace(around), np.random.default_rng(SEED))
-    return {"critical_path": time.process_time() - begun}
+    return {"critical_path": time.process_time() - started}

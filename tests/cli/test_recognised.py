@@ -118,7 +118,7 @@ def test_ids_that_stand_alone_are_the_user_s_own_unless_they_are_the_very_ones(
 ) -> None:
     (world / "x.ids.txt").write_text("my own list\n")
     assert "x.ids.txt" in refused(world, ["embed", "g.txt", *PLAN, "-o", "x.npy"], capsys)
-    # A run that was killed between its two files leaves the ids alone, and is taken up without another word.
+    # A run that was killed between its two files leaves the ids alone, and is resumed without another word.
     shutil.copy(world / "v.ids.txt", world / "x.ids.txt")
     assert run(["embed", "g.txt", *PLAN, "-o", "x.npy"]) == 0
     (world / "x.npy").unlink()

@@ -173,7 +173,7 @@ def test_work_goes_on_when_the_server_is_killed(tmp_path: Path) -> None:
     killer.start()
     answers = run(_wait_then_answer, [str(tmp_path), str(tmp_path)])
     killer.join()
-    assert set(answers) < set(_workers(tmp_path))  # begun again, by themselves
+    assert set(answers) < set(_workers(tmp_path))  # started again, by themselves
     assert not [pid for pid in _workers(tmp_path) if alive(pid)]
 
 
@@ -196,7 +196,7 @@ def test_nothing_is_left_of_who_is_killed(tmp_path: Path, victim: str) -> None:
             guard = guards(running.pid)[0]
             worker = guard.children()[0].pid
             guard.kill()
-            wait_for(lambda: len(_workers(tmp_path)) == 3)  # begun again
+            wait_for(lambda: len(_workers(tmp_path)) == 3)  # started again
             assert not alive(worker)
             assert sum(map(alive, first)) == 1
             (tmp_path / "go").touch()

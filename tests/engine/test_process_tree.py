@@ -106,11 +106,11 @@ def _escape_and(how: tuple[str, str], _progress: Progress) -> str:
 
 @pytest.mark.skipif(not LINUX, reason="elsewhere shared pages cannot be told from own ones")
 def test_forked_children_over_the_cap_are_ended_and_named() -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     words = r"subgraph 0 needed \S+ MB or more in [2-5] processes, had 250 MB"
     with pytest.raises(WorkerError, match=words):
         _run(lambda size, _progress: _forks(size, seconds=60), SIZE, limit_bytes=250_000_000)
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_nothing_is_left_when_the_guard_itself_is_killed(
     (first,) = _pids(tmp_path)
     (guard,) = psutil.Process(coordinator.pid).children()
     guard.kill()
-    wait_for(lambda: len(_pids(tmp_path)) == 2)  # begun again
+    wait_for(lambda: len(_pids(tmp_path)) == 2)  # started again
     assert not _is_alive(first)
 
 
@@ -242,12 +242,12 @@ def _twice(number: int, _progress: Progress) -> int:
 def test_looking_at_a_worker_costs_next_to_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
         tree = Tree(worker.pid, reaper=-1 if LINUX else None)
-        begun, slept = time.thread_time(), 0.0
+        started, slept = time.thread_time(), 0.0
         while slept < 3.0:
             tree.look()
             slept += tree.pause  # waited for by nobody here, so that the test is short
         assert tree.seen.bytes > 1_000_000
-        assert (time.thread_time() - begun) / slept < 0.02
+        assert (time.thread_time() - started) / slept < 0.02
         assert worker.stdin is not None
         worker.stdin.close()
 

@@ -93,7 +93,7 @@ def grab(size: int, _progress: Progress) -> float:
 
 @needs_ray
 @pytest.mark.usefixtures("cluster")
-def test_workers_are_capped_and_begun_again_as_on_this_machine(tmp_path: Path) -> None:
+def test_workers_are_capped_and_started_again_as_on_this_machine(tmp_path: Path) -> None:
     heard: list[str] = []
     tasks = [
         Task(0, grab, 2_000_000_000, 10, limit_bytes=600_000_000, label="subgraph 0"),
@@ -203,12 +203,12 @@ def _sleep(seconds: float) -> None:
 
 
 def _another_driver(address: str, folder: str) -> None:
-    """Send a task that takes long, and say when it has begun."""
+    """Send a task that takes long, and say when it has started."""
     task = Task(0, answer, carried(Path(folder), wait=True))
 
     def tell(_task: Task, share: float) -> None:
         if share:
-            sys.stdout.write("begun\n")
+            sys.stdout.write("started\n")
             sys.stdout.flush()
 
     list(Ray(address=address).run([task], tell))
@@ -226,7 +226,7 @@ def test_drivers_that_were_killed_leave_room_for_others(
         code = f"from tests.engine.test_ray import _another_driver; _another_driver(*{call!r})"
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as driver:
             assert driver.stdout is not None
-            assert driver.stdout.readline() == "begun\n"
+            assert driver.stdout.readline() == "started\n"
             driver.kill()
     tasks = [Task(i, answer, carried(tmp_path / f"last-{i}"), on_retry=pytest.fail) for i in range(3)]
     assert [size for _, size in Ray().run(tasks, lambda _task, _share: None)] == [FILES] * 3
@@ -259,7 +259,7 @@ class WaitingToBeKilled(parge.DeepWalk):
     folder: str = ""
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
-        mark = Path(self.folder) / "begun"
+        mark = Path(self.folder) / "started"
         if subgraph.index == 0 and not mark.exists():
             mark.touch()
             progress(0.5)

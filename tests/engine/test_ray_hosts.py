@@ -186,7 +186,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _is_at_work(run: Path, driver: "subprocess.Popen[str]") -> bool:
-    """Wait until a worker has told that it has begun, by the lock of its part on the head."""
+    """Wait until a worker has told that it has started, by the lock of its part on the head."""
     end = time.monotonic() + 200
     while driver.poll() is None and time.monotonic() < end:
         for lock in run.glob("parts/*/lock"):

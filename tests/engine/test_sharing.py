@@ -1,4 +1,4 @@
-"""Small tasks share a process, and each still fails, is killed and is begun again alone."""
+"""Small tasks share a process, and each still fails, is killed and is started again alone."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def test_a_task_that_fails_fails_alone(function: Any) -> None:
     assert done == [0, 2, 3]
 
 
-def test_a_task_that_is_killed_is_begun_again_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_task_that_is_killed_is_started_again_in_a_process_of_its_own(tmp_path: Path) -> None:
     heard: list[str] = []
     tasks = [small(i) for i in (0, 1, 3, 4)]
     pids = run([*tasks, small(2, _die_once, str(tmp_path / "died"), on_retry=heard.append)])

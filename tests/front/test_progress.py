@@ -37,11 +37,11 @@ def test_a_terminal_has_bars_that_go_away() -> None:
     with shown_on(screen) as listener:
         listener(Step("embed", "2 subgraphs with [b]x[/b]\x1b[31m"))
         listener(Part(0, 0.5, 2))
-        listener(Step("retry", "subgraph 0 is begun again"))
+        listener(Step("retry", "subgraph 0 is started again"))
         time.sleep(0.2)
     written = screen.file.getvalue()  # type: ignore[attr-defined]
     assert "embedding" in written
-    assert "begun again" in written
+    assert "started again" in written
     assert "\x1b[31m" not in written
 
 

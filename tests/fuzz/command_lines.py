@@ -65,7 +65,7 @@ def run_case(case: Case, box: Box, folder: Path) -> End:
         (folder / name).unlink(missing_ok=True)
     if case.place.cwd == "gone":
         (box.folder / "gone").mkdir(exist_ok=True)
-    begun = time.monotonic()
+    started = time.monotonic()
     alive, mine = os.pipe()
     os.set_blocking(alive, False)
     child = os.fork()
@@ -84,7 +84,7 @@ def run_case(case: Case, box: Box, folder: Path) -> End:
     scale = 1 if sys.platform == "darwin" else 1024
     said = (folder / "err").read_bytes().decode(errors="replace") if (folder / "err").exists() else ""
     code = None if is_late else os.waitstatus_to_exitcode(status)
-    return End(code, said, usage.ru_maxrss * scale, time.monotonic() - begun)
+    return End(code, said, usage.ru_maxrss * scale, time.monotonic() - started)
 
 
 def _in_child(case: Case, box: Box, folder: Path) -> None:
@@ -295,7 +295,7 @@ def main() -> None:
     given = parser.parse_args()
     codes: Counter[int | None] = Counter()
     n_run = n_traces = n_changed = n_wrong = most = 0
-    begun = time.monotonic()
+    started = time.monotonic()
     for case, end, wrong, shell in fuzz(given.count, given.seed, given.only, given.start):
         n_run += 1
         codes[end.code] += 1
@@ -316,7 +316,7 @@ def main() -> None:
             sys.stdout.write(shown.encode("utf-8", "backslashreplace").decode())
             sys.stdout.flush()
     by_code = ", ".join(f"{n:,} x {code}" for code, n in sorted(codes.items(), key=lambda item: -item[1]))
-    sys.stdout.write(f"exit codes: {by_code}; {time.monotonic() - begun:.0f} s\n")
+    sys.stdout.write(f"exit codes: {by_code}; {time.monotonic() - started:.0f} s\n")
     sys.stdout.write(
         f"{n_run:,} command lines, {n_traces:,} tracebacks, {n_changed:,} files changed, largest memory "
         f"{most / 1e6:,.0f} MB; {n_wrong:,} wrong\n"

@@ -20,9 +20,9 @@ def packs(group, weights, most):
     """Return the first member of each item's pack."""
     first = []
     for i in range(len(group)):
-        begun = first[-1] if first else -1
-        fits = i > 0 and group[i] == group[i - 1] and sum(weights[begun : i + 1]) <= most
-        first.append(begun if fits else i)
+        started = first[-1] if first else -1
+        fits = i > 0 and group[i] == group[i - 1] and sum(weights[started : i + 1]) <= most
+        first.append(started if fits else i)
     return first
 
 

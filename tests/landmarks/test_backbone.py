@@ -345,7 +345,7 @@ def test_auto_takes_the_backbone_where_there_is_room_and_rotations_elsewhere(tmp
     assert decided(technique="sgc") == "none"
     with pytest.raises(InfeasibleError):
         decided(parts=None, capacities=[100] * 4)
-    # A run that auto decided is taken up as it was decided.
+    # A run that auto decided is resumed as it was decided.
     auto = replace(plan(), reconcile="auto")
     first = parge.embed(GRAPH, auto, run_dir=tmp_path / "run")
     again = parge.embed(GRAPH, auto, run_dir=tmp_path / "run", resume=True)

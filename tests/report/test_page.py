@@ -176,10 +176,10 @@ def test_refusals_say_what_to_do(graph: Graph, kept: Path, tmp_path: Path) -> No
         write_report(kept, tmp_path / "x.html", embedding=Embedding(np.eye(2), [0, 1]))
     with pytest.raises(InputError, match="stranger"):
         write_report(kept, tmp_path / "x.html", {"stranger": "label"})
-    with open_run(graph, plan(), run_dir=tmp_path / "begun", resume=False, listener=lambda _: None):
+    with open_run(graph, plan(), run_dir=tmp_path / "started", resume=False, listener=lambda _: None):
         pass
     with pytest.raises(PargeError, match="3 of 3 subgraphs"):
-        write_report(tmp_path / "begun", tmp_path / "x.html")
+        write_report(tmp_path / "started", tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 

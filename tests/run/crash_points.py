@@ -1,4 +1,4 @@
-"""Dies at every step that a run takes on the disk, one after another, and has each run taken up again.
+"""Dies at every step that a run takes on the disk, one after another, and has each run resumed.
 
 Run as a program: ``python -m tests.run.crash_points FOLDER POINTS``. Each step (a file opened for writing, a folder
 made, a rename, a removal) is announced by Python's audit events just before it is taken; a process forked for
@@ -79,7 +79,7 @@ def main() -> None:
         place = folder / f"died-at-{fatal}"
         place.mkdir()
         assert forked(lambda at=fatal, there=place: embed(there, fatal=at)) == -signal.SIGKILL  # type: ignore[misc]
-        # Dying once more while it is taken up again, then for good.
+        # Dying once more while it is resumed, then for good.
         assert forked(lambda at=fatal // 3 + 1, there=place: embed(there, fatal=at)) in (0, -signal.SIGKILL)  # type: ignore[misc]
         assert forked(lambda there=place: embed(there)) == 0, fatal  # type: ignore[misc]
         assert (place / "v.npy").read_bytes() == reference, fatal

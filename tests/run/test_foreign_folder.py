@@ -155,11 +155,11 @@ BEFORE: dict[str, Callable[[Path, Path], None]] = {
 @pytest.mark.parametrize("case", BEFORE)
 @pytest.mark.parametrize("resume", [False, True])
 def test_what_a_killed_run_left_before_its_plan_is_no_hindrance(case: str, resume: bool, place: Path) -> None:
-    (place / "begun").mkdir()
-    BEFORE[case](place / "begun", place / "run")
-    words = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "begun", *WORDS]
+    (place / "started").mkdir()
+    BEFORE[case](place / "started", place / "run")
+    words = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "started", *WORDS]
     assert command([*words, *(["--resume"] if resume else [])]) == 0
-    assert {path.name for path in (place / "begun").iterdir()} == {
+    assert {path.name for path in (place / "started").iterdir()} == {
         "space",
         *(path.name for path in (place / "run").iterdir()),
     }

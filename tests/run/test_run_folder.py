@@ -129,7 +129,7 @@ def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "taken_up"),
+    ("started", "resumed"),
     [
         ({"parts": 2, "anchors": 20}, {"parts": 2, "anchors": "20"}),
         ({"parts": 2, "anchors": "10%"}, {"parts": 2, "anchors": "10.0%"}),
@@ -137,10 +137,10 @@ def test_another_plan_is_refused_with_the_fields_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_plan_in_other_words_is_the_same_plan(
-    begun: dict[str, object], taken_up: dict[str, object], tmp_path: Path
+    started: dict[str, object], resumed: dict[str, object], tmp_path: Path
 ) -> None:
-    """As when a run that was begun in Python is taken up by the command line."""
-    first, again = (replace(PLAN, **{"parts": None, **words}) for words in (begun, taken_up))  # type: ignore[arg-type]
+    """As when a run that was started in Python is resumed by the command line."""
+    first, again = (replace(PLAN, **{"parts": None, **words}) for words in (started, resumed))  # type: ignore[arg-type]
     run, files = tmp_path / "run", [tmp_path / "first.npz", tmp_path / "again.npz"]
     embed_to_file(GRAPH, first, files[0], run_dir=run)
     embed_to_file(GRAPH, again, files[1], run_dir=run, resume=True)

@@ -177,9 +177,9 @@ def test_an_update_that_is_killed_again_and_again_ends_with_the_same_bits(world:
     whole = expected(world)
     before = content(world / "space")
     words = [sys.executable, "-m", "parge", *WORDS]
-    begun = time.monotonic()
+    started = time.monotonic()
     assert subprocess.run([*words[:-1], "timed"], capture_output=True, check=False).returncode == 0
-    took = time.monotonic() - begun
+    took = time.monotonic() - started
     for share in (0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
         child = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         time.sleep(share * took)

@@ -88,10 +88,10 @@ def test_few_batches_are_held_however_many_there_are(mode: Mode, most: int) -> N
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("place", ["draw", "train"])
 def test_an_error_on_any_thread_ends_the_run(place: str, mode: Mode) -> None:
-    begun: list[int] = []
+    started: list[int] = []
 
     def fail(batch: int) -> int:
-        begun.append(batch)
+        started.append(batch)
         if batch == 3:
             raise ArithmeticError("no")
         return batch
@@ -99,7 +99,7 @@ def test_an_error_on_any_thread_ends_the_run(place: str, mode: Mode) -> None:
     steps = {"draw": lambda batch: batch, "train": lambda drawn: drawn, place: fail}
     with pytest.raises(ArithmeticError):
         list(run_batches(range(1000), steps["draw"], steps["train"], threads=2, mode=mode))
-    assert len(begun) < 20
+    assert len(started) < 20
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda technique: technique.name)

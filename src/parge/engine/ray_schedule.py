@@ -115,7 +115,7 @@ class Schedule:
         self.cancelled: list[Any] = []
         self.refused: list[tuple[Task, BaseException]] = []
         self.attempts: Counter[int] = Counter()
-        self.not_begun: Counter[int] = Counter()
+        self.not_started: Counter[int] = Counter()
         self.avoided: dict[tuple[int, str], float] = {}
         self.lost: dict[int, str] = {}
         self.guarded = ray.remote(run_guarded)
@@ -180,7 +180,7 @@ class Schedule:
         return best[1] if best else None
 
     def _begin(self, task: Task, node: Node) -> None:
-        patience = _BEGIN_SECONDS * 2 ** self.not_begun[task.key]
+        patience = _BEGIN_SECONDS * 2 ** self.not_started[task.key]
         with ExitStack() as resources:
             job = task.argument
             on_progress = resources.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
@@ -230,8 +230,8 @@ class Schedule:
             self.cancelled.append(stream)
             self._drop(stream)
             self.attempts[sent.task.key] -= 1
-            self.not_begun[sent.task.key] += 1
-            waited = _BEGIN_SECONDS * 2 ** (self.not_begun[sent.task.key] - 1)
+            self.not_started[sent.task.key] += 1
+            waited = _BEGIN_SECONDS * 2 ** (self.not_started[sent.task.key] - 1)
             self._retry(
                 sent,
                 f"{sent.node.name} did not start {sent.task.label} for {waited:.0f} s (it may be in use); sent again",

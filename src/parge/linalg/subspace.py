@@ -159,7 +159,7 @@ def leading_eigenpairs(
     steps: int = 20,
     seed: int = 0,
     progress: Progress = silent,
-    begun: Step | None = None,
+    resumed: Step | None = None,
     keep: Callable[[Step], None] = lambda _step: None,
 ) -> Eigenpairs:
     """Return the eigenpairs that are wanted most, as many as asked for, or as there are; those of 0 may be missing.
@@ -180,7 +180,7 @@ def leading_eigenpairs(
         The most filters.
     seed : int
         Of draws.
-    begun : Step, optional
+    resumed : Step, optional
         Where an earlier call of the same matrix was when it ended; its columns are overwritten.
     keep : callable
         Called with where this one is after each step but the last.
@@ -192,15 +192,17 @@ def leading_eigenpairs(
     shape = (A.shape[0], block_width(n_pairs))
     with one_blas_thread(), Threads(A.threads) as threads:
         space = _Space(operator, threads, columns)
-        basis = matrix(shape, np.float32) if begun is None else begun.basis
+        basis = matrix(shape, np.float32) if resumed is None else resumed.basis
         image = matrix(shape, np.float32)
-        if begun is None:
+        if resumed is None:
             space.overwrite(basis, with_draws(start, shape[1], seed, A.numbers))
-        if begun is None and steps:
+        if resumed is None and steps:
             lowest = operator.lowest or 0.0
             first = filter_factors(lowest, 0.0, _FIRST_DEGREE) if lowest < 0 else _PLAIN
             basis, image = space.recur(basis, image, first)
-        next_step, before, interval = (min(1, steps), 0.0, (0.0, 0.0)) if begun is None else (begun[0], *begun[2:])
+        next_step, before, interval = (
+            (min(1, steps), 0.0, (0.0, 0.0)) if resumed is None else (resumed[0], *resumed[2:])
+        )
         for done in range(next_step, steps + 1):
             image, basis = space.recur(basis, image, [(1.0, 0.0, 0.0)])
             found = space.best(basis, image, n_pairs, interval)

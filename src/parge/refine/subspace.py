@@ -85,7 +85,7 @@ class Subspace(Refiner):
             columns=work.columns(width),
             tolerance=self.tolerance,
             steps=self.steps,
-            begun=work.checkpoint.load_step(width),
+            resumed=work.checkpoint.load_step(width),
             keep=work.checkpoint.save_step,
         )
         technique.write(work.adjacency.graph.degrees, operator, pairs, vectors)

@@ -61,7 +61,7 @@ def open_run(
     # A plan that cannot be kept leaves no folder behind.
     decision = None if folder.exists else _decided(graph, plan, listener)
     with folder.locked():
-        folder.check_open(resume=resume)  # somebody may have begun one before the lock was ours
+        folder.check_open(resume=resume)  # another process may have started one before the lock was ours
         if folder.exists:
             yield _resume(graph, plan, folder, listener)
         else:
