@@ -44,14 +44,14 @@ class Difference:
         """Compare vectors as another processor gave them with this one's."""
         X, Y = np.asarray(here, np.float64), np.asarray(there, np.float64)
         lengths = np.linalg.norm(X, axis=0)
-        told = lengths > 1e-6 * lengths.max(initial=0.0)  # columns of zeros, but for rounding, have no direction
-        apart = np.linalg.norm(Y - X, axis=0)[told] / lengths[told]
+        nonzero = lengths > 1e-6 * lengths.max(initial=0.0)  # columns of zeros, but for rounding, have no direction
+        apart = np.linalg.norm(Y - X, axis=0)[nonzero] / lengths[nonzero]
         products = X @ X.T
         return Difference(
             float(np.linalg.norm(Y - X) / np.linalg.norm(X)),
             float(apart.max(initial=0.0)),
             float(np.linalg.norm(Y @ Y.T - products) / np.linalg.norm(products)),
-            int(((X * Y).sum(axis=0)[told] < 0).sum()),
+            int(((X * Y).sum(axis=0)[nonzero] < 0).sum()),
         )
 
 

@@ -86,7 +86,7 @@ def ours(case: Case, technique: Technique, seed: int) -> dict[str, Any]:
     start, wall = time.process_time(), time.perf_counter()
     vectors = technique.embed(Subgraph.whole(case.graph), np.random.default_rng(seed))
     seconds, wall = time.process_time() - start, time.perf_counter() - wall
-    return told("parge", case, seed, seconds, vectors, wall_seconds=wall)
+    return reported("parge", case, seed, seconds, vectors, wall_seconds=wall)
 
 
 def gensim(case: Case, technique: parge.DeepWalk, seed: int) -> dict[str, Any]:
@@ -94,17 +94,17 @@ def gensim(case: Case, technique: parge.DeepWalk, seed: int) -> dict[str, Any]:
     vectors, facts = competitors.embed_with(
         sys.executable, settings_of(case, technique, seed), walks=same_walks(case.graph, technique, seed)
     )
-    return told("gensim", case, seed, facts["train_seconds"], vectors, **facts)
+    return reported("gensim", case, seed, facts["train_seconds"], vectors, **facts)
 
 
 def pecanpy(case: Case, technique: Technique, python: Path, seed: int) -> dict[str, Any]:
     """Walk with pecanpy, train with gensim, and score; the seconds are those of training."""
     rows = {"indptr": case.graph.indptr, "indices": case.graph.indices}
     vectors, facts = competitors.embed_with(str(python), settings_of(case, technique, seed), **rows)
-    return told("pecanpy + gensim", case, seed, facts["train_seconds"], vectors, **facts)
+    return reported("pecanpy + gensim", case, seed, facts["train_seconds"], vectors, **facts)
 
 
-def told(name: str, case: Case, seed: int, seconds: float, vectors: Any, **more: Any) -> dict[str, Any]:
+def reported(name: str, case: Case, seed: int, seconds: float, vectors: Any, **more: Any) -> dict[str, Any]:
     run = {"name": name, "graph": case.name, "seed": seed, "seconds": seconds, "micro_f1": case.score(vectors), **more}
     print(f"  {name:18} {case.name:15} seed {seed}: {seconds:7.2f} s, micro-F1 {run['micro_f1']:.4f}", flush=True)
     return run
@@ -331,7 +331,7 @@ def spectral(options: argparse.Namespace) -> Section:
             for seed in range(1, seeds + 1):
                 started = time.process_time()
                 vectors = technique.embed(Subgraph.whole(case.graph), np.random.default_rng(seed))
-                runs.append(told(technique.name, case, seed, time.process_time() - started, vectors))
+                runs.append(reported(technique.name, case, seed, time.process_time() - started, vectors))
     return Section(runs, [])
 
 

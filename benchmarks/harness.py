@@ -69,8 +69,8 @@ def measure_call(target: str, *, imports: Sequence[str] = (), **arguments: Any) 
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         _, usage, _ = _run([sys.executable, __file__, target, json.dumps(arguments), str(answer), *imports])
-        told = json.loads(answer.read_text())
-    return Measured(told["seconds"], told["cpu_seconds"], _peak(usage), told["value"])
+        reported = json.loads(answer.read_text())
+    return Measured(reported["seconds"], reported["cpu_seconds"], _peak(usage), reported["value"])
 
 
 def parge_command(*arguments: str) -> list[str]:

@@ -162,17 +162,17 @@ def main() -> None:
     print("\n" + markdown_table(["splitting", "s of a core", "beside the rows", "cut"], lines))
 
     room = max(size // 4, LEAST)
-    told = measured("the whole way", "capped", n_vertices=n, room=room).value
+    found = measured("the whole way", "capped", n_vertices=n, room=room).value
     print(
-        f"\nwithin {room / 1e6:.0f} MB beyond the {told['libraries'] / 1e6:.0f} MB of the libraries (RLIMIT_DATA): "
-        f"{told['chosen']}\nsort {told['sort']:.0f} s, decompose {told['decompose']:.0f} s, cut out subgraphs "
-        f"{told['cut out']:.0f} s of a core; lost edges {told['lost_edges']:.1%}; edges "
-        f"among anchors {told['anchor_edges']:.2f} (anchors / vertices)^(2/3) of all"
+        f"\nwithin {room / 1e6:.0f} MB beyond the {found['libraries'] / 1e6:.0f} MB of the libraries (RLIMIT_DATA): "
+        f"{found['chosen']}\nsort {found['sort']:.0f} s, decompose {found['decompose']:.0f} s, cut out subgraphs "
+        f"{found['cut out']:.0f} s of a core; lost edges {found['lost_edges']:.1%}; edges "
+        f"among anchors {found['anchor_edges']:.2f} (anchors / vertices)^(2/3) of all"
     )
-    claims = [Claim("largest subgraph against its capacity", told["fullest"], 1.0)]
+    claims = [Claim("largest subgraph against its capacity", found["fullest"], 1.0)]
     Result("out_of_core", {"vertices": n, "edges": m}, claims, runs).finish()
     if arguments.constants:
-        print(estimate_constants.keep(estimate_constants.of_out_of_core(told, m)))
+        print(estimate_constants.keep(estimate_constants.of_out_of_core(found, m)))
 
 
 if __name__ == "__main__":

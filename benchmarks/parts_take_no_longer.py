@@ -57,8 +57,8 @@ def embedded(graph: Input, folder: Path, parts: int, jobs: int) -> tuple[Measure
 def score(graph: Input, out: Path) -> float:
     """Return the micro-F1 at 50 %."""
     options = ("--label-column", "all", "--json")
-    told = measure_command(parge_command("evaluate", "classify", str(out), str(graph.labels), *options)).value
-    return float(told["micro_f1"]["mean"] if isinstance(told["micro_f1"], dict) else told["micro_f1"])
+    reported = measure_command(parge_command("evaluate", "classify", str(out), str(graph.labels), *options)).value
+    return float(reported["micro_f1"]["mean"] if isinstance(reported["micro_f1"], dict) else reported["micro_f1"])
 
 
 def peak(report: Any) -> float:

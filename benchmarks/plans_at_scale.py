@@ -110,8 +110,8 @@ def main() -> None:
             if part["vertices"] > part["capacity"]:
                 raise SystemExit(f"a subgraph of {part['vertices']:,} vertices is over its limit {part['capacity']:,}")
         runs.append({"what": "KaMinPar alone", "turn": turn, **alone.cost, **alone.value})
-        told = {key: whole.value[key] for key in ("lost_edges", "anchors")}
-        runs.append({"what": "parge plan", "turn": turn, **whole.cost, **told})
+        reported = {key: whole.value[key] for key in ("lost_edges", "anchors")}
+        runs.append({"what": "parge plan", "turn": turn, **whole.cost, **reported})
 
     def middle(what: str, key: str) -> float:
         return median(run[key] for run in runs if run["what"] == what)

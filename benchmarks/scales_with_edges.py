@@ -126,8 +126,8 @@ def score(vectors: str, labels: str) -> dict[str, float]:
     rows = np.flatnonzero(np.isin(known, some))
     rows = np.sort(rng.choice(rows, min(SCORED, rows.size), replace=False))
     label = dict(zip(rows.tolist(), known[rows].tolist(), strict=True))
-    told = classify(Embedding(np.array(found[rows]), rows), label, repeats=3, jobs=1).to_json()
-    return {"micro_f1": told["micro_f1"]["mean"], "sd": told["micro_f1"]["sd"], "vertices": float(rows.size)}
+    reported = classify(Embedding(np.array(found[rows]), rows), label, repeats=3, jobs=1).to_json()
+    return {"micro_f1": reported["micro_f1"]["mean"], "sd": reported["micro_f1"]["sd"], "vertices": float(rows.size)}
 
 
 class _Clock:

@@ -66,9 +66,9 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
                 if len(some) and np.isin(some, space.ids).any():
                     space = update(space, some, threshold=min(threshold, 1e9)).space
             found[way] = (split.spread(space.ids, space.vectors), drift(space))
-        for way, (rows, told) in found.items():
+        for way, (rows, reported) in found.items():
             score = judge.score(trained, rows)
-            whole_loss = None if told is None else float(1 - judge.over_all(rows) / best)
+            whole_loss = None if reported is None else float(1 - judge.over_all(rows) / best)
             true = (residual(rows, fresh) - floor) / (2**0.5 - floor)
             yield {
                 "share": share,
@@ -77,7 +77,7 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
                 "loss": 1 - score / again,
                 "whole": whole_loss,
                 "true": max(0.0, true),
-                "drift": None if told is None else asdict(told),
+                "drift": None if reported is None else asdict(reported),
             }
 
 

@@ -133,8 +133,8 @@ def calibrate(seeds: int) -> None:
     table = np.array(points)
     signs, drift, true, loss = table[:, : len(names)], table[:, -3], table[:, -2], table[:, -1]
     factors, _ = nnls(signs, true)
-    told = ", ".join(f"{name} {factor:.3f}" for name, factor in zip(names, factors, strict=True))
-    print(f"\ndistance: {told}; standard deviation of what is left {(true - signs @ factors).std():.3f}")
+    reported = ", ".join(f"{name} {factor:.3f}" for name, factor in zip(names, factors, strict=True))
+    print(f"\ndistance: {reported}; standard deviation of what is left {(true - signs @ factors).std():.3f}")
     ranks = [spearmanr(column, loss)[0] for column in (drift, table[:, -5], true)]
     print(
         f"rank correlation with the loss: drift {ranks[0]:.3f}, distance {ranks[1]:.3f}, true distance {ranks[2]:.3f}"

@@ -46,11 +46,11 @@ def test_what_is_not_there_is_a_key_error(missing: Any) -> None:
     assert missing not in NAMED
     assert missing not in NUMBERED
     if missing in ("zoe", 7):
-        with pytest.raises(UnknownIdError, match=r"ann|40") as told:
+        with pytest.raises(UnknownIdError, match=r"ann|40") as raised:
             (NAMED if isinstance(missing, str) else NUMBERED)[missing]
-        assert isinstance(told.value, KeyError)
-        assert isinstance(told.value, InputError)
-        assert not str(told.value).startswith("'")
+        assert isinstance(raised.value, KeyError)
+        assert isinstance(raised.value, InputError)
+        assert not str(raised.value).startswith("'")
 
 
 def test_rows_are_asked_for_as_rows() -> None:

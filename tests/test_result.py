@@ -196,18 +196,18 @@ def test_any_key_may_be_missing(key: str) -> None:
 
 
 def test_what_later_versions_and_other_tools_say_is_kept() -> None:
-    told = {"refine": {"name": "mine", "tries": [1, 2], "steps": "many"}, "shards": [{"peak_bytes": 3}], "by": "me"}
-    report = Report.from_json(told)
-    assert report == told
+    reported = {"refine": {"name": "mine", "tries": [1, 2], "steps": "many"}, "shards": [{"peak_bytes": 3}], "by": "me"}
+    report = Report.from_json(reported)
+    assert report == reported
     assert (report.refine.name, report.refine.steps, report.refine.others.steps) == ("mine", None, "many")
     assert report.others.by == "me"
 
 
 def test_shards_are_typed_and_measured() -> None:
     took = {"peak_bytes": 3, "seconds": 0.5, "sent_bytes": 2, "rows_bytes": 7}
-    told = {"vertices": 4, "shards": [{"peak_bytes": 3, "stages": {"decompose": took}}]}
-    report = Report.from_json(told)
-    assert report == told
+    reported = {"vertices": 4, "shards": [{"peak_bytes": 3, "stages": {"decompose": took}}]}
+    report = Report.from_json(reported)
+    assert report == reported
     stages = report.shards[0].stages
     assert stages is not None
     assert stages.read is None

@@ -31,12 +31,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_all(out: Path) -> list[str]:
     """Run the experiments and return the cells that were computed."""
-    told: list[str] = []
+    reported: list[str] = []
     for run, techniques in TRIED.items():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experiments, "TECHNIQUES", techniques)
-            run(datasets.generated("Flickr", 200, 1200), TINY, 1, out, told.append)
-    return told
+            run(datasets.generated("Flickr", 200, 1200), TINY, 1, out, reported.append)
+    return reported
 
 
 @pytest.mark.slow

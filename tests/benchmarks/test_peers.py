@@ -46,15 +46,15 @@ def cases() -> list[Case]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """Return a folder with the cells of two seeds, and what was told."""
-    told: list[str] = []
+    reported: list[str] = []
     out = tmp_path_factory.mktemp("peers")
-    Bench(out, lock=out / "lock", on_step=told.append).fill_all(cases(), ROWS, 2, 1)
-    return out, told
+    Bench(out, lock=out / "lock", on_step=reported.append).fill_all(cases(), ROWS, 2, 1)
+    return out, reported
 
 
 def test_every_cell_is_computed_once_and_what_is_absent_is_named(folder: tuple[Path, list[str]]) -> None:
-    out, told = folder
-    assert sum("skipped" in line and "/nowhere/python" in line for line in told) == 4
+    out, reported = folder
+    assert sum("skipped" in line and "/nowhere/python" in line for line in reported) == 4
     files = {path: path.read_bytes() for path in out.glob("*.json")}
     assert len(files) == 2
     again: list[str] = []

@@ -21,11 +21,11 @@ LABELS = Labels.from_pairs(np.repeat(np.arange(300), np.diff(MADE.labels.indptr)
 
 
 def fill(out: Path, data: Data) -> list[str]:
-    told: list[str] = []
+    reported: list[str] = []
     cells, lab = store(data, SETTINGS, out), Lab(data, SETTINGS, 1)
     for method, n_parts in (("centralised", 1), ("NoRecon", 8), ("ours", 8)):
-        cells.cell(key("sgc", method, n_parts, 1), lambda m=method, n=n_parts: lab.cell("sgc", m, n), told.append)  # type: ignore[misc]
-    return told
+        cells.cell(key("sgc", method, n_parts, 1), lambda m=method, n=n_parts: lab.cell("sgc", m, n), reported.append)  # type: ignore[misc]
+    return reported
 
 
 @pytest.mark.parametrize("labels", [LABELS, None], ids=["labels", "links"])

@@ -53,15 +53,15 @@ def test_the_next_steps_are_those_of_what_was_asked_for(
     assert said == steps
 
 
-@pytest.mark.parametrize(("refine", "told"), [("none", False), ("whiten", True)])
+@pytest.mark.parametrize(("refine", "reported"), [("none", False), ("whiten", True)])
 def test_a_pass_after_the_alignment_is_told_beside_it(
-    graph: str, refine: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graph: str, refine: str, reported: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "v.npz")
     assert run(["embed", graph, "-o", out, "--technique", "prone", "--refine", refine, *SMALL]) == 0
     said = capsys.readouterr().out
     assert "before alignment" in said
-    assert (f"The final pass ({refine})" in said) == told
+    assert (f"The final pass ({refine})" in said) == reported
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,11 @@ def test_the_verdict_and_what_is_next_end_the_table(
     words = [str(path), "--memory", "2GB,8GB"]
     lines = table(capsys, monkeypatch, 200, *words)
     assert run(["plan", *words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert lines[-2] == told["verdict"]
+    reported = json.loads(capsys.readouterr().out)
+    assert lines[-2] == reported["verdict"]
     assert lines[-1].startswith("Next: parge embed")
-    assert "worker 0 alone" in told["verdict"]
-    assert told["projected_seconds"] > 0
+    assert "worker 0 alone" in reported["verdict"]
+    assert reported["projected_seconds"] > 0
 
 
 def test_help_and_refusals_measure_nothing(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:

@@ -17,7 +17,7 @@ KINDS = (PLAN, GRAPH, SHARED, SUBGRAPH, RESULT, SPACE)
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def told(kind: str) -> dict[str, tuple[str, int, bool]]:
+def reported(kind: str) -> dict[str, tuple[str, int, bool]]:
     """Return the arrays of the table of a kind: type, axes, and whether they are always there."""
     rows = re.findall(r"^\| `(\w+)` \| ([\w ]+) \| (\d) \| (yes)? *\|", SECTIONS[kind], re.MULTILINE)
     return {name: (types, int(axes), always == "yes") for name, types, axes, always in rows}
@@ -25,16 +25,16 @@ def told(kind: str) -> dict[str, tuple[str, int, bool]]:
 
 def test_the_table_of_shared_arrays_is_that_of_a_backbone() -> None:
     shapes = parge.DeepWalk().landmark_shapes
-    assert told(SHARED) == {f"shared_{name}": ("float32", len(axes), False) for name, axes in shapes.items()}
+    assert reported(SHARED) == {f"shared_{name}": ("float32", len(axes), False) for name, axes in shapes.items()}
     assert LAYOUT[SHARED] == {}, "every technique names its own"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SHARED])
 def test_the_table_of_a_kind_has_its_arrays(kind: str) -> None:
     layout = {name: (" or ".join(what.dtypes), what.ndim, what.needed) for name, what in LAYOUT[kind].items()}
-    others = {SUBGRAPH: told(GRAPH), SPACE: {**told(PLAN), **told(GRAPH)}}.get(kind, {})
+    others = {SUBGRAPH: reported(GRAPH), SPACE: {**reported(PLAN), **reported(GRAPH)}}.get(kind, {})
     inherited = {name: what for name, what in others.items() if name in layout}
-    assert {**inherited, **told(kind)} == layout
+    assert {**inherited, **reported(kind)} == layout
 
 
 def test_a_run_is_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

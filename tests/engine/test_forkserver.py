@@ -118,10 +118,10 @@ def test_what_was_prepared_is_there() -> None:
 
 
 def _marks(_argument: Any, _progress: Progress) -> tuple[str, str, str]:
-    told = {process.environ().get(MARK, "") for process in (psutil.Process(), psutil.Process().parent())}
+    reported = {process.environ().get(MARK, "") for process in (psutil.Process(), psutil.Process().parent())}
     script = f"import os; print(os.environ[{MARK!r}])"
     started = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return os.environ[MARK], started.stdout.strip(), "/".join(told)
+    return os.environ[MARK], started.stdout.strip(), "/".join(reported)
 
 
 def test_every_worker_has_a_mark_of_its_own_that_others_see() -> None:

@@ -81,9 +81,9 @@ def test_constants_agree_with_the_page_of_the_same_benchmark() -> None:
     n, m = 4.0e6, 34.5e6
     columns = {"write_parts": "write parts", "embed_deepwalk": "embed, all (slowest worker)"}
     counts = {"read": m, "decompose": m, "write_parts": m, "embed_deepwalk": n, "reconcile": n, "refine": m, "write": n}
-    told = {name: float(re.findall(r"[0-9.]+", cells[columns.get(name, name)])[0]) for name in counts}
+    reported = {name: float(re.findall(r"[0-9.]+", cells[columns.get(name, name)])[0]) for name in counts}
     for name, count in counts.items():
-        assert 1 / 1.3 < constants()[name].value * count / told[name] < 1.3, name
+        assert 1 / 1.3 < constants()[name].value * count / reported[name] < 1.3, name
     assert 1 / 1.3 < constants()["coordinator_memory"].value * m / memory < 1.3
     out_of_core = r"sort ([0-9.]+) s, choose anchors and split ([0-9.]+) s, cut out the subgraphs ([0-9.]+) s"
     [seconds] = re.findall(out_of_core, page.replace("\n", " "))
@@ -272,11 +272,11 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     question = ["vertices=2e9", "edges=1e12", "dim=64", "price-core-hour=0.04"]
     words = ["estimate", *question]
     assert run([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     assert run(["plan", "--estimate", *question, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == told
-    assert told["price"] > 0
-    assert [stage["name"] for stage in told["stages"]][:2] == ["read", "decompose"]
+    assert json.loads(capsys.readouterr().out) == reported
+    assert reported["price"] > 0
+    assert [stage["name"] for stage in reported["stages"]][:2] == ["read", "decompose"]
     assert run(words) == 0
     assert "breaks first" in capsys.readouterr().out
 
@@ -287,14 +287,14 @@ def test_the_first_lines_answer_how_long_and_whether_it_fits(
 ) -> None:
     words = ["estimate", "vertices=4e6", "edges=34.5e6", "workers=4", f"memory={memory}", "coordinator=4GB"]
     assert run([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     assert run(words) == 0
     long, fitting, other = capsys.readouterr().out.splitlines()[:3]
-    assert duration(told["seconds"]) in long
+    assert duration(reported["seconds"]) in long
     assert "34,500,000 edges" in long
-    assert bool(told["warnings"]) == (not fits)
+    assert bool(reported["warnings"]) == (not fits)
     assert ("fits" in fitting) == fits
-    worker = max(stage["memory"] for stage in told["stages"] if stage["machines"] > 1)
+    worker = max(stage["memory"] for stage in reported["stages"] if stage["machines"] > 1)
     assert (f"{format_bytes(worker)} of {memory[:-2]}.00 GB" in fitting) == fits
     assert "--sharded" in other
 

@@ -146,9 +146,9 @@ def test_settings_of_one_s_own_function_are_passed_by_name() -> None:
     ],
 )
 def test_a_slip_in_the_arguments_is_told_with_its_cure(given: tuple[Any, ...], cure: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         parge.embed(*given)
-    assert cure in str(told.value)
+    assert cure in str(raised.value)
 
 
 @pytest.mark.parametrize(

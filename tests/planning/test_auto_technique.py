@@ -89,14 +89,14 @@ def test_people_are_told_what_was_chosen_and_what_the_pass_does(
     small = ["--technique", "auto", "--dim", "8", "--parts", "2", "--anchors", "20", "--engine", "serial"]
     capsys.readouterr()
     assert run(["plan", graph, *small, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["choice"]["technique"] == told["technique"]
-    assert any("from scratch" in notice for notice in told["notices"])
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["choice"]["technique"] == reported["technique"]
+    assert any("from scratch" in notice for notice in reported["notices"])
     assert run(["plan", graph, *small]) == 0
-    assert f"auto chose {told['technique']}" in capsys.readouterr().out
+    assert f"auto chose {reported['technique']}" in capsys.readouterr().out
     assert run(["embed", graph, "-o", out, *small, "--for", "links"]) == 0
     said = capsys.readouterr()
-    assert f"auto chose {told['technique']}" in said.out
+    assert f"auto chose {reported['technique']}" in said.out
     assert "--for has no effect" in said.err
     assert run(["plan", graph, "--technique", "auto", "--for", "money"]) == 2
     assert run(["evaluate", "links", graph, *small]) == 0

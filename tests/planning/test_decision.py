@@ -188,14 +188,14 @@ def test_jobs_are_taken_by_their_former_name() -> None:
 def test_engines_are_told_of_jobs_by_the_name_that_they_know(
     option: str, keyword: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[int | None] = []
+    reported: list[int | None] = []
 
     def new(*, jobs: int | None) -> Serial:
-        told.append(jobs)
+        reported.append(jobs)
         return Serial()
 
     def old(*, workers: int | None) -> Serial:
-        told.append(workers)
+        reported.append(workers)
         return Serial()
 
     monkeypatch.setitem(engines._known, "mine", new if keyword == "jobs" else old)
@@ -203,7 +203,7 @@ def test_engines_are_told_of_jobs_by_the_name_that_they_know(
     write(GRAPH, Path("g.txt"))
     line = ["embed", "g.txt", "-o", "v.npy", "--parts", "2", "--technique", "sgc", "--dim", "4", "--engine", "mine"]
     assert run([*line, option, "3"]) == 0
-    assert told == [3]
+    assert reported == [3]
 
 
 def test_an_engine_of_this_process_is_told_of_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def test_generate_names_what_a_kind_does_not_read(
 
 
 def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
-    for setting, told in (
+    for setting, reported in (
         ({"parts": 3, "partitioner": "random"}, True),
         ({"parts": 3, "preset": "paper"}, True),
         ({"partitioner": "random"}, False),
@@ -155,7 +155,7 @@ def test_a_partitioner_whose_memory_nobody_projects_is_told_of() -> None:
         for limit in (None, "90GB"):
             notices = parge.embed(GRAPH, plan_of({**setting, "coordinator_memory": limit})).report.notices
             said = any("--coordinator-memory does not choose the partitioner" in words for words in notices)
-            assert said == (told and limit is not None), (setting, limit, notices)
+            assert said == (reported and limit is not None), (setting, limit, notices)
 
 
 @pytest.mark.parametrize("partitioner", ["kaminpar-compressed", "streaming"])

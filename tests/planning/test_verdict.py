@@ -67,8 +67,8 @@ def test_parts_that_save_no_memory_say_from_which_size_on_they_do() -> None:
     settings: dict[str, Any] = {"technique": DeepWalk(dim=128), "parts": 8, **quick}
     small = plan(planted(2000, 4000).graph, **settings)
     assert largest(small) >= small.whole.projected_bytes
-    [told] = re.findall(r"save no memory .* from about ([0-9,]+) edges on", small.verdict)
-    edges = int(told.replace(",", ""))
+    [reported] = re.findall(r"save no memory .* from about ([0-9,]+) edges on", small.verdict)
+    edges = int(reported.replace(",", ""))
     assert edges > 4000
     for times, saves in ((0.5, False), (2.0, True)):
         n_edges = int(times * edges)
@@ -111,11 +111,11 @@ def test_graphs_of_hardly_anything_are_planned(edges: list[tuple[int, int]]) -> 
 
 
 def test_the_json_only_adds_keys(graph: Graph) -> None:
-    told = plan(graph, parts=2).to_json()
+    reported = plan(graph, parts=2).to_json()
     names = [item.name for item in fields(Summary)]
-    assert list(told)[: len(names)] == names
-    assert set(told) - set(names) == {"whole", "projected_seconds", "verdict"}
-    assert set(told["whole"]) == {"projected_bytes", "projected_seconds"}
+    assert list(reported)[: len(names)] == names
+    assert set(reported) - set(names) == {"whole", "projected_seconds", "verdict"}
+    assert set(reported["whole"]) == {"projected_bytes", "projected_seconds"}
 
 
 def test_what_is_saved_can_be_seen() -> None:

@@ -44,8 +44,8 @@ def named_graph(n_vertices: int = 240, *, seed: int = 3) -> Graph:
 
 
 def plan(**fields: Any) -> parge.Plan:
-    told = {"technique": TECHNIQUE, "parts": 3, "reconcile": "consensus", "engine": "serial", "seed": 5}
-    return parge.Plan(**{**told, **fields})
+    given = {"technique": TECHNIQUE, "parts": 3, "reconcile": "consensus", "engine": "serial", "seed": 5}
+    return parge.Plan(**{**given, **fields})
 
 
 def keep_run(graph: Graph, folder: Path, **fields: Any) -> Path:

@@ -139,7 +139,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module", params=["at once", "from the folder"])
-def told(
+def reported(
     request: pytest.FixtureRequest, ran: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Page, Counted, dict[str, Any]]:
     """The page that `embed --report` writes, and the one that `parge report` writes of the folder alone."""
@@ -166,8 +166,8 @@ def test_plans_are_what_their_names_say(ran: tuple[Path, dict[str, Any]], reques
     assert bool(counted.anchors) == (name not in ("no anchors", "one part"))
 
 
-def test_vertices_of_each_subgraph(told: tuple[Page, Counted, dict[str, Any]]) -> None:
-    page, counted, _ = told
+def test_vertices_of_each_subgraph(reported: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = reported
     if counted.n_parts == 1:
         assert SIZES not in page.tables
         return
@@ -188,8 +188,8 @@ def test_vertices_of_each_subgraph(told: tuple[Page, Counted, dict[str, Any]]) -
         assert whole(page.column(SIZES, "super-vertices")) == [counted.lumps(i) for i in parts]
 
 
-def test_where_the_edges_are(told: tuple[Page, Counted, dict[str, Any]]) -> None:
-    page, counted, _ = told
+def test_where_the_edges_are(reported: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = reported
     if counted.n_parts == 1:
         assert "edges lost" not in page.tiles
         return
@@ -211,8 +211,8 @@ def test_where_the_edges_are(told: tuple[Page, Counted, dict[str, Any]]) -> None
     assert page.tiles["edges lost"][1].startswith(f"{counts['lost']:,}, between")
 
 
-def test_the_matrix_of_parts(told: tuple[Page, Counted, dict[str, Any]]) -> None:
-    page, counted, _ = told
+def test_the_matrix_of_parts(reported: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = reported
     found: dict[tuple[int, int], int] = {}
     for title in page.titles:
         inside = re.fullmatch(r"([\d,]+) edges inside part (\d+)", title)
@@ -228,8 +228,8 @@ def test_the_matrix_of_parts(told: tuple[Page, Counted, dict[str, Any]]) -> None
         assert sum(n for (i, j), n in found.items() if i < j) == counted.counts()["lost"]
 
 
-def test_the_share_of_edges_that_stay(told: tuple[Page, Counted, dict[str, Any]]) -> None:
-    page, counted, _ = told
+def test_the_share_of_edges_that_stay(reported: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, _ = reported
     said = [line for line in page.lines if "stay in one part" in line]
     if "Many spaces, then one" in page.lines:
         assert len(said) == 1
@@ -237,15 +237,15 @@ def test_the_share_of_edges_that_stay(told: tuple[Page, Counted, dict[str, Any]]
         assert f"{counted.stay():.1%} of the edges" in line
 
 
-def test_anchors_and_dimensions(told: tuple[Page, Counted, dict[str, Any]]) -> None:
-    page, counted, report = told
+def test_anchors_and_dimensions(reported: tuple[Page, Counted, dict[str, Any]]) -> None:
+    page, counted, report = reported
     if counted.n_parts > 1:
         n_anchors, dim = len(counted.anchors), report["dim"]
         assert page.tiles["anchors"] == [f"{n_anchors:,}", f"{n_anchors / dim:.1f} times the {dim} dimensions"]
 
 
-def test_time_and_memory_of_workers(told: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
-    page, counted, _ = told
+def test_time_and_memory_of_workers(reported: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
+    page, counted, _ = reported
     metadata = [
         json.loads((ran[0] / "parts" / f"{i:03d}" / "result" / "manifest.json").read_text())["body"]["facts"]
         for i in range(counted.n_parts)
@@ -261,8 +261,8 @@ def test_time_and_memory_of_workers(told: tuple[Page, Counted, dict[str, Any]], 
     assert page.tiles["most memory"][0] == format_bytes(max(peaks))
 
 
-def test_there_is_one_total_of_seconds(told: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
-    page, counted, report = told
+def test_there_is_one_total_of_seconds(reported: tuple[Page, Counted, dict[str, Any]], ran: tuple[Path, Any]) -> None:
+    page, counted, report = reported
     seconds = dict(report["seconds"])
     total = seconds.pop("total")
     assert list(seconds) == ["decompose", "prepare", "embed", "reconcile", "refine"]
@@ -350,9 +350,9 @@ def test_plan_embed_part_status_and_report_count_the_same(ran: tuple[Path, dict[
     for i in parts:
         ended = CliRunner().invoke(cli, ["embed-part", str(folder / "parts" / f"{i:03d}"), "--missing", "--json"])
         assert ended.exit_code == 0, ended.output
-        told = json.loads(ended.stdout)
-        assert {name: told[name] for name in names} == wanted[i]
-        assert told["anchors"] == len(counted.anchors) == report["anchors"] == planned["anchors"]
+        reported = json.loads(ended.stdout)
+        assert {name: reported[name] for name in names} == wanted[i]
+        assert reported["anchors"] == len(counted.anchors) == report["anchors"] == planned["anchors"]
     assert report["edge_counts"] == planned["edge_counts"] == counted.counts()
     assert report["lost_edges"] == planned["lost_edges"] == pytest.approx(counted.counts()["lost"] / len(counted.edges))
     assert [part["kept_edges"] for part in report["parts"]] == pytest.approx([counted.kept(i) for i in parts])

@@ -123,10 +123,10 @@ def test_maps_that_gave_way_are_not_drawn(graph: Graph, tmp_path: Path) -> None:
     what = plan(technique=noise, refine="none", anchors=30)
     report = parge.embed(graph, what, run_dir=tmp_path / "run").report
     assert report["reconcile"]["gave_way"]
-    told = write_report(tmp_path / "run", tmp_path / "told.html", report=report)
-    drawn = data_of(told)["projections"][0]["views"]
+    reported = write_report(tmp_path / "run", tmp_path / "told.html", report=report)
+    drawn = data_of(reported)["projections"][0]["views"]
     assert drawn["after"] == drawn["before"]
-    assert data_of(told) == data_of(write_report(tmp_path / "run", tmp_path / "folder.html"))
+    assert data_of(reported) == data_of(write_report(tmp_path / "run", tmp_path / "folder.html"))
 
 
 def test_spaces_that_are_one_are_drawn_once(graph: Graph, tmp_path: Path) -> None:

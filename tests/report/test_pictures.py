@@ -143,7 +143,7 @@ def test_shares_among_scores_have_bars(findings: Findings) -> None:
 
 
 def test_the_plan_is_told_in_full(findings: Findings) -> None:
-    told = tables.plan(findings)
+    reported = tables.plan(findings)
     for word in ("deepwalk", "walk_length", "consensus", "alternating", "kaminpar", "seed"):
-        assert word in told
+        assert word in reported
     assert "parge" in tables.versions(findings)

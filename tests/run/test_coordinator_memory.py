@@ -41,13 +41,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cap(place: Path) -> int:
     """The smallest limit that parge accepts: its libraries, and 64 MB."""
 
-    def told(limit: int, words: str) -> int:
+    def reported(limit: int, words: str) -> int:
         refused = finish(place, "reconcile", "run", "-o", "x.npy", "--coordinator-memory", f"{limit}MB", code=2)
         return int(re.search(words, refused.stderr)[1])  # type: ignore[index]  # it must be there
 
     def least() -> int:
         """Ask for as little as is only refused once all libraries are loaded."""
-        return told(told(1, r"uses (\d+) MB") + 70, r"Give (\d+)MB or more")
+        return reported(reported(1, r"uses (\d+) MB") + 70, r"Give (\d+)MB or more")
 
     least()  # kernels that are not in the cache yet are compiled, which takes memory of its own
     return least() + 10  # it differs by a few MB

@@ -89,7 +89,7 @@ def test_another_technique_in_a_part_folder_is_not_used_by_a_run(folder: Path, r
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "reported"),
     [
         ("deepwalk", {"dim": 4, "walks": 2**31 - 1}, "walks of deepwalk must be"),
         ("deepwalk", {"dim": 4, "walks": 100_000, "walk_length": 100_000}, "times the work"),
@@ -101,12 +101,12 @@ def test_another_technique_in_a_part_folder_is_not_used_by_a_run(folder: Path, r
     ],
 )
 def test_a_folder_cannot_ask_for_work_without_end(
-    name: str, settings: dict[str, Any], told: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, settings: dict[str, Any], reported: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     described = {"technique": name, "settings": settings}
     reseal(folder / "parts" / "000" / "subgraph", lambda body: body["facts"].update(technique=described))
     assert command(["embed-part", str(folder / "parts" / "000")]) == 2
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
 
 
 def test_much_work_is_done_for_who_asks_for_it(

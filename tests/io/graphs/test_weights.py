@@ -92,11 +92,11 @@ def test_a_third_column_is_the_weight_in_a_frame_as_in_a_file(tmp_path: Path) ->
 
 
 def test_a_third_column_that_is_read_as_weights_is_named(tmp_path: Path) -> None:
-    for name, told in (("year", True), ("Weight", False), ("edge_weight", False)):
+    for name, reported in (("year", True), ("Weight", False), ("edge_weight", False)):
         found = _everywhere({"a": [0, 1], "b": [1, 2], name: [2019, 2020]}, tmp_path)
         assert len({repr(answer) for answer in found.values()}) == 1, found
         notices = found[".csv"][3]
-        assert any(f"'{name}'" in notice and "--unweighted" in notice for notice in notices) == told
+        assert any(f"'{name}'" in notice and "--unweighted" in notice for notice in notices) == reported
     path = tmp_path / "g.csv"
     path.write_text("a,b,year\n0,1,2019\n1,2,2020\n")
     for options in ({"weight": "year"}, {"weighted": False}):
