@@ -142,7 +142,7 @@ def main(task: str, answer: str) -> None:
     warnings.simplefilter("ignore")  # pkg_resources announces its end
     from torchbiggraph.config import ConfigSchema
 
-    facts: dict[str, Any] = {"versions": {name: version(name) for name in ("torchbiggraph", "torch")}}
+    metadata: dict[str, Any] = {"versions": {name: version(name) for name in ("torchbiggraph", "torch")}}
     with tempfile.TemporaryDirectory() as name, np.load(task) as arrays:
         settings, folder = json.loads(str(arrays["settings"])), Path(name)
         part, row = write_input(folder, arrays, settings)
@@ -150,14 +150,14 @@ def main(task: str, answer: str) -> None:
         curve: list[float] = []
         start, cpu_start = time.perf_counter(), cpu()
         for mrr, memory in train(made, settings["seed"]):
-            facts["peak_bytes"] = memory
+            metadata["peak_bytes"] = memory
             if mrr is not None:  # only asked for of one partition, which is one bucket an epoch
                 curve.append(mrr)
                 if flat(curve):
                     break
-        facts |= {"seconds": time.perf_counter() - start, "cpu_seconds": cpu() - cpu_start, "mrr": curve}
+        metadata |= {"seconds": time.perf_counter() - start, "cpu_seconds": cpu() - cpu_start, "mrr": curve}
         found = np.zeros((0, settings["dim"])) if curve else vectors(folder, part, row, settings)
-    np.savez(answer, vectors=found, facts=json.dumps(facts))
+    np.savez(answer, vectors=found, metadata=json.dumps(metadata))
 
 
 if __name__ == "__main__":

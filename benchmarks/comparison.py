@@ -65,7 +65,7 @@ class Case:
         return f"{self.name}-{self.task}"
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Name and counts, for a record of the run."""
         size = {"vertices": self.graph.n_vertices, "edges": self.graph.n_edges}
         return {"name": self.name, "task": self.task, **size, "large": self.large}
@@ -275,7 +275,7 @@ class Bench:
     def fill(self, case: Case, methods: Sequence[Method], seed: int) -> None:
         """Compute the cells of a case and a seed that are not there yet."""
         settings = {"dim": DIM, "repeats": REPEATS}
-        cells = Cells(self.out / f"{case.title}.json", {"dataset": case.facts, "settings": settings})
+        cells = Cells(self.out / f"{case.title}.json", {"dataset": case.metadata, "settings": settings})
         for method in methods:
             if seed < method.most_seeds and case.graph.n_edges <= method.most_edges:
                 self._cell(cells, case, method, seed)

@@ -33,7 +33,7 @@ def embed_with(
         np.savez(task, settings=json.dumps(settings), **arrays)
         subprocess.run([python, script, task, answer], check=True, env=env, timeout=timeout)
         with np.load(answer) as found:
-            return found["vectors"], json.loads(str(found["facts"]))
+            return found["vectors"], json.loads(str(found["metadata"]))
 
 
 def missing(python: str, *packages: str) -> str:
@@ -90,14 +90,14 @@ def main(task: str, answer: str) -> None:
     with np.load(task) as arrays:
         settings = json.loads(str(arrays["settings"]))
         names = [str(v) for v in range(settings["vertices"])]
-        facts: dict[str, Any] = {"versions": {"gensim": version("gensim"), "numpy": np.__version__}}
+        metadata: dict[str, Any] = {"versions": {"gensim": version("gensim"), "numpy": np.__version__}}
         if "walks" in arrays:
             sentences = [[names[v] for v in row] for row in arrays["walks"].tolist()]
         else:
-            sentences, facts["walk_seconds"] = walk(arrays, names, settings)
-            facts["versions"]["pecanpy"] = version("pecanpy")
-    vectors, facts["train_seconds"] = train(sentences, names, settings)
-    np.savez(answer, vectors=vectors, facts=json.dumps(facts))
+            sentences, metadata["walk_seconds"] = walk(arrays, names, settings)
+            metadata["versions"]["pecanpy"] = version("pecanpy")
+    vectors, metadata["train_seconds"] = train(sentences, names, settings)
+    np.savez(answer, vectors=vectors, metadata=json.dumps(metadata))
 
 
 if __name__ == "__main__":

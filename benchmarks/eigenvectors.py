@@ -51,7 +51,7 @@ def measured(case: Case, python: str, repeats: int, left_out: set[str]) -> dict[
         variants = [vectors, peers.unit_rows(vectors)] if name == "scikit-network" else [vectors]
         scores[name] = max(quality(case.score(some, 0)) or 0.0 for some in variants)
         print(f"  {case.title}, {name}: {best[name]['cpu_seconds']:.2f} s, {scores[name]:.4f}", file=sys.stderr)
-    return {"graph": case.facts, "best": best, "scores": scores}
+    return {"graph": case.metadata, "best": best, "scores": scores}
 
 
 def claims(name: str, cell: dict[str, Any]) -> list[harness.Claim]:

@@ -75,8 +75,8 @@ class Section:
 
 
 def read(data: Path, name: str, repeats: int = 10) -> Case:
-    facts = json.loads((data / "datasets.json").read_text())
-    n_vertices = (facts.get("datasets") or facts)[name]["vertices"]
+    metadata = json.loads((data / "datasets.json").read_text())
+    n_vertices = (metadata.get("datasets") or metadata)[name]["vertices"]
     return Case(name, parge.read(data / f"{name}.edges.gz", vertices=n_vertices), data / f"{name}.labels.gz", repeats)
 
 
@@ -91,17 +91,17 @@ def ours(case: Case, technique: Technique, seed: int) -> dict[str, Any]:
 
 def gensim(case: Case, technique: parge.DeepWalk, seed: int) -> dict[str, Any]:
     """Train gensim on the walks that ours draws from this seed, and score."""
-    vectors, facts = competitors.embed_with(
+    vectors, metadata = competitors.embed_with(
         sys.executable, settings_of(case, technique, seed), walks=same_walks(case.graph, technique, seed)
     )
-    return reported("gensim", case, seed, facts["train_seconds"], vectors, **facts)
+    return reported("gensim", case, seed, metadata["train_seconds"], vectors, **metadata)
 
 
 def pecanpy(case: Case, technique: Technique, python: Path, seed: int) -> dict[str, Any]:
     """Walk with pecanpy, train with gensim, and score; the seconds are those of training."""
     rows = {"indptr": case.graph.indptr, "indices": case.graph.indices}
-    vectors, facts = competitors.embed_with(str(python), settings_of(case, technique, seed), **rows)
-    return reported("pecanpy + gensim", case, seed, facts["train_seconds"], vectors, **facts)
+    vectors, metadata = competitors.embed_with(str(python), settings_of(case, technique, seed), **rows)
+    return reported("pecanpy + gensim", case, seed, metadata["train_seconds"], vectors, **metadata)
 
 
 def reported(name: str, case: Case, seed: int, seconds: float, vectors: Any, **more: Any) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def main() -> None:
         path = asked.out / f"{name}.json"
         case = None if asked.tables_only else comparison.shared_case(name, "labels", asked.data)
         if case is not None:
-            cells = Cells(path, {"dataset": case.facts})
+            cells = Cells(path, {"dataset": case.metadata})
             for seed in range(asked.seeds):
                 for row, compute in rows(case, seed):
                     if not asked.only or row.startswith(tuple(asked.only)):

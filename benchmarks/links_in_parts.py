@@ -256,8 +256,8 @@ def main() -> None:
             if graph is None:
                 print(f"{name}: not at hand")
                 continue
-            facts = {"name": name, "vertices": graph.n_vertices, "edges": graph.n_edges}
-            lab = Lab(graph, Cells(path, {"dataset": facts}), asked.only, asked.pbg, asked.longest)
+            metadata = {"name": name, "vertices": graph.n_vertices, "edges": graph.n_edges}
+            lab = Lab(graph, Cells(path, {"dataset": metadata}), asked.only, asked.pbg, asked.longest)
             for seed in range(asked.seeds):
                 lab.fill(asked.techniques, seed, peers=asked.peers)
         if not path.exists():

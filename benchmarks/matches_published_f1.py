@@ -149,8 +149,8 @@ def main() -> None:
         for known, record in zip(wanted, records, strict=True)
     ]
     print(harness.markdown_table(header, rows))
-    facts = {"name": "blogcatalog", "vertices": graph.n_vertices, "edges": graph.n_edges}
-    harness.Result("matches_published_f1", facts, claims, records).finish()
+    metadata = {"name": "blogcatalog", "vertices": graph.n_vertices, "edges": graph.n_edges}
+    harness.Result("matches_published_f1", metadata, claims, records).finish()
 
 
 if __name__ == "__main__":

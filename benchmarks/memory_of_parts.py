@@ -34,8 +34,8 @@ def above(folder: str) -> dict[str, Any]:
     prepare_worker(parts.subgraph_metadata(Path(folder)).technique)
     reset_peak()
     before = status_bytes("self", b"VmRSS:")
-    facts = embed_part(PartJob(Path(folder)))
-    return {**facts.to_json(), "above": peak_bytes() - before}
+    metadata = embed_part(PartJob(Path(folder)))
+    return {**metadata.to_json(), "above": peak_bytes() - before}
 
 
 def folders(graph: Path, place: Path, n_parts: int) -> list[Path]:

@@ -53,7 +53,7 @@ def measured(case: Case, python: str, repeats: int) -> dict[str, Any]:
             most = {key: max(cell[key] for cell in cells) for key in cells[0] if key in ("free_cores", "copy_gain")}
             best[name] = {**cells[0], **least, **most}
     scores = {name: case.score(some, 0)["micro_f1"] for name, some in vectors.items()}
-    return {"graph": case.facts, "best": best, "micro_f1": scores}
+    return {"graph": case.metadata, "best": best, "micro_f1": scores}
 
 
 def claims(name: str, cell: dict[str, Any]) -> list[harness.Claim]:

@@ -96,12 +96,14 @@ def main(task: str, answer: str) -> None:
     start, cpu_start = time.perf_counter(), time.process_time()
     found = call()
     cost = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
-    facts: dict[str, Any] = {**cost, "peak_bytes": peak()}
-    facts["versions"] = {settings["package"]: version(settings["package"])}
+    metadata: dict[str, Any] = {**cost, "peak_bytes": peak()}
+    metadata["versions"] = {settings["package"]: version(settings["package"])}
     vectors = np.asarray(found.toarray() if sp.issparse(found) else found, np.float32)
-    facts["not_finite"] = int((~np.isfinite(vectors)).any(axis=1).sum())
+    metadata["not_finite"] = int((~np.isfinite(vectors)).any(axis=1).sum())
     vectors = np.nan_to_num(vectors, posinf=0, neginf=0)
-    np.savez(answer, vectors=unit_rows(vectors) if settings.get("unit_rows") else vectors, facts=json.dumps(facts))
+    np.savez(
+        answer, vectors=unit_rows(vectors) if settings.get("unit_rows") else vectors, metadata=json.dumps(metadata)
+    )
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ def decompose(path: str, n_vertices: int, run: str, reconcile: str | None, refin
         clock("landmarks")
         write_subgraphs(opened)
         clock("write parts")
-        facts = {"lost_edges": opened.decomposition.lost_edges, "reconcile": opened.plan.reconcile}
-    return {**clock.seconds, **facts}
+        metadata = {"lost_edges": opened.decomposition.lost_edges, "reconcile": opened.plan.reconcile}
+    return {**clock.seconds, **metadata}
 
 
 def finish(run: str, out: str) -> dict[str, float]:

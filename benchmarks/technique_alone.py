@@ -32,7 +32,7 @@ def main(task: str, answer: str) -> None:
     start, cpu_start = time.perf_counter(), time.process_time()
     vectors = technique.embed(whole, rng)
     cost = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
-    np.savez(answer, vectors=vectors, facts=json.dumps({**cost, "peak_bytes": peak()}))
+    np.savez(answer, vectors=vectors, metadata=json.dumps({**cost, "peak_bytes": peak()}))
 
 
 if __name__ == "__main__":

@@ -105,13 +105,13 @@ def main(task: str, answer: str) -> None:
     start, cpu_start = time.perf_counter(), time.process_time()
     vectors = technique.embed(whole, np.random.default_rng(), progress=rounds.append)
     cost = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
-    facts = {**cost, "peak_bytes": peak(), "rounds": len(rounds) - 1}
+    metadata = {**cost, "peak_bytes": peak(), "rounds": len(rounds) - 1}
     if settings["threads"] > 1:
-        facts["free_cores"] = free_cores(settings["threads"])
-        facts["copy_gain"] = copy_gain(settings["threads"])
+        metadata["free_cores"] = free_cores(settings["threads"])
+        metadata["copy_gain"] = copy_gain(settings["threads"])
     if settings["speeds"]:
-        facts |= speeds(whole.graph, settings["dim"])
-    np.savez(answer, vectors=vectors, facts=json.dumps(facts))
+        metadata |= speeds(whole.graph, settings["dim"])
+    np.savez(answer, vectors=vectors, metadata=json.dumps(metadata))
 
 
 if __name__ == "__main__":

@@ -19,18 +19,18 @@ class Cells:
     ----------
     path : Path
         results/paper/EXPERIMENT-DATASET.json.
-    facts : dict
+    metadata : dict
         The data set and the settings that all cells share; a file with other ones is refused.
     """
 
     path: Path
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
     cells: dict[str, Cell] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.path.exists():
             found = json.loads(self.path.read_text())
-            for name, value in self.facts.items():
+            for name, value in self.metadata.items():
                 if found.get(name) != value:
                     raise SystemExit(
                         f"{self.path} holds results for {name} {found.get(name)}, these would be for {value}; "
@@ -49,7 +49,7 @@ class Cells:
     def _write(self) -> None:
         """Replace the file by one rename, so that an interruption leaves the old one or the new one."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        content = {**self.facts, "versions": harness.versions(), "machine": harness.machine(), "cells": self.cells}
+        content = {**self.metadata, "versions": harness.versions(), "machine": harness.machine(), "cells": self.cells}
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(content, indent=1) + "\n")
         unfinished.replace(self.path)

@@ -50,7 +50,7 @@ class Data:
     note: str = ""
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Name and counts, for a record of the run."""
         n_labels = 0 if self.labels is None else int(self.labels.classes.size)
         return {

@@ -221,5 +221,5 @@ def _empty_worker(settings: Settings) -> Cell:
 
 
 def _store(experiment: str, data: Data, settings: Settings, out: Path) -> Cells:
-    facts = {"experiment": experiment, "dataset": data.facts, "settings": settings.to_json()}
-    return Cells(out / f"{experiment}-{data.name}.json", facts)
+    metadata = {"experiment": experiment, "dataset": data.metadata, "settings": settings.to_json()}
+    return Cells(out / f"{experiment}-{data.name}.json", metadata)

@@ -50,12 +50,12 @@ def heading(results: Results) -> str:
     data, settings = results.dataset, results.settings
     name = data["stands_for"] if not is_substitute(data) else f"{data['name']} in the place of {data['stands_for']}"
     size = f"{data['vertices']:,} vertices, {data['edges']:,} edges"
-    facts = [size, f"d = {settings['dim']}"]
+    said = [size, f"d = {settings['dim']}"]
     if results.experiment != "parallelism":
-        facts.append(f"n = {settings['parts']}")
+        said.append(f"n = {settings['parts']}")
     seeds = len({name.rpartition("seed ")[2] for name in results.cells if "seed " in name})
-    facts.append(f"{seeds} seed{'s' if seeds > 1 else ''}" if seeds else "not computed here, the paper's numbers alone")
-    return f"**{name}** ({'; '.join(facts)})"
+    said.append(f"{seeds} seed{'s' if seeds > 1 else ''}" if seeds else "not computed here, the paper's numbers alone")
+    return f"**{name}** ({'; '.join(metadata)})"
 
 
 def _cells(results: Results, technique: str, method: str) -> list[Cell]:

@@ -21,7 +21,7 @@ class Data:
     labels: Any = None
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Name, size and task."""
         return {
             "name": self.name,

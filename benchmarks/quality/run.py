@@ -117,4 +117,4 @@ def measured(report: Report) -> Cell:
 
 def store(data: Data, settings: Settings, out: Path, kind: str = "quality") -> Cells:
     """Return the cells of one graph, those of an earlier run included."""
-    return Cells(out / f"{kind}-{data.name}.json", {"dataset": data.facts, "settings": settings.to_json()})
+    return Cells(out / f"{kind}-{data.name}.json", {"dataset": data.metadata, "settings": settings.to_json()})

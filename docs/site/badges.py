@@ -14,7 +14,7 @@ FIGURES = ROOT / "docs" / "figures"
 _CHARACTER, _PAD = 6.6, 8
 
 
-def facts() -> dict[str, tuple[str, str]]:
+def metadata() -> dict[str, tuple[str, str]]:
     """Return the name of each badge and its two words: from pyproject.toml and the version in the source."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     said = " ".join(project["classifiers"])
@@ -48,7 +48,7 @@ def badge(label: str, value: str) -> str:
 
 def main() -> None:
     """Draw all badges."""
-    for name, words in facts().items():
+    for name, words in metadata().items():
         (FIGURES / f"badge-{name}.svg").write_text(badge(*words))
 
 

@@ -68,7 +68,7 @@ def test_badges_say_what_the_package_says() -> None:
     assert spec.loader is not None
     badges = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(badges)
-    drawn = {name: (DOCS / "figures" / f"badge-{name}.svg").read_text() for name in badges.facts()}
-    assert drawn == {name: badges.badge(*words) for name, words in badges.facts().items()}
+    drawn = {name: (DOCS / "figures" / f"badge-{name}.svg").read_text() for name in badges.metadata()}
+    assert drawn == {name: badges.badge(*words) for name, words in badges.metadata().items()}
     text = (ROOT / "README.md").read_text()
     assert sorted(re.findall(r"badge-(\w+)\.svg", text)) == sorted(drawn)

@@ -47,9 +47,9 @@ def read_space(folder: Path, manifest: dict[str, Any]) -> Vectors:
     return Vectors(vectors, _ids(folder, entries, len(vectors)), head=_head(body.get("facts")), degrees=np.diff(indptr))
 
 
-def _head(facts: Any) -> LinkHead | None:
+def _head(metadata: Any) -> LinkHead | None:
     """Return the degree head; older spaces have none."""
-    numbers = facts.get("head") if isinstance(facts, dict) else None
+    numbers = metadata.get("head") if isinstance(metadata, dict) else None
     if not isinstance(numbers, list) or len(numbers) != 3:
         return None
     return LinkHead(*numbers) if all(is_real(each) and math.isfinite(each) for each in numbers) else None
