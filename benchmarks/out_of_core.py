@@ -3,8 +3,8 @@
     python benchmarks/out_of_core.py                                      4.0 M vertices, 34.5 M edges
     python benchmarks/out_of_core.py --vertices 100000 --edges 800000     quickly
 
-Prints what reading into files costs beside reading into memory, and sorting the edges by polars' streaming engine
-(which has to be installed) beside both; how many edges each way to split loses, without anchors, into eight parts
+Prints what reading into files costs compared with reading into memory, and sorting the edges by polars' streaming engine
+(which has to be installed) compared with both; how many edges each way to split loses, without anchors, into eight parts
 3:3:4:4:5:5:6:6; and the whole way under the limit. Times are seconds of a core. With --constants the last of them
 become those of `parge plan --estimate`.
 """
@@ -159,7 +159,7 @@ def main() -> None:
         name = way if way != "streaming" else f"{way}, {passes} pass{'es' if passes > 1 else ''}"
         found = measured(name, "split", n_vertices=n, way=way, passes=passes).value
         lines.append([name, f"{found['seconds']:.1f}", f"{found['bytes'] / 1e6:.0f} MB", f"{found['cut']:.3f}"])
-    print("\n" + markdown_table(["splitting", "s of a core", "beside the rows", "cut"], lines))
+    print("\n" + markdown_table(["splitting", "s of a core", "besides the rows", "cut"], lines))
 
     room = max(size // 4, LEAST)
     found = measured("the whole way", "capped", n_vertices=n, room=room).value

@@ -55,7 +55,7 @@ def heading(results: Results) -> str:
         said.append(f"n = {settings['parts']}")
     seeds = len({name.rpartition("seed ")[2] for name in results.cells if "seed " in name})
     said.append(f"{seeds} seed{'s' if seeds > 1 else ''}" if seeds else "not computed here, the paper's numbers alone")
-    return f"**{name}** ({'; '.join(metadata)})"
+    return f"**{name}** ({'; '.join(said)})"
 
 
 def _cells(results: Results, technique: str, method: str) -> list[Cell]:

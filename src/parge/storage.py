@@ -144,7 +144,7 @@ def storage_like(array: NDArray[Any]) -> Storage:
 # Numbers that are looked at together.
 _LOOKED_AT = 1 << 17
 
-# At 128 float64 columns a block is 8 MB: large enough for BLAS, small beside any budget.
+# At 128 float64 columns a block is 8 MB: large enough for BLAS, small compared with any budget.
 BLOCK_ROWS = 8192
 
 

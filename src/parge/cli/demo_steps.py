@@ -195,7 +195,7 @@ def _place_new(embedding: Embedding, labels: Labels, listener: Listener) -> None
     nearest = np.asarray(embedding.neighbors(placed.vectors, k=1)[0]).ravel()
     home = first[positions(labels.ids, nearest)] == chosen[np.asarray(placed.ids, np.int64) - last - 1]
     _say(f"5. {_NEW} new vertices, {_NEW_EDGES} edges each, are placed in {took:.1f} s. No other vector moves:")
-    _say(f"     {home.mean():.0%} of them land beside a vertex of the community that they have edges to")
+    _say(f"     {home.mean():.0%} of them land next to a vertex of the community that they have edges to")
 
 
 def _some(labels: Labels) -> Labels:

@@ -22,7 +22,7 @@ from parge.show.text import count, duration
 # Keys that say which technique; the others are of the question itself.
 _OF_TECHNIQUE = ("dim", "technique")
 
-# Options of `parge plan` that are read beside --estimate, and the keys that say what others do.
+# Options of `parge plan` that are read with --estimate, and the keys that say what others do.
 _READ = {"graph", "as_estimate", "as_json", "technique", "dim", "params", "sharded"}
 _KEYS = {
     "vertices": "vertices=",

@@ -40,7 +40,7 @@ from parge.space.neighbors import TASKS
     default=TASKS[0],
     show_default=True,
     help="links: two matrices whose inner products score links. OUT has the rows to search; "
-    "NAME.queries.parquet beside it has the rows that ask.",
+    "NAME.queries.parquet next to it has the rows that ask.",
 )
 @overwrite_option
 @json_option

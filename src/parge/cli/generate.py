@@ -79,7 +79,7 @@ def command(out: Path, labels: Path | None, overwrite: bool, as_json: bool, **op
         show.done(f"{n_isolated:,} {are} isolated. To read them, use --vertices {graph.n_vertices}.")
 
 
-# What each kind reads beside the number of vertices; planted communities read all.
+# What each kind reads besides the number of vertices; planted communities read all.
 _READ: dict[str, tuple[str, ...]] = {
     "tree": ("edges", "mixing", "seed"),
     "ring": ("communities",),

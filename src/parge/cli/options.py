@@ -381,7 +381,7 @@ def make_technique(options: dict[str, Any]) -> Technique:
 
 
 def _faithful(refine: str | None) -> str:
-    """Return the pass that --faithful means; refuse another one beside it."""
+    """Return the pass that --faithful means; refuse another one with it."""
     if refine not in (None, FAITHFUL):
         raise InputError(f"--faithful and --refine {shown(refine)} contradict each other. Give only one.")
     return FAITHFUL

@@ -155,7 +155,7 @@ def cut_edges(decomposition: "Decomposition") -> CutEdges:
     return CutEdges(lost.reshape(n_parts, n_parts), to_halo)
 
 
-# What a vertex costs beside its edges, in edges: two vectors of 128 numbers, and 16 bytes an edge.
+# What a vertex costs besides its edges, in edges: two vectors of 128 numbers, and 16 bytes per edge.
 _VERTEX_IN_EDGES = 64
 
 # Vertices whose edges are looked at together.

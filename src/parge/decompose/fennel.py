@@ -101,7 +101,7 @@ def streamed(
 def _free_and_cost(
     graph: Graph, limits: Limits, anchors: IntArray, left_out: BoolArray, *, loosely: bool
 ) -> tuple[IntArray, tuple[float, float]]:
-    """Return what the parts have room for beside the anchors, and what a vertex and an edge take of it."""
+    """Return what the parts have room for besides the anchors, and what a vertex and an edge take of it."""
     if limits.budgets is None or limits.footprint is None:
         free, cost = limits.capacities - anchors.size, (1.0, 0.0)
     else:

@@ -120,7 +120,7 @@ def memory_left(limit: int) -> int:
 
 
 def context_bytes(graph: Counted, n_parts: int) -> int:
-    """Return the most memory that a decomposition into landmarks keeps beside the graph, nearby vertices included."""
+    """Return the most memory that a decomposition into landmarks keeps besides the graph, nearby vertices included."""
     near = min(int(NEAR_SHARE * graph.n_vertices) * n_parts, 2 * graph.n_edges)
     return _CONTEXT_FIXED + _CONTEXT_PER_VERTEX * graph.n_vertices + 8 * near
 

@@ -89,7 +89,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class SplitMemory:
-    """Bytes that a partitioner needs beside the graph at its peak.
+    """Bytes that a partitioner needs besides the graph at its peak.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def _streamed(*args: Any, **options: Any) -> PartArray:
     return streamed(*args, **options)
 
 
-# KaMinPar's peak beside what it is given, measured on planted graphs of 0.8, 8.6 and 34.5 M edges: 71, 689 and
+# KaMinPar's peak besides what it is given, measured on planted graphs of 0.8, 8.6 and 34.5 M edges: 71, 689 and
 # 1,032 MB; of a compressed graph 61, 592 and 667 MB. A part of it grows with small graphs alone. Around it, choosing
 # anchors and splitting keep numbers of 64 bits of every vertex; the stream is written to do with few.
 KAMINPAR = Partitioner(

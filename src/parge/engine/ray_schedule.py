@@ -31,7 +31,7 @@ from parge.engine.remote_task import Files, Portable, RemoteTask, private_folder
 from parge.memory import format_bytes
 
 RAY_WORKER_BYTES = 100_000_000
-"""Ray's own process beside each task, which hands files over and supervises ours: 61 MB of its own were measured."""
+"""Ray's own process for each task, which hands files over and supervises ours: 61 MB of its own were measured."""
 
 _POLL_SECONDS = 0.05  # how often messages of a worker are read, on its node
 _WAIT_SECONDS = 0.25  # how long to wait for messages of any of them, here

@@ -37,7 +37,7 @@ _DAY = 86_400.0
 _MOST_TIMES = 100.0
 _MOST_BYTES = 4096
 
-# What each loop counts for. Programs beside ours, which use the same memory, made reading rows up to three times
+# What each loop counts for. Other programs, which use the same memory, made reading rows up to three times
 # slower, sums a tenth.
 _WEIGHTS = {"probe_sums": 0.75, "probe_rows": 0.25}
 

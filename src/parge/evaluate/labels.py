@@ -104,7 +104,7 @@ def read_labels(
     there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
     vertex add up; a vertex alone on its line has no label. In a table with a header exactly one column is the label.
     Where the label column is not clear, or all lines without a header have more than two fields, give `label_column`:
-    ``all`` reads every field beside the vertex as a label.
+    ``all`` reads every field but the vertex as a label.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class FileGatherer(Gatherer):
     """Collects edges as `Gatherer` does, but into files, and builds a graph whose rows are in files.
 
     The sort is that of graphs in memory (`parge.graph.build`) with its arrays in files. docs/measured/scale.md has its
-    time and memory beside those of databases.
+    time and memory compared with those of databases.
     """
 
     def __init__(self, storage: Files) -> None:

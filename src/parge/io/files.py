@@ -159,7 +159,7 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-# Read at a time: enough 1 MB blocks for every core, little beside the graph.
+# Read at a time: enough 1 MB blocks for every core, little next to the graph.
 SEGMENT = 32 * 2**20
 
 # Small files need no such room: to have it zeroed takes longer than to read them.

@@ -168,7 +168,7 @@ def _table(path: Path, rows: _Rows, choice: LabelColumns) -> Pairs:
             raise _doubtful(path, rows, place)
         choice = replace(choice, label_column=ALL)
         notices += (
-            f"lines have up to {width - 1} fields beside the vertex; each is read as a label "
+            f"lines have up to {width - 1} fields besides the vertex; each is read as a label "
             "(--label-column 2 reads only the first)",
         )
     labels, unread = label_positions(path, names, width, place, choice)

@@ -157,7 +157,7 @@ def _stat(path: Path) -> os.stat_result | None:
 def check_still_free(*paths: Path) -> None:
     """Refuse to replace what appeared or changed at an output since the command began, unless parge wrote it.
 
-    Raised while files are open by `replacing`, the refusal keeps what they hold beside their places.
+    Raised while files are open by `replacing`, the refusal keeps what they hold next to their places.
     """
     claims = _CLAIMS.get()
     places = [Path(os.path.realpath(path)) for path in paths]
@@ -250,7 +250,7 @@ def _check_run(run: Path, outputs: list[Path], inputs: list[Path]) -> None:
 
 
 def run_folder_of(out: Path) -> Path:
-    """Return the run folder of an output where none is named: beside it, or here where it goes to a store."""
+    """Return the run folder of an output where none is named: next to it, or here where it goes to a store."""
     name = f"{out.name}.run"
     return out.with_name(name) if delivery(out) is None else Path(name)
 

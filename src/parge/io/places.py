@@ -175,7 +175,7 @@ def to_deliver(url: str) -> Path:
 
 
 def delivery(path: Path) -> str | None:
-    """Return the URL that a local path is sent to, a second file beside such a path included; None of others."""
+    """Return the URL that a local path is sent to, a second file next to such a path included; None of others."""
     here = _DELIVERIES.get()
     for known, url in ({} if here is None else here.urls).items():
         if path.parent == known.parent:
@@ -201,7 +201,7 @@ def check_delivery(url: str, *, overwrite: bool) -> None:
 
 
 def _deliver(path: Path, url: str, *, overwrite: bool) -> None:
-    """Send all that a command wrote beside a path, that path last."""
+    """Send all that a command wrote next to a path, that path last."""
     files = sorted(path.parent.iterdir(), key=lambda file: file == path) if path.parent.is_dir() else []
     for file in files:
         place = Place.of(url if file == path else f"{url.rpartition('/')[0]}/{file.name}")

@@ -238,7 +238,7 @@ def _fsspec(url: str, scheme: str) -> tuple[Any, str]:
 
 
 def _web_options(url: str, scheme: str) -> dict[str, Any]:
-    """Return how fsspec is to ask a web server, beside what its own configuration says.
+    """Return how fsspec is to ask a web server, besides what its own configuration says.
 
     Bytes come as they are stored, for as long as they come; an address with escapes, such as a signed one, is sent as
     it was given.

@@ -7,7 +7,7 @@ named after, under a lock. The process that comes second waits and reads. What c
 cannot be written is not kept.
 
 numba compiles a kernel into those that call it, with the constants it finds in their modules, and looks for changes in
-the file of the caller alone. Here code is of one text of all sources: those of this folder, and those beside the
+the file of the caller alone. Here code is of one text of all sources: those of this folder, and those next to the
 function.
 """
 

@@ -25,7 +25,7 @@ ROWS = 256
 # that load its own BLAS would add 40 MB to that.)
 LINEAR_ALGEBRA_BYTES = 110_000_000
 
-# The float64 adjacency matrix beside the graph, both directions of an edge: 8 for weights (or for the ones in
+# The float64 adjacency matrix besides the graph, both directions of an edge: 8 for weights (or for the ones in
 # their place, while values are made of them), 16 for the values.
 MATRIX_BYTES_PER_EDGE = GRAPH_BYTES_PER_EDGE + 26
 MATRIX_BYTES_PER_VERTEX = GRAPH_BYTES_PER_VERTEX + 4

@@ -27,7 +27,7 @@ from parge.typing import Matrix
 NewMatrix = Callable[[tuple[int, int], Any], NDArray[Any]]
 """Returns a new matrix of a shape and a dtype, in memory or in a file."""
 
-# Columns beside the wanted ones: the last wanted ones converge only if there are others after them.
+# Columns besides the wanted ones: the last wanted ones converge only if there are others after them.
 _GUARD = 24
 
 # Up to this number of vertices, or this multiple of the columns, matrices are decomposed densely: exact, and as fast.

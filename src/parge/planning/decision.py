@@ -281,7 +281,7 @@ def prepare_landmarks(
 
 
 def backbone_bytes(graph: Counted, technique: LandmarkTechnique, n_parts: int, n_landmarks: int) -> int:
-    """Return the most memory of the coordinator, beside the graph, while it prepares a backbone of that size."""
+    """Return the most memory of the coordinator, besides the graph, while it prepares a backbone of that size."""
     from parge.decompose.partitioner_choice import context_bytes  # compiled code: not needed to refuse a plan
 
     # Every part has a landmark, also one that is too small for its share of the groups.

@@ -1,4 +1,4 @@
-"""Whether parts are worth it: the whole graph beside the parts, in memory and time, and one sentence.
+"""Whether parts are worth it: the whole graph compared with the parts, in memory and time, and one sentence.
 
 `planned` returns what `parge plan` prints.
 """

@@ -72,7 +72,7 @@ class Refiner(ABC):
       files;
     * every vector stays finite, also of isolated vertices; a graph without edges leaves all vectors as they are;
     * the vectors are overwritten in place, and nothing else is written to;
-    * what is in memory beside files is the budget (or four columns) and a few blocks of rows;
+    * what is in memory besides files is the budget (or four columns) and a few blocks of rows;
     * rotated vectors give the same inner products, up to rounding: it does not matter which of the separate spaces the
       others were mapped into.
     """

@@ -37,7 +37,7 @@ class Column:
     Parameters
     ----------
     heading : str
-        Its heading; for bars, `scale` is shown beside it.
+        Its heading; for bars, `scale` is shown next to it.
     kind : str
         number, text or bar.
     scale : str

@@ -89,7 +89,7 @@ class Findings:
     versions : tuple of dict
         Versions of the software that computed the vectors, each combination once.
     quality : Quality
-        How well labels are predicted, and the whole graph beside the parts.
+        How well labels are predicted, and the whole graph compared with the parts.
     ages : tuple of Age
         How old the space of the run was after each update that looked.
     """

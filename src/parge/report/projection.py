@@ -116,7 +116,7 @@ def pca(rows: FloatArray, fit: BoolArray) -> tuple[Plane, float]:
 
 
 def _with_copies(rows: Matrix, fit: BoolArray, draw: Callable[[Matrix, Plane], Plane], start: Plane) -> Plane:
-    """Draw the rows `fit`, and put the others beside the nearest of them."""
+    """Draw the rows `fit`, and put the others next to the nearest of them."""
     plane = np.zeros((len(rows), 2))
     plane[fit] = draw(rows[fit], start[fit])
     others = np.flatnonzero(~fit)

@@ -1,4 +1,4 @@
-"""How good the vectors of a run are: labels predicted from them, and the vectors of the whole graph beside them."""
+"""How good the vectors of a run are: labels predicted from them, compared with the vectors of the whole graph."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _SAMPLED, _NEIGHBOURS = 2_000, 10
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The whole graph, embedded by one worker, beside the parts.
+    """The whole graph, embedded by one worker, compared with the parts.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """What is known of the vectors: their score, the whole graph beside them, and how many vertices carry a label."""
+    """What is known of the vectors: their score, that of the whole graph, and how many vertices carry a label."""
 
     score: Classification | None = None
     whole: Comparison | None = None

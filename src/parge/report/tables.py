@@ -67,7 +67,7 @@ def against_whole(findings: Findings) -> Markup:
 
 
 def by_label(findings: Findings) -> Markup:
-    """Return F1 of each label, most frequent first, that of the whole graph beside it."""
+    """Return F1 of each label, most frequent first, that of the whole graph next to it."""
     quality = findings.quality
     mine = {} if quality.score is None else quality.score.by_label
     other = None if quality.whole is None or quality.whole.score is None else quality.whole.score.by_label

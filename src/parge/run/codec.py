@@ -11,7 +11,7 @@ from parge.typing import FloatArray, IdArray, IntArray, NeighbourArray
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
-# Neighbours looked at together, with some 30 bytes each: little beside what any technique holds.
+# Neighbours looked at together, with some 30 bytes each: little compared with what any technique holds.
 _NEIGHBOURS = 1 << 14
 
 # More columns of features than any memory has room for offsets into.

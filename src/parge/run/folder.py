@@ -72,7 +72,7 @@ class RunFolder:
             raise has_a_run(self.path)
 
     def check_planned(self) -> None:
-        """Refuse a folder that holds no run, or other things beside it; nothing in it is changed."""
+        """Refuse a folder that holds no run, or other things with it; nothing in it is changed."""
         if not self.exists:
             raise InputError(f"{self.path} holds no run: it has no plan. Give the folder of --run-dir.")
         self.check()
@@ -318,7 +318,7 @@ def check_same(recorded: dict[str, Any], wanted: dict[str, Any], path: Path) -> 
 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with those of the technique beside the others, as ``technique.dim``."""
+    """Return the settings with those of the technique among the others, as ``technique.dim``."""
     described = described_in(settings)
     if described is None:
         return settings

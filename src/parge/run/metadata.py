@@ -1,4 +1,4 @@
-"""What a run stores beside its arrays: metadata, checked when it is read, and notes on failures, retries and times.
+"""What a run stores besides its arrays: metadata, checked when it is read, and notes on failures, retries and times.
 
 Notes have no influence on results.
 """
@@ -164,7 +164,7 @@ def _refuse_impossible(value: Value) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SubgraphMetadata(Value):
-    """What a worker must know of its subgraph, beside the arrays.
+    """What a worker must know of its subgraph, besides the arrays.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class SubgraphMetadata(Value):
 
 @dataclass(frozen=True)
 class ResultMetadata(Value):
-    """What a worker measured, beside its vectors.
+    """What a worker measured, besides its vectors.
 
     Parameters
     ----------

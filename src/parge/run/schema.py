@@ -176,7 +176,7 @@ _STEMS = {name.partition(".")[0] for name in _NAMES}
 _OURS = re.compile(rf"({'|'.join(sorted(map(re.escape, _STEMS)))})([^a-z0-9]|$)", re.IGNORECASE)
 
 
-# What a run in shards has beside its parts. What is being written or removed has a number at its end.
+# What a run in shards has besides its parts. What is being written or removed has a number at its end.
 STEPS, MESH, FETCHED = "steps", "mesh", "fetched"
 SHARDED_FOLDERS = ("shards", "rows", "pass", STEPS, MESH, FETCHED)
 _LEFT = r"(\.(tmp|old)-[0-9]+)?"

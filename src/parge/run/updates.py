@@ -1,4 +1,4 @@
-"""An update that can be stopped: what it has done is kept beside the new space until that is whole."""
+"""An update that can be stopped: what it has done is kept next to the new space until that is whole."""
 
 import contextlib
 import hashlib

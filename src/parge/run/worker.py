@@ -1,4 +1,4 @@
-"""The work of a worker: read a part folder, embed its subgraph, write the result beside it."""
+"""The work of a worker: read a part folder, embed its subgraph, write the result next to it."""
 
 import platform
 import time

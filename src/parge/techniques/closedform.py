@@ -20,7 +20,7 @@ from parge.typing import FloatArray
 # Landmarks are 9 sqrt(n), so that their matrix is linear in the vertices: 900 of 10,000, 2,500 of 77,000.
 _LANDMARKS, _MOST_LANDMARKS = 9, 4096
 
-# Weights, and what grouping takes beside the graph: 137 and 126 bytes an edge at 2 and 6 M edges.
+# Weights, and what grouping takes besides the graph: 137 and 126 bytes per edge at 2 and 6 M edges.
 _GROUPING_BYTES_PER_EDGE = 150
 
 

@@ -1,7 +1,7 @@
 """Embeddings as files: the suffix says the format, writing is atomic, nothing read is ever unpickled.
 
 ===================== ==============================================================================
-``.npy``              the matrix alone, for numpy and for memory maps; ids beside it in ``x.ids.txt``
+``.npy``              the matrix alone, for numpy and for memory maps; ids next to it in ``x.ids.txt``
 ``.npz``              arrays ``vectors`` and ``ids``, and the report
 ``.parquet``          columns ``id`` and ``vector`` (a list of fixed size), and the report
 ``.vec .emb .txt``    word2vec text: a line ``n d``, then ``id x1 ... xd`` a line, float32
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> Vectors:
 
 
 def _second(name: str) -> str | None:
-    """Return the URL of the ids beside a matrix; of files the reader finds it itself."""
+    """Return the URL of the ids next to a matrix; of files the reader finds it itself."""
     path, options = without_options(str(name))
     return f"{path[: -len('.npy')]}.ids.txt{options}" if is_url(name) and path.lower().endswith(".npy") else None
 

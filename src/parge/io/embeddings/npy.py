@@ -39,7 +39,7 @@ def check_line_ids(ids: IdArray, path: Path) -> None:
 
 
 def is_npy(path: Path) -> bool:
-    """Return whether a file looks as `write_npy` leaves it: a matrix of floats, and beside it an id for each row."""
+    """Return whether a file looks as `write_npy` leaves it: a matrix of floats, and next to it an id for each row."""
     if not is_matrix(path) or not ids_path(path).is_file():
         return False
     with ids_path(path).open("rb") as file:

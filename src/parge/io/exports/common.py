@@ -82,7 +82,7 @@ def keys_path(path: Path) -> Path:
 
 
 def index_keys(table: Vectors, path: Path) -> NDArray[np.int64] | None:
-    """Return the ids as keys of an index; None, and a file of ids beside it, where they are no such numbers.
+    """Return the ids as keys of an index; None, and a file of ids next to it, where they are no such numbers.
 
     Then the key of a vector is its row, and line ``key + 1`` of ``x.faiss.ids.txt`` (`keys_path`) has its id.
     """

@@ -45,7 +45,7 @@ class Kind:
     is_folder : bool
         Whether it is a folder, which is never replaced.
     has_index : bool
-        Whether it is an index, to which the metric matters, and which may have a file of ids beside it.
+        Whether it is an index, to which the metric matters, and which may have a file of ids next to it.
     """
 
     write: Writer
@@ -86,24 +86,24 @@ def kind_of(path: Path) -> Kind:
 def check_export(path: Path, inputs: list[Path | str], *, overwrite: bool, for_links: bool = False) -> Kind:
     """Return the format of an output if it can be written; called before any work."""
     kind = kind_of(path)
-    beside = embedding_outputs(queries_path(path)) if for_links else []
+    queries = embedding_outputs(queries_path(path)) if for_links else []
     if for_links and delivery(path) is not None:
         raise InputError("--for links writes two files, which parge does not send. Write them here, then copy them.")
     if kind.is_folder:
         if delivery(path) is not None:
             raise _not_sent(path)
         folders.check_folder(path)
-        check_outputs(beside, inputs, overwrite=overwrite)
+        check_outputs(queries, inputs, overwrite=overwrite)
     elif kind.needs is None:
-        check_outputs([*embedding_outputs(path), *beside], inputs, overwrite=overwrite)
+        check_outputs([*embedding_outputs(path), *queries], inputs, overwrite=overwrite)
     else:
         key_files = [Output(keys_path(path))] if kind.has_index else []
-        check_outputs([Output(path, kind.is_ours), *key_files, *beside], inputs, overwrite=overwrite)
+        check_outputs([Output(path, kind.is_ours), *key_files, *queries], inputs, overwrite=overwrite)
     return kind
 
 
 def queries_path(path: Path) -> Path:
-    """Return the path of the vectors that ask, beside those that are searched for links.
+    """Return the path of the vectors that ask, next to those that are searched for links.
 
     >>> queries_path(Path("runs/links.faiss")).name
     'links.queries.parquet'

@@ -33,10 +33,10 @@ _READERS = {
     ".graphml": ("parge.io.graphs.graphml", "read_graphml"),
 }
 
-# Formats with columns, beside text; read into files where memory does not hold the graph. The others are read whole.
+# Formats with columns, besides text; read into files where memory does not hold the graph. The others are read whole.
 _EXTERNAL = {".parquet"}
 
-# Formats whose weights have a name, beside those with columns.
+# Formats whose weights have a name, besides those with columns.
 _NAMED = {".graphml"}
 
 # What parts in a folder may be called. Others are likely something else, so a pattern has to name them.
@@ -266,8 +266,8 @@ def _first_line_outside(graph: Graph, n_vertices: int, files: list[Path]) -> str
     return ""
 
 
-# Reading takes 34 bytes an edge at its peak (measured at 8.6 M and 34.5 M edges), 8 of which stay; KaMinPar then
-# takes some 40 beside a copy without the anchors, and arrays over vertices, at 4 edges a vertex, 25 more.
+# Reading takes 34 bytes per edge at its peak (measured at 8.6 M and 34.5 M edges), 8 of which stay; KaMinPar then
+# takes some 40 besides a copy without the anchors, and arrays over vertices, at 4 edges per vertex, 25 more.
 _BYTES_AN_EDGE = 80
 
 # What gzip and zstd make of a list of integers: 2.5 to 5 times smaller.
