@@ -25,7 +25,7 @@ from parge.planning.decision import decide
 
 COUNTS = (1, 2, 4, 8)
 
-# Vertices of the planted graph, which has three edges a vertex.
+# Vertices of the planted graph, which has three edges per vertex.
 PLANTED = 1_000_000
 
 OWN, ALONE, OURS = "PBG, its own partitions (communicate)", "PBG, METIS parts, no communication", "parge, --preset best"

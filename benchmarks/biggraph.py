@@ -51,7 +51,7 @@ def config(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def write_input(folder: Path, arrays: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
-    """Write vertices and edges as PBG's importer does: dealt out at random, one file a pair of partitions.
+    """Write vertices and edges as PBG's importer does: dealt out at random, one file per pair of partitions.
 
     Returns the partition of every vertex and its row there.
     """

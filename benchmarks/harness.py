@@ -108,7 +108,7 @@ def _answer(target: str, arguments: str, answer: str, *imports: str) -> None:
 
 
 def labels_of(path: Path) -> Path:
-    """Return where the labels of a planted graph are, an array with one number a vertex."""
+    """Return where the labels of a planted graph are, an array with one number per vertex."""
     return path.with_suffix(".labels.npy")
 
 

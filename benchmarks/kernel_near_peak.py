@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--window", type=int, default=10)
     parser.add_argument("--walk-length", type=int, default=80)
-    parser.add_argument("--walks", type=int, default=5000, help="walks a round, from as many vertices")
+    parser.add_argument("--walks", type=int, default=5000, help="walks per round, from as many vertices")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 

@@ -3,8 +3,8 @@
     python benchmarks/out_of_core.py                                      4.0 M vertices, 34.5 M edges
     python benchmarks/out_of_core.py --vertices 100000 --edges 800000     quickly
 
-Prints what reading into files costs compared with reading into memory, and sorting the edges by polars' streaming engine
-(which has to be installed) compared with both; how many edges each way to split loses, without anchors, into eight parts
+Prints what reading into files costs, next to reading into memory and to sorting the edges by polars' streaming engine
+(which has to be installed); how many edges each way to split loses, without anchors, into eight parts
 3:3:4:4:5:5:6:6; and the whole way under the limit. Times are seconds of a core. With --constants the last of them
 become those of `parge plan --estimate`.
 """

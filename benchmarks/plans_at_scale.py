@@ -40,7 +40,7 @@ MOST_BYTES = 4e9
 
 
 def own_limits(n_vertices: int) -> list[int]:
-    """Return vertices a part, in the proportions above, that hold this many with some slack."""
+    """Return vertices per part, in the proportions above, that hold this many with some slack."""
     return [int(n_vertices * (1 + SLACK) * share / sum(PROPORTIONS)) + 1 for share in PROPORTIONS]
 
 

@@ -4,7 +4,7 @@ From the project's root, ten minutes of a core::
 
     python benchmarks/settling_helps.py
 
-Planted graphs of 47 communities, 1.5 labels a vertex; known-count micro-F1 at 50 % of 8,000 labelled vertices, five
+Planted graphs of 47 communities, 1.5 labels per vertex; known-count micro-F1 at 50 % of 8,000 labelled vertices, five
 shuffles, one seed: 8 parts and the whole graph, as they are and after `whiten` and `settle`. Which pass a graph gets by
 default (`SkipGramWalks.refine_for`) was chosen by these.
 """

@@ -201,7 +201,7 @@ def _with_communities(*names: str) -> Callable[[str, Path], Data]:
 
 
 def largest_communities(path: Path, count: int = LARGEST_COMMUNITIES) -> Labels:
-    """Return the largest communities of a file with one a line, as labels: members, after an optional ``name;``."""
+    """Return the largest communities of a file with one per line, as labels: members, after an optional ``name;``."""
     ranked = sorted(_communities(path), key=len, reverse=True)[:count]
     vertices = np.concatenate([np.array(members, np.int64) for members in ranked])
     return Labels.from_pairs(vertices, np.repeat(np.arange(len(ranked)), [len(members) for members in ranked]))

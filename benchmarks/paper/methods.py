@@ -16,7 +16,7 @@ class Settings:
     dim : int
         Columns of every embedding.
     walks : int
-        DeepWalk's walks a vertex, of 40 steps, window 5.
+        DeepWalk's walks per vertex, of 40 steps, window 5.
     parts : int
         n of Tables 1-3, which the paper does not give.
     counts : tuple of int

@@ -18,7 +18,7 @@ DATASETS = {
 }
 
 Table = dict[str, dict[str, tuple[float, ...]]]
-"""Data set -> technique -> one number a row of ROWS."""
+"""Data set -> technique -> one number per row of ROWS."""
 
 MICRO_F1: Table = {
     "BlogCatalog": {"deepwalk": (0.272, 0.272, 0.284), "hope": (0.238, 0.245, 0.242), "sgc": (0.231, 0.238, 0.246)},

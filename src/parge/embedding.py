@@ -125,7 +125,7 @@ class Embedding:
         """Return the vectors, in the order of the rows."""
         return iter(self.vectors)
 
-    def get(self, id: Any, default: Any = None) -> Any:  # noqa: A002 - the word of everybody who calls it
+    def get(self, id: Any, default: Any = None) -> Any:  # noqa: A002 - the word that callers use
         """Return the vector of an id, or the default where there is none."""
         return self.vector(id) if id in self else default
 
@@ -189,7 +189,7 @@ class Embedding:
         """Number of columns."""
         return int(self.vectors.shape[1])
 
-    def vector(self, id: Any) -> FloatArray:  # noqa: A002 - the word of everybody who calls it
+    def vector(self, id: Any) -> FloatArray:  # noqa: A002 - the word that callers use
         """Return the vector of one vertex."""
         return np.asarray(self.rows([id])[0])
 

@@ -63,7 +63,7 @@ def resumable(folder: Path) -> Iterator[None]:
 
 
 def _is_in_use(failure: BaseException) -> bool:
-    """Return whether somebody else is at work on the run: then it has not stopped."""
+    """Return whether another process is at work on the run: then it has not stopped."""
     from parge.run.lock import InUseError
 
     return isinstance(failure, InUseError)

@@ -26,7 +26,7 @@ _USUAL = 500
 def spare_memory(arguments: list[str]) -> None:
     """Have the libraries, which are not loaded yet, take little where the coordinator's memory is to be limited.
 
-    The limit counts stacks and buffers of threads, which BLAS makes one a core, and addresses that arrow's own
+    The limit counts stacks and buffers of threads, of which BLAS makes one per core, and addresses that arrow's own
     allocator takes by the gigabyte. The coordinator uses one thread of BLAS anyway.
     """
     if any(word.startswith("--coordinator-memory") for word in arguments):

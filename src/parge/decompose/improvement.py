@@ -13,7 +13,7 @@ _LEAST = 0.001
 # Prices are whole numbers: eighths of an edge for a vertex of mean weight.
 _FINE = 8
 
-# Votes take four bytes a vertex and part: for more parts, more memory than splitting does.
+# Votes take four bytes per vertex and part: for more parts, more memory than splitting does.
 MOST_PARTS = 32
 
 # Neighbours read between two times that pages of files are let go.

@@ -42,7 +42,7 @@ class Problem:
     indptr, indices : CSR rows
         The graph, without anchors.
     weights : (n_vertices,) int64
-        What the limits count: 1 a vertex, or bytes.
+        What the limits count: 1 per vertex, or bytes.
     limits : (n_parts,) int64
         The most weight of each part, kept without exception.
     work : (n_vertices,) int64

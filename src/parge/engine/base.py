@@ -145,7 +145,7 @@ def raise_first(failures: Sequence[BaseException], tasks: Sequence[Task]) -> Non
         raise failures[0]
 
 
-# How often a task is started before it is given up: often where somebody kills its worker (the system, for want of
+# How often a task is started before it is given up: often where something kills its worker (the system, for want of
 # memory; an operator), twice where the worker crashes by itself, which is seldom chance.
 ATTEMPTS_KILLED = 5
 ATTEMPTS_CRASHED = 2

@@ -153,7 +153,7 @@ class Schedule:
             if node is not None:
                 try:
                     self._begin(task, node)
-                except Exception as error:  # noqa: BLE001  somebody else has its folder, say; the others go on
+                except Exception as error:  # noqa: BLE001  another process has its folder, say; the others go on
                     self.refused.append((task, error))
                 else:
                     self.watch(task, 0.0)

@@ -87,7 +87,7 @@ def _refine_memory(sizes: Sizes, times: float = 1.0) -> float:
 
 
 def _ghosts(sizes: Sizes) -> float:
-    """Return the most vertices of others that a shard may know: all of them, or one an arc."""
+    """Return the most vertices of others that a shard may know: all of them, or one per arc."""
     return min(sizes.question.vertices, 2 * sizes.question.edges / sizes.workers)
 
 

@@ -19,10 +19,10 @@ EMBED = "embed"
 # Of a worker's memory, what anchors and the edges among them may take.
 _ANCHORS_SHARE = 0.10
 
-# Bytes of a part folder: offset, id and number of a vertex; two stored neighbours an edge.
+# Bytes of a part folder: offset, id and number of a vertex; two stored neighbours per edge.
 _FOLDER = 24.0, 8.0
 
-# Bytes of the rows: an offset a vertex, two stored neighbours an edge.
+# Bytes of the rows: an offset per vertex, two stored neighbours per edge.
 _ROWS = 8.0, 8.0
 
 # Passes over the rows to choose anchors and split by streaming, five of them a split: with many anchors (1 % of the

@@ -58,7 +58,7 @@ def remove_edges(graph: Graph, count: int, rng: np.random.Generator) -> tuple[Gr
 
 
 def given_out(train: Graph, held: Graph, seed: int = 0) -> HeldOut:
-    """Return edges that somebody else held out of a graph, as `hold_out` would; graphs are matched by vertex id.
+    """Return edges that the caller held out of a graph, as `hold_out` would; graphs are matched by vertex id.
 
     >>> path, edge = Graph.from_edges(["a", "b", "c"], ["b", "c", "d"]), Graph.from_edges(["a"], ["d"])
     >>> given_out(path, edge).positives.tolist()

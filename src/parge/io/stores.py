@@ -186,7 +186,7 @@ class Place:
         return scheme_of(self.url) in WEB
 
     def _opened(self, path: str) -> Any:
-        """Open a file for reading its bytes as they are stored: who reads them decompresses them."""
+        """Open a file for reading its bytes as they are stored: the caller decompresses them."""
         if not self.is_web:
             return self._system.open_input_stream(path, compression=None)
         system = self._system.handler.fs

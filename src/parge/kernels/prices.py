@@ -3,7 +3,7 @@
 Every function reads the state from before a step and sums integers only, so that rows may be shared out in any way
 and the answer has the same bits. A vertex is known by its number: ties are decided by a hash of it.
 
-A *level* is a number on a scale of eight steps an octave, the same below and above 0: histograms of levels are small
+A *level* is a number on a scale of eight steps per octave, the same below and above 0: histograms of levels are small
 and add up.
 """
 
@@ -287,7 +287,7 @@ def admit_bins(source: IntArray, target: IntArray, weight: IntArray, loads: IntA
 
     `target` ascends, and the bins of a target are in the order in which they are given up. At first all bins move;
     then the part that is most over its limit gives up claims on it until it is not. That leaves other parts with more,
-    but each time with fewer claims on somebody: without any, loads are what they are now.
+    but each time with fewer claims on others: without any, loads are what they are now.
     """
     n_parts = loads.size
     after, following = loads.copy(), np.zeros(n_parts, np.int64)

@@ -1,4 +1,4 @@
-"""What numba may load: never the settings, nor the compiled code, that somebody else put where we look for ours.
+"""What numba may load: never the settings, nor the compiled code, that another user put where we look for ours.
 
 numba reads ``.numba_config.yaml`` of the current folder when it is imported, and again before it compiles. Such a file
 can name a folder of compiled code, which is pickled: a user whose current folder is a stranger's would run their code.

@@ -130,7 +130,7 @@ def share_of(rows: WalkCSR, v: int, j: int) -> Number:
 
 @kernel
 def fill_walks(rows: WalkCSR, starts: NeighbourArray, keys: KeyArray, walks: NeighbourArray) -> None:
-    """Write one first-order walk a row of `walks`; no start may be isolated.
+    """Write one first-order walk per row of `walks`; no start may be isolated.
 
     Each walk draws from the stream of its own key, one draw a step.
     """

@@ -8,7 +8,7 @@ from parge.show.text import count
 
 
 def verdict(findings: Findings) -> str:
-    """Return the sentence at the top of the page: who held how much, and how good it is."""
+    """Return the sentence at the top of the page: how much each worker held, and how good it is."""
     if not findings.report.is_measured:  # an embedding of another tool, or one read from a file
         return f"{count(findings.vertices, 'vector')} of {count(findings.dim, 'number')}{_scored(findings)}."
     peak = format_bytes(max(findings.report.worker_peaks))

@@ -25,7 +25,7 @@ FORMAT = 1
 # Bytes of a file that are looked at together.
 _BLOCK = 1 << 20
 
-# Settings and a few numbers a subgraph; a longer manifest is none of ours.
+# Settings and a few numbers per subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26
 
 

@@ -50,7 +50,7 @@ class RunFolder:
         """Refuse a folder in which a run can neither start nor resume; nothing in it is changed.
 
         A run can start in an empty or new folder, and resume in one that holds a plan of parge. Any other folder
-        belongs to somebody else, or was made to do harm.
+        belongs to another user, or was made to do harm.
         """
         if not is_folder(self.path):
             return
@@ -210,8 +210,8 @@ def is_folder(path: Path) -> bool:
 
 def has_a_run(path: Path) -> InputError:
     """Return the error of a folder that holds a run, where a new one should start."""
-    who = holder(path)
-    at_work = "" if who is None or who.pid == os.getpid() else f". Another parge ({who}) is at work in it"
+    other = holder(path)
+    at_work = "" if other is None or other.pid == os.getpid() else f". Another parge ({other}) is at work in it"
     return InputError(
         f"{path} holds a run already. Resume it with --resume (in Python, resume=True), use another --run-dir, or "
         f"delete {path} if you do not need it{at_work}"

@@ -188,7 +188,7 @@ def remove(folder: Path) -> None:
 def record_failure(folder: Path, error: BaseException) -> None:
     """Store why a subgraph could not be embedded, for `parge status`."""
     if isinstance(error, InUseError):
-        return  # somebody else's work, which has not failed
+        return  # another process's work, which has not failed
     notes = getattr(error, "__notes__", [])
     message = f"{type(error).__name__}: {error}"
     write_note(folder / FAILURE, {"message": message, "notes": notes, "time": time.time()})

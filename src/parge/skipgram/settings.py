@@ -56,7 +56,7 @@ class WalkSettings(Protocol):
 
 
 def walk_footprint(columns: int, walk_length: int, threads: int) -> Footprint:
-    """Return the bound for a technique that holds that many float32 columns a vertex."""
+    """Return the bound for a technique that holds that many float32 columns per vertex."""
     batch = 4 * max(BATCH_STEPS, 32 * walk_length) * 2
     return Footprint(
         BASE_BYTES + batch * threads + THREAD_BYTES * (threads - 1),

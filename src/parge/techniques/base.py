@@ -79,7 +79,7 @@ class Technique(ABC):
 
     @property
     def most_relative_work(self) -> float:
-        """A bound on the same, at least 1, for settings that somebody else chose (`parge.run.trust`).
+        """A bound on the same, at least 1, for settings that a stranger chose (`parge.run.trust`).
 
         It is the product of all counts, each divided by its default: walks, their length, windows and so on are nested
         loops. A count below its default makes up for no other.

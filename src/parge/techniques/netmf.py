@@ -130,7 +130,7 @@ class NetMF(Technique):
 
     @property
     def _iteration_bytes(self) -> float:
-        """Bytes a vertex of the subspace iteration: factors, basis, image and its single precision, some rows."""
+        """Bytes per vertex of the subspace iteration: factors, basis, image and its single precision, some rows."""
         width = self.dim + _OVERSAMPLING
         return MATRIX_BYTES_PER_VERTEX + 4 * self.rank + 8 * 2 * width + 4 * width + 3 * 4 * _LEAST_ROWS + 64
 

@@ -191,4 +191,4 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[..., Graph]], ...] = (
     (_is_pairs, _pairs),
     (_is_triples, _triples),
 )
-"""Who reads what, asked in this order."""
+"""What reads which kind of object, tried in this order."""
