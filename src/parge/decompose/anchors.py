@@ -375,9 +375,9 @@ def _heaviest(splitter: Splitter, anchors: IntArray) -> str:
     load = splitter.limits.load(splitter.graph, anchors)
     v = int(np.argmax(load.weights))
     return (
-        f"with {anchors.size:,} anchors the vertices do not fit the budgets (vertex {splitter.graph.outside_ids[v]!r} "
+        f"with {anchors.size:,} anchors the vertices do not fit the budgets. Vertex {splitter.graph.outside_ids[v]!r} "
         f"and its edges alone need {format_bytes(int(load.weights[v]))}; the worker with most space has "
-        f"{format_bytes(int(load.free.max()))} left). Give more memory or more anchors"
+        f"{format_bytes(int(load.free.max()))} left. Give more memory or more anchors"
     )
 
 

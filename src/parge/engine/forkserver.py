@@ -298,7 +298,7 @@ def _mark_place() -> int | None:
 
 
 def _set_mark(mark: str) -> None:
-    """Replace the mark in the environment: for other processes, which read it from the system, and for what we start."""
+    """Replace the mark in the environment: other processes read it from the system, and what we start inherits it."""
     place = _mark_place()
     if place is not None and len(mark) == len(UNMARKED):
         ctypes.memmove(place, mark.encode(), len(mark))

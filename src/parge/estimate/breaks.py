@@ -56,7 +56,7 @@ def _of_time(sizes: Sizes) -> list[Break]:
             "the coordinator alone reads, sorts and splits the graph",
             (alone, DAY, duration),
             "each worker reads and sorts a slice of the file, then assigns it using shared counts of the parts "
-            "(buffered restreaming); the coordinator adds the counts",
+            "(buffered restreaming). The coordinator adds the counts",
         ),
         compared(
             sizes,
@@ -124,7 +124,7 @@ def of_workers(sizes: Sizes) -> list[Break]:
             sizes,
             "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
-            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone: it has a "
+            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone. It has a "
             "few thousand landmarks for any graph. Beyond that, groups of workers must share anchors in a tree",
         )
     ]

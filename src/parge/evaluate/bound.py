@@ -166,8 +166,8 @@ def a_posteriori(signal: Signal, vectors: Any, *, alpha: float = 0.5) -> APoster
     _check_alpha(alpha)
     if not signal.is_square_root_of(alpha):
         raise InputError(
-            f"the a-posteriori bound needs E E^T as a product of sparse matrices: signal hope with alpha 0.5, "
-            f"adjacency or line with alpha 1; got {signal.name} with alpha {alpha:g}"
+            f"the a-posteriori bound needs E E^T as a product of sparse matrices; got {signal.name} with alpha "
+            f"{alpha:g}. Use hope with alpha 0.5, or adjacency or line with alpha 1"
         )
     F = np.asarray(vectors, np.float64)
     if len(F) != signal.n_vertices:

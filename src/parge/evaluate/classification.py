@@ -51,9 +51,9 @@ def classify(
     repeats : int
         Shuffles.
     protocol : str
-        ``known-count``, the rule of the literature: for a vertex with k labels the k best-scored classes are predicted,
-        so the number of labels must be known. ``threshold``: classes with a probability above one half, possibly none;
-        it needs no such knowledge.
+        ``known-count``, the rule of the literature: for a vertex with k labels the k best classes are predicted. So
+        the number of labels must be known. ``threshold``: classes with a probability above one half, possibly none. It
+        needs no such knowledge.
     seed : int
         Seed of the shuffles.
     jobs : int, optional

@@ -205,7 +205,7 @@ def _pass_not_done(plan: Plan) -> tuple[str, ...]:
         return ()
     what = "of the chosen technique" if _is_open(plan) else usual.refine
     return (
-        f"--{_typed_as(plan)} takes the place of the pass {what}, which is not done: the vectors have the scale of the "
+        f"--{_typed_as(plan)} takes the place of the pass {what}, which is not done. The vectors have the scale of the "
         f"whole graph, but may predict {_PREDICTED[plan.purpose or PURPOSES[0]]} less well. "
         "Omit it if that matters more.",
     )

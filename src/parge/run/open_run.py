@@ -71,7 +71,7 @@ def open_run(
 def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run without any result, whose plan took less than a minute, and nothing else.
 
-    The corrected command may then start again: `RunFolder.discard` removes what the run wrote. False where somebody is
+    The corrected command may then start again: `RunFolder.discard` removes what the run wrote. False where a process is
     at work, where the folder holds other files, and where it is no run that this version reads.
     """
     folder = RunFolder(path)

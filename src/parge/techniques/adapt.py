@@ -264,8 +264,8 @@ def _title(target: Any) -> str:
 def _check_callable(target: Any, name: str) -> None:
     if not callable(target):
         raise InputError(
-            "a technique must be a Technique, a name, a callable f(csr, rng), or an object with fit_transform, or "
-            f"with fit and get_embedding; got {target!r}, a {type(target).__name__}"
+            f"a technique cannot be {target!r}, a {type(target).__name__}. Give a Technique, a name, a callable "
+            "f(csr, rng), or an object with fit_transform, or with fit and get_embedding"
         )
     if not (_binds(target, 2) or _binds(target, 1)):
         raise InputError(f"{name} is called as f(csr, rng), but is declared as {name}{inspect.signature(target)}")
