@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.options import OutName, PathName, json_option, overwrite_option
+from parge.cli.options import FILE, OUT, json_option, overwrite_option
 from parge.embedding import Embedding
 from parge.io.embeddings.files import check_ids, embedding_inputs, embedding_outputs
 from parge.io.outputs import check_outputs
@@ -13,9 +13,9 @@ from parge.space.align import align
 
 
 @click.command("align")
-@click.argument("source", type=PathName(path_type=Path))
-@click.argument("reference", type=PathName(path_type=Path))
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), help="Output file: the aligned SOURCE.")
+@click.argument("source", type=FILE)
+@click.argument("reference", type=FILE)
+@click.option("-o", "--out", required=True, type=OUT, help="Output file: the aligned SOURCE.")
 @overwrite_option
 @json_option
 def command(source: Path, reference: Path, out: Path, overwrite: bool, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from parge.cli import show
 from parge.cli.interrupts import resumable
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
-    LocalName,
+    LOCAL,
     graph_inputs,
     graph_name,
     graph_options,
@@ -31,7 +31,7 @@ from parge.show.text import pasteable
 
 @click.command("decompose")
 @graph_options
-@click.option("--run-dir", required=True, type=LocalName(path_type=Path), metavar="DIR", help="Folder for the run.")
+@click.option("--run-dir", required=True, type=LOCAL, metavar="DIR", help="Folder for the run.")
 @plan_options
 @click.option("--resume", is_flag=True, help="Continue an existing run: write only what is missing or damaged.")
 @memory_option

@@ -14,8 +14,9 @@ from parge.cli.options import (
     COLUMN_NAMES,
     COUNT,
     DIM,
+    FILE,
+    LOCAL,
     SEED,
-    LocalName,
     PathName,
     all_of,
     graph_inputs,
@@ -53,14 +54,12 @@ _WALKS = 3
 
 @click.command("demo")
 @click.option("--graph", type=PathName(), metavar="GRAPH", help="Use this graph instead of a generated one.")
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Labels of the vertices of that graph.")
+@click.option("--labels", type=FILE, metavar="FILE", help="Labels of the vertices of that graph.")
 @label_options
 @click.option("--parts", type=COUNT, default=8, show_default=True, help="Split the graph into N equal parts.")
 @click.option("--dim", type=DIM, default=128, show_default=True, help="Dimensions of the vectors.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same result.")
-@click.option(
-    "-o", "--out", type=LocalName(path_type=Path), default=Path("demo"), show_default=True, help="Output folder."
-)
+@click.option("-o", "--out", type=LOCAL, default=Path("demo"), show_default=True, help="Output folder.")
 @overwrite_option
 @all_of(reading_options())
 def command(labels: Path | None, parts: int, dim: int, seed: int, out: Path, overwrite: bool, **options: Any) -> None:

@@ -7,17 +7,17 @@ import click
 
 from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
-from parge.cli.options import LocalName, PathName, all_of, header_option, json_option, reading_options, say_idle
+from parge.cli.options import LOCAL, PathName, all_of, header_option, json_option, reading_options, say_idle
 from parge.cli.update import read_changes, refuse_header
 from parge.run.spaces import open_space, space_folder
 from parge.space.drift import drift
 
 
 @click.command("drift")
-@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("space", type=LOCAL, metavar="SPACE")
 @click.argument("graph", type=PathName(), metavar="[EDGES]", required=False)
 @all_of([*reading_options(features=False), header_option])
-@click.option("--removed", type=LocalName(path_type=Path), metavar="FILE", help="Edges that went; columns as in EDGES.")
+@click.option("--removed", type=LOCAL, metavar="FILE", help="Edges that went; columns as in EDGES.")
 @memory_option
 @json_option
 def command(space: Path, removed: Path | None, coordinator_memory: str | None, as_json: bool, **options: Any) -> None:

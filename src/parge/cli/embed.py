@@ -10,8 +10,8 @@ from parge.cli import show
 from parge.cli.interrupts import resumable
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
-    LocalName,
-    OutName,
+    LOCAL,
+    OUT,
     graph_inputs,
     graph_name,
     graph_options,
@@ -39,22 +39,18 @@ from parge.show.text import on_one_line
 
 @click.command("embed")
 @graph_options
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
+@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file.")
 @plan_options
-@click.option(
-    "--run-dir", type=LocalName(path_type=Path), metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]"
-)
+@click.option("--run-dir", type=LOCAL, metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]")
 @click.option("--resume", is_flag=True, help="Resume the run in the run folder where it stopped.")
-@click.option(
-    "--space", type=LocalName(path_type=Path), metavar="DIR", help="Also write the frozen space, for parge place."
-)
+@click.option("--space", type=LOCAL, metavar="DIR", help="Also write the frozen space, for parge place.")
 @click.option(
     "--sharded",
     is_flag=True,
     help="No process holds the graph: each part has a shard. GRAPH is a folder of Parquet files or text edge lists, "
     "OUT a folder of Parquet files.",
 )
-@click.option("--report", "page", type=OutName(path_type=Path), metavar="FILE.html", help="Also write a report page.")
+@click.option("--report", "page", type=OUT, metavar="FILE.html", help="Also write a report page.")
 @overwrite_option
 @memory_option
 @json_option

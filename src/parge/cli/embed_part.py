@@ -8,7 +8,7 @@ import click
 
 from parge.cli import show
 from parge.cli.interrupts import recorded
-from parge.cli.options import PathName, json_option
+from parge.cli.options import FOLDER, json_option
 from parge.cli.show import run_progress
 from parge.engine.base import Progress, Task
 from parge.events import Part, Step
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("embed-part")
-@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=FOLDER)
 @click.option("--memory", metavar="2GB", help="Memory limit of the worker.")
 @click.option(
     "--technique",

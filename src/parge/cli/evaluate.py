@@ -11,10 +11,11 @@ from parge.cli.labels import label_options, take_labels
 from parge.cli.options import (
     COUNT,
     DIM,
+    FILE,
     SEED,
     Count,
     Number,
-    PathName,
+    choice_option,
     columns_of,
     graph_options,
     json_option,
@@ -68,12 +69,12 @@ def command() -> None:
 
 
 @command.command("pip")
-@click.argument("embedding", type=PathName(path_type=Path))
-@click.argument("reference", type=PathName(path_type=Path))
+@click.argument("embedding", type=FILE)
+@click.argument("reference", type=FILE)
 @click.option("--core", type=COUNT, metavar="N", help="Compare against N sampled core vertices.")
 @click.option(
     "--floor",
-    type=PathName(path_type=Path),
+    type=FILE,
     metavar="EMBEDDING",
     help="The reference with another seed: how close two runs are anyway.",
 )
@@ -93,8 +94,8 @@ def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path 
 
 
 @command.command("classify")
-@click.argument("embedding", type=PathName(path_type=Path))
-@click.argument("labels", type=PathName(path_type=Path))
+@click.argument("embedding", type=FILE)
+@click.argument("labels", type=FILE)
 @click.option(
     "--train-ratio",
     type=ratios,
@@ -104,11 +105,9 @@ def pip_command(embedding: Path, reference: Path, core: int | None, floor: Path 
     help="Share of the labelled vertices used for training; several shares, separated by commas, give a curve.",
 )
 @click.option("--repeats", type=Count(1, MOST_SETTING), default=10, show_default=True, help="Number of random splits.")
-@click.option(
+@choice_option(
     "--protocol",
-    type=click.Choice(["known-count", "threshold"]),
-    default="known-count",
-    show_default=True,
+    values=["known-count", "threshold"],
     help="known-count: the number of labels of each vertex is known, as in the literature; threshold: it is not.",
 )
 @click.option("--standardise", is_flag=True, help="Scale every column to unit deviation first; HOPE needs it.")
@@ -152,23 +151,21 @@ _LINKS_MEAN = (
 @graph_options
 @plan_options
 @click.option("--holdout", type=_SHARE, default=0.5, show_default=True, help="Share of the edges that is held out.")
-@click.option(
+@choice_option(
     "--negatives",
-    type=click.Choice(["both", "uniform", "degree"]),
-    default="both",
-    show_default=True,
+    values=["both", "uniform", "degree"],
     help="Pairs that are not edges: drawn evenly, or by degree, so that degrees alone predict nothing.",
 )
 @click.option("--hits-at", type=COUNT, default=100, show_default=True, metavar="K", help="K of hits@K.")
 @click.option("--recall-at", type=COUNT, default=10, show_default=True, metavar="K", help="K of recall@K.")
 @click.option(
     "--embedding",
-    type=PathName(path_type=Path),
+    type=FILE,
     help="Score this embedding of GRAPH instead of computing one. Needs --held-out.",
 )
 @click.option(
     "--held-out",
-    type=PathName(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Edges to predict, which GRAPH does not have; in the same columns.",
 )
@@ -218,7 +215,7 @@ def _embedded(graph: Graph, plan: Plan) -> Embedding:
 
 @command.command("bound")
 @graph_options
-@click.option("--signal", type=click.Choice(SIGNALS), default="hope", show_default=True, help="What is factorised.")
+@choice_option("--signal", values=SIGNALS, default="hope", help="What is factorised.")
 @click.option("--alpha", type=Number(0, 1), default=0.5, show_default=True, help="Parameter of the signal.")
 @click.option("--dim", type=DIM, default=128, show_default=True, help="Columns of the embedding.")
 @click.option(
@@ -230,7 +227,7 @@ def _embedded(graph: Graph, plan: Plan) -> Embedding:
 )
 @click.option(
     "--embedding",
-    type=PathName(path_type=Path),
+    type=FILE,
     help="Evaluate this embedding instead of computing one in N parts.",
 )
 @click.option("--computable", is_flag=True, help="Only the bounds that need no eigenvector of the whole graph.")

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from parge.cli import show
-from parge.cli.options import OutName, PathName, json_option, overwrite_option, say_idle
+from parge.cli.options import FILE, OUT, choice_option, json_option, overwrite_option, say_idle
 from parge.embedding import Embedding
 from parge.io.embeddings.common import Vectors
 from parge.io.embeddings.files import embedding_inputs
@@ -17,28 +17,19 @@ from parge.space.neighbors import TASKS
 
 
 @click.command("export")
-@click.argument("embedding", type=PathName(path_type=Path))
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file or folder.")
-@click.option(
+@click.argument("embedding", type=FILE)
+@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file or folder.")
+@choice_option(
     "--dtype",
-    type=click.Choice(list(DTYPES)),
+    values=DTYPES,
     default="float32",
-    show_default=True,
     help="Type of the numbers; float16 takes half of the space and keeps three digits.",
 )
-@click.option(
-    "--metric",
-    type=click.Choice(METRICS),
-    default="cosine",
-    show_default=True,
-    help="How an index compares: by the cosine, or by the inner product.",
-)
-@click.option(
+@choice_option("--metric", values=METRICS, help="How an index compares: by the cosine, or by the inner product.")
+@choice_option(
     "--for",
     "task",
-    type=click.Choice(TASKS),
-    default=TASKS[0],
-    show_default=True,
+    values=TASKS,
     help="links: two matrices whose inner products score links. OUT has the rows to search; "
     "NAME.queries.parquet next to it has the rows that ask.",
 )

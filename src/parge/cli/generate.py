@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from parge.cli import show
-from parge.cli.options import COUNT, SEED, Count, Number, OutName, json_option, overwrite_option, say_idle
+from parge.cli.options import COUNT, OUT, SEED, Count, Number, choice_option, json_option, overwrite_option, say_idle
 from parge.errors import InputError
 from parge.graph import generate
 from parge.graph.generate import Planted
@@ -20,11 +20,9 @@ from parge.show.text import count
 
 
 @click.command("generate")
-@click.option(
+@choice_option(
     "--kind",
-    type=click.Choice(["planted", "tree", "ring", "grid", "star", "path", "disconnected"]),
-    default="planted",
-    show_default=True,
+    values=["planted", "tree", "ring", "grid", "star", "path", "disconnected"],
     help="planted: communities; tree: a labelled hierarchy; ring: a ring of cliques; or a plain shape.",
 )
 @click.option("--vertices", type=COUNT, required=True, metavar="N", help="Number of vertices.")
@@ -42,10 +40,8 @@ from parge.show.text import count
     "--labels-per-vertex", type=Number(1), default=1.0, show_default=True, help="Mean number of labels per vertex."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same graph.")
-@click.option(
-    "-o", "--out", required=True, type=OutName(path_type=Path), metavar="GRAPH", help="Output file for the edges."
-)
-@click.option("--labels", type=OutName(path_type=Path), metavar="FILE", help="Output file for the labels.")
+@click.option("-o", "--out", required=True, type=OUT, metavar="GRAPH", help="Output file for the edges.")
+@click.option("--labels", type=OUT, metavar="FILE", help="Output file for the labels.")
 @overwrite_option
 @json_option
 def command(out: Path, labels: Path | None, overwrite: bool, as_json: bool, **options: Any) -> None:

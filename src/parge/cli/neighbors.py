@@ -13,9 +13,11 @@ from parge.cli import show
 from parge.cli.options import (
     COLUMN_NAMES,
     COUNT,
-    OutName,
+    FILE,
+    OUT,
     PathName,
     all_of,
+    choice_option,
     column_options,
     header_option,
     json_option,
@@ -56,22 +58,20 @@ class _TakesIds(click.Command):
 
 
 @click.command("neighbors", cls=_TakesIds)
-@click.argument("embedding", type=PathName(path_type=Path))
+@click.argument("embedding", type=FILE)
 @click.argument("vertex", metavar="[VERTEX]...", nargs=-1)
 @click.option("--of", "named", type=PathName(), metavar="FILE|all", help="Vertices: one id per line; all: every one.")
 @click.option(
     "--placed",
-    type=PathName(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="The vectors of VERTEX are in this file, as `parge place` wrote it; EMBEDDING is searched.",
 )
 @click.option("-k", "k", type=COUNT, default=10, show_default=True, help="Number of neighbors.")
-@click.option(
+@choice_option(
     "--for",
     "task",
-    type=click.Choice(TASKS),
-    default=TASKS[0],
-    show_default=True,
+    values=TASKS,
     help="labels: vertices that are alike, by cosine; links: vertices likely to have an edge with it.",
 )
 @click.option(
@@ -82,24 +82,14 @@ class _TakesIds(click.Command):
     help="Leave out neighbors that have an edge with the vertex in this graph. Compares exactly.",
 )
 @all_of([*column_options(weights=False), header_option])
-@click.option(
-    "--metric",
-    type=click.Choice(get_args(Metric)),
-    default="cosine",
-    show_default=True,
-    help="Compare by the cosine, or by the inner product.",
-)
-@click.option(
+@choice_option("--metric", values=get_args(Metric), help="Compare by the cosine, or by the inner product.")
+@choice_option(
     "--method",
-    type=click.Choice(get_args(Method)),
-    default="auto",
-    show_default=True,
+    values=get_args(Method),
     help="exact: compare with all vertices; approximate: build an index first; auto: an index from 20,000 vertices "
     "asked of 100,000 on.",
 )
-@click.option(
-    "-o", "--out", type=OutName(path_type=Path), metavar="OUT.parquet", help="Write vertex, neighbor and score there."
-)
+@click.option("-o", "--out", type=OUT, metavar="OUT.parquet", help="Write vertex, neighbor and score there.")
 @overwrite_option
 @json_option
 def command(

@@ -61,6 +61,16 @@ class LocalName(PathName):
         self.fail(f"expected a name on this machine; got the URL {shown_url(url)}", param, ctx)
 
 
+FILE, OUT, LOCAL = (kind(path_type=Path) for kind in (PathName, OutName, LocalName))
+FOLDER = PathName(path_type=Path, exists=True, file_okay=False)
+
+
+def choice_option(*names: str, values: Iterable[str], help: str, default: str | None = None) -> Callable[[F], F]:  # noqa: A002
+    """Return an option that takes one of these values, by default the first."""
+    known = list(values)
+    return click.option(*names, type=click.Choice(known), default=default or known[0], show_default=True, help=help)
+
+
 def sizes(text: str) -> list[str]:
     """Split at the commas."""
     items = [item.strip() for item in text.split(",")]
@@ -142,15 +152,6 @@ def all_of(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
         return function
 
     return add
-
-
-def only_graph(given: tuple[str, ...]) -> str:
-    """Return the one GRAPH of a command that takes several words for something else."""
-    if not given:
-        raise click.UsageError("Missing argument 'GRAPH'.")
-    if len(given) > 1:
-        raise click.UsageError(f"Got unexpected extra argument ({given[1]})")
-    return str(PathName()(given[0]))
 
 
 def column_options(*, weights: bool = True) -> list[Callable[[Any], Any]]:
@@ -276,11 +277,9 @@ plan_options = all_of(
             help="Vectors on the scale of the technique's own on the whole graph, for the least PIP: the same as "
             f"--refine {FAITHFUL}.",
         ),
-        click.option(
+        choice_option(
             "--preset",
-            type=click.Choice(list(PRESETS)),
-            default="best",
-            show_default=True,
+            values=PRESETS,
             help="Defaults for options you omit: best, or paper (the AAAI 2020 settings, corrected).",
         ),
         click.option(
@@ -380,18 +379,15 @@ def make_technique(options: dict[str, Any]) -> Technique:
     return resolve(options.pop("technique"), settings)
 
 
-def _faithful(refine: str | None) -> str:
-    """Return the pass that --faithful means; refuse another one with it."""
-    if refine not in (None, FAITHFUL):
-        raise InputError(f"--faithful and --refine {shown(refine)} contradict each other. Give only one.")
-    return FAITHFUL
-
-
 def make_plan(options: dict[str, Any], *, resume: bool = False) -> Plan:
     """Take the options of PLAN out of `options` and make the plan."""
     technique = make_technique(options)
     if options.pop("faithful", False):
-        options["refine"] = _faithful(options.get("refine"))
+        if options.get("refine") not in (None, FAITHFUL):
+            raise InputError(
+                f"--faithful and --refine {shown(options['refine'])} contradict each other. Give only one."
+            )
+        options["refine"] = FAITHFUL
     plan = Plan(technique=technique, **{name: options.pop(name) for name in PLAN_FIELDS if name in options})
     # A name that nobody has is refused here, before a graph is read. What a run to resume was given by the nodes it had
     # then stands in its folder, so that these are not asked again.

@@ -8,8 +8,8 @@ import click
 from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
-    LocalName,
-    OutName,
+    LOCAL,
+    OUT,
     PathName,
     all_of,
     graph_inputs,
@@ -32,13 +32,13 @@ _HEAD = b"vertex\tconfidence\tedges\tagreement\n"
 
 
 @click.command("place")
-@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("space", type=LOCAL, metavar="SPACE")
 @click.argument("graph", type=PathName(), metavar="EDGES")
 @all_of([*reading_options(features=False), header_option])
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
+@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file.")
 @click.option(
     "--confidence",
-    type=LocalName(path_type=Path),
+    type=LOCAL,
     metavar="FILE.tsv",
     help="Also write, for each new vertex, how much there was to place it by.",
 )

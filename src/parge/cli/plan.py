@@ -9,11 +9,11 @@ from parge.cli import show
 from parge.cli.estimate import show_estimate, stage_table
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
+    PathName,
     all_of,
     header_option,
     json_option,
     make_plan,
-    only_graph,
     plan_options,
     read_graph,
     reading_options,
@@ -55,7 +55,7 @@ def command(as_estimate: bool, as_json: bool, **options: Any) -> None:
     if as_estimate:
         show_estimate(options, as_json=as_json)
         return
-    options["graph"] = only_graph(options["graph"])
+    options["graph"] = _only_graph(options["graph"])
     if options.pop("sharded"):
         _plan_sharded(options, as_json=as_json)
         return
@@ -113,3 +113,12 @@ def _embed_command(out: str = "vectors.parquet") -> str:
     given = words[words.index("plan") + 1 :] if isinstance(words, list) and "plan" in words else ["GRAPH"]
     end = given.index("--") if "--" in given else len(given)  # what comes after it is no option
     return pasteable("parge", "embed", *given[:end], "-o", out, *given[end:])
+
+
+def _only_graph(given: tuple[str, ...]) -> str:
+    """Return the one GRAPH of a command that takes several words for something else."""
+    if not given:
+        raise click.UsageError("Missing argument 'GRAPH'.")
+    if len(given) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({given[1]})")
+    return str(PathName()(given[0]))

@@ -6,7 +6,7 @@ import click
 
 from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
-from parge.cli.options import OutName, PathName, json_option, overwrite_option
+from parge.cli.options import FOLDER, OUT, json_option, overwrite_option
 from parge.cli.show import run_progress
 from parge.io.embeddings.files import check_ids, embedding_outputs
 from parge.io.outputs import check_outputs
@@ -18,8 +18,8 @@ from parge.run.schema import SPACE
 
 
 @click.command("reconcile")
-@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="OUT", help="Output file.")
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file.")
 @click.option(
     "--reconcile",
     "reconciler",

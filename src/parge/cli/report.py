@@ -9,7 +9,7 @@ import click
 
 from parge.cli import show
 from parge.cli.labels import label_options, take_labels
-from parge.cli.options import LocalName, OutName, PathName, json_option, overwrite_option
+from parge.cli.options import FILE, FOLDER, LOCAL, OUT, choice_option, json_option, overwrite_option
 from parge.embedding import Embedding
 from parge.errors import InputError, plain_reason
 from parge.events import Step
@@ -36,41 +36,39 @@ _KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", boo
 
 
 @click.command("report")
-@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="RUN")
-@click.option("-o", "--out", required=True, type=OutName(path_type=Path), metavar="FILE.html", help="Output file.")
-@click.option("--labels", type=PathName(path_type=Path), metavar="FILE", help="Add a picture coloured by these labels.")
+@click.argument("folder", type=FOLDER, metavar="RUN")
+@click.option("-o", "--out", required=True, type=OUT, metavar="FILE.html", help="Output file.")
+@click.option("--labels", type=FILE, metavar="FILE", help="Add a picture coloured by these labels.")
 @click.option(
     "--embedding",
-    type=PathName(path_type=Path),
+    type=FILE,
     metavar="OUT",
     help="The vectors that the run wrote: also drawn if they were refined, and scored if there are labels.",
 )
 @click.option(
     "--whole",
-    type=PathName(path_type=Path),
+    type=FILE,
     metavar="OUT",
     help="Vectors of the whole graph on one worker (`parge embed --parts 1`): the page compares --embedding with them.",
 )
 @click.option(
     "--scores",
     "files",
-    type=LocalName(path_type=Path),
+    type=LOCAL,
     multiple=True,
     metavar="FILE.json",
     help="Output of `parge evaluate ... --json`; may be repeated.",
 )
 @click.option(
     "--space",
-    type=LocalName(path_type=Path),
+    type=LOCAL,
     metavar="SPACE",
     help="The space of the run, or one updated from it: show its drift after updates.",
 )
 @click.option("--title", default="", help="Name of the graph.")
-@click.option(
+@choice_option(
     "--projection",
-    type=click.Choice(PROJECTIONS),
-    default=PROJECTIONS[0],
-    show_default=True,
+    values=PROJECTIONS,
     help="How vectors are drawn. tsne, umap: neighbours stay together (umap needs umap-learn). pca: at once.",
 )
 @label_options

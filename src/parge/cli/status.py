@@ -9,7 +9,7 @@ from rich.table import Table
 
 from parge.cli import show
 from parge.cli.interrupts import resume_line
-from parge.cli.options import PathName, json_option
+from parge.cli.options import FOLDER, json_option
 from parge.memory import format_bytes
 from parge.run.folder import RunFolder
 from parge.run.status import PartStatus, status
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("status")
-@click.argument("folder", type=PathName(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@click.argument("folder", type=FOLDER, metavar="DIR")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
     """Show which parts of the run in DIR are done, running, failed or waiting, and an estimate of the time left.

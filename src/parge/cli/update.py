@@ -8,7 +8,7 @@ import click
 from parge.cli import show
 from parge.cli.memory import capped_coordinator, memory_option
 from parge.cli.options import (
-    LocalName,
+    LOCAL,
     Number,
     PathName,
     all_of,
@@ -36,24 +36,22 @@ from parge.storage import MEMORY, Files
 
 
 @click.command("update")
-@click.argument("space", type=LocalName(path_type=Path), metavar="SPACE")
+@click.argument("space", type=LOCAL, metavar="SPACE")
 @click.argument("graph", type=PathName(), metavar="[EDGES]", required=False)
 @all_of([*reading_options(features=False), header_option])
-@click.option(
-    "--removed", type=LocalName(path_type=Path), metavar="FILE", help="Edges to remove, before others are added."
-)
+@click.option("--removed", type=LOCAL, metavar="FILE", help="Edges to remove, before others are added.")
 @click.option(
     "-o",
     "--out",
     required=True,
-    type=LocalName(path_type=Path),
+    type=LOCAL,
     metavar="OUT",
     help="Folder of the new space; or a file for all vectors (.npz, ...), then the space goes to --space.",
 )
 @click.option(
     "--space",
     "new_space",
-    type=LocalName(path_type=Path),
+    type=LOCAL,
     metavar="DIR",
     help="Folder of the new space, where OUT is a file.  [default: OUT.space]",
 )
