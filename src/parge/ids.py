@@ -191,14 +191,18 @@ def unique_ids(ids: IdArray) -> tuple[IdArray, IntArray]:
     return ordered[first], place
 
 
-def show_ids(ids: IdArray, limit: int = 3) -> str:
+# Ids that a message names.
+_NAMED = 3
+
+
+def show_ids(ids: IdArray) -> str:
     """Name some ids in a message; what they contain is escaped.
 
     >>> show_ids(np.array([1, 2, 3, 4, 5]))
     '1, 2, 3 and 2 more'
     """
-    some = ", ".join(shown(value) for value in ids[:limit].tolist())
-    return some if ids.size <= limit else f"{some} and {ids.size - limit:,} more"
+    some = ", ".join(shown(value) for value in ids[:_NAMED].tolist())
+    return some if ids.size <= _NAMED else f"{some} and {ids.size - _NAMED:,} more"
 
 
 # What a string of a column becomes on its way to an array: a Python string, an array, one array of all.

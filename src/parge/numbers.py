@@ -21,7 +21,7 @@ _DIGITS = 40
 _SHOWN, _TAIL = 64, 8
 
 
-def shown(value: Any, limit: int = _SHOWN) -> str:
+def shown(value: Any) -> str:
     """Return the `repr` of a value for a message, shortened if it is long.
 
     >>> shown("2GB"), shown("9" * 5000), shown(10**5000)
@@ -33,10 +33,10 @@ def shown(value: Any, limit: int = _SHOWN) -> str:
         if not isinstance(value, int):
             return f"a {type(value).__name__} that is too long to show"
         return f"a number of about {int(value.bit_length() * 0.30103) + 1:,} digits"
-    if len(text) <= limit:
+    if len(text) <= _SHOWN:
         return text
     ending = f" ({len(text):,} characters)"
-    return f"{text[: max(1, limit - _TAIL - len(ending) + 1)]}...{text[-_TAIL:]}{ending}"
+    return f"{text[: max(1, _SHOWN - _TAIL - len(ending) + 1)]}...{text[-_TAIL:]}{ending}"
 
 
 def is_whole(value: Any) -> bool:

@@ -62,6 +62,9 @@ _MUCH = 0.2
 # (one that loses more is not: the next one often saves them).
 _TURNS, _WORTH = 4, 0.03
 
+# Rounds of choosing anchors and splitting without them.
+_ROUNDS = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Splitter:
@@ -184,7 +187,7 @@ Strategy = Callable[[Splitter, int], tuple[IntArray, PartArray | None]]
 """Returns anchors, best first, and the part of every vertex if the choice produced a good one."""
 
 
-def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple[IntArray, PartArray | None]:
+def alternating(splitter: Splitter, n_anchors: int) -> tuple[IntArray, PartArray | None]:
     """Alternate between splitting without the anchors and choosing anchors greedily by still-lost edges.
 
     The best of all states met is kept. BlogCatalog in 8 parts with 10 % anchors loses .055 of its edges after the first
@@ -197,9 +200,8 @@ def alternating(splitter: Splitter, n_anchors: int, *, rounds: int = 2) -> tuple
         return _improving(splitter, n_anchors, 1 if is_few else _TURNS, loosely=in_bytes)
     part = splitter.split(NO_ANCHORS, loosely=True)
     anchors = _greedy(splitter, part, n_anchors)
-    rounds = 0 if is_few else rounds
     best: State | None = None
-    for _ in range(rounds):
+    for _ in range(0 if is_few else _ROUNDS):
         part = splitter.split(anchors, loosely=in_bytes)
         best = _better(best, (splitter.n_lost(part, anchors), anchors, part))
         anchors = _greedy(splitter, part, n_anchors)

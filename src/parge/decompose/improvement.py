@@ -27,7 +27,6 @@ def improve(
     limits: IntArray,
     part: PartArray,
     *,
-    rounds: int = ROUNDS,
     block: int = _BLOCK,
 ) -> PartArray:
     """Return parts that cut fewer edges; those over their limit come under it where moves can do that.
@@ -48,14 +47,12 @@ def improve(
         The most weight of each part; at most `MOST_PARTS`.
     part : (n_vertices,) int32
         The parts to begin with.
-    rounds : int
-        The most rounds.
     block : int
         Neighbours that are read at a time.
     """
     if indices.size == 0 or limits.size < 2:
         return part.copy()
-    return best_met(Market(indptr, indices, weights, limits, part.astype(np.int8), block), rounds)
+    return best_met(Market(indptr, indices, weights, limits, part.astype(np.int8), block))
 
 
 def best_met(market: "Market", rounds: int = ROUNDS, patience: int = PATIENCE) -> PartArray:

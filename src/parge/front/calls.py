@@ -260,8 +260,8 @@ def heard(progress: bool | None, listener: Listener) -> Iterator[Listener]:
         yield both
 
 
-def warn(notices: Iterable[str], texts: Iterable[str], *, depth: int = 2) -> None:
-    """Issue notices and warnings as Python warnings, at the line that called the function that is `depth` calls up."""
+def warn(notices: Iterable[str], texts: Iterable[str]) -> None:
+    """Issue notices and warnings as Python warnings, at the line that called its caller."""
     for words, category in ((notices, PargeNotice), (texts, PargeWarning)):
         for text in words:
-            warnings.warn(printable(text), category, stacklevel=depth + 1)
+            warnings.warn(printable(text), category, stacklevel=3)

@@ -25,8 +25,8 @@ class Declared:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def declared_arrays(path: Path, *, copies: float = 2) -> dict[str, Declared]:
-    """Return what the arrays of an archive declare; refuse those that are over the budget, `copies` times.
+def declared_arrays(path: Path) -> dict[str, Declared]:
+    """Return what the arrays of an archive declare; refuse those of which two copies are over the budget.
 
     The size that the archive gives for an array must be that of its header: what is unpacked later is as large as the
     header says, at most.
@@ -47,7 +47,7 @@ def declared_arrays(path: Path, *, copies: float = 2) -> dict[str, Declared]:
             total += array.n_bytes
             found[name] = array
     held = f"{path} holds {len(found)} arrays of {total:,} bytes"
-    refuse_over_budget(copies * total, held)
+    refuse_over_budget(2 * total, held)
     refuse_expansion(total, path.stat().st_size, held, remedy="save it uncompressed, or as a sparse matrix")
     return found
 

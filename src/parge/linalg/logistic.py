@@ -22,7 +22,7 @@ _MOST_CG_STEPS = 250
 _ENTRIES_AT_ONCE = 4_000_000
 
 
-def fit(X: Matrix, Y: BoolArray, *, C: float = 1.0) -> Matrix:
+def fit(X: Matrix, Y: BoolArray) -> Matrix:
     """Return one column of weights per class, (n_features, n_classes).
 
     Parameters
@@ -31,11 +31,9 @@ def fit(X: Matrix, Y: BoolArray, *, C: float = 1.0) -> Matrix:
         Features; add a column of ones for an intercept.
     Y : (n_rows, n_classes) bool
         Which row is of which class.
-    C : float
-        Weight of the data against the regularisation.
     """
     at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(X)))
-    columns = [_fit(X, Y[:, start : start + at_once], C) for start in range(0, Y.shape[1], at_once)]
+    columns = [_fit(X, Y[:, start : start + at_once]) for start in range(0, Y.shape[1], at_once)]
     return np.hstack([np.zeros((X.shape[1], 0)), *columns])
 
 
@@ -49,22 +47,22 @@ class _State:
 
     Y: Matrix
 
-    def loss(self, W: Matrix, Z: Matrix, C: float) -> Matrix:
+    def loss(self, W: Matrix, Z: Matrix) -> Matrix:
         # log(1 + exp(-yz)) with y = +-1, written so that nothing overflows.
         loss = np.log1p(np.exp(-np.abs(Z))) + np.maximum(Z, 0) - self.Y * Z
-        return np.asarray((W * W).sum(axis=0) / 2 + C * loss.sum(axis=0))
+        return np.asarray((W * W).sum(axis=0) / 2 + loss.sum(axis=0))
 
 
-def _fit(X: Matrix, Y: BoolArray, C: float) -> Matrix:
+def _fit(X: Matrix, Y: BoolArray) -> Matrix:
     out = np.zeros((X.shape[1], Y.shape[1]))
     state = _State(out.copy(), np.zeros(Y.shape), Y.astype(np.float64))
     rarer = np.maximum(np.minimum(state.Y.sum(axis=0), (1 - state.Y).sum(axis=0)), 1) / max(1, len(X))
-    goal = _TOLERANCE * rarer * np.linalg.norm(C * (X.T @ (0.5 - state.Y)), axis=0)
+    goal = _TOLERANCE * rarer * np.linalg.norm(X.T @ (0.5 - state.Y), axis=0)
     left = np.arange(Y.shape[1])
     squares = X * X
     for _ in range(_MOST_STEPS):
         P = (1.0 + np.tanh(0.5 * state.Z)) / 2.0  # by hand: to import scipy.special takes a tenth of a second
-        gradient = state.W + C * (X.T @ (P - state.Y))
+        gradient = state.W + X.T @ (P - state.Y)
         size = np.linalg.norm(gradient, axis=0)
         going = size > goal
         out[:, left[~going]] = state.W[:, ~going]
@@ -72,20 +70,20 @@ def _fit(X: Matrix, Y: BoolArray, C: float) -> Matrix:
             return out
         left, goal, P, gradient = left[going], goal[going], P[:, going], gradient[:, going]
         state = _State(state.W[:, going], state.Z[:, going], state.Y[:, going])
-        _step(state, X, squares, gradient, C * P * (1 - P), C)
+        _step(state, X, squares, gradient, P * (1 - P))
     out[:, left] = state.W
     return out
 
 
-def _step(state: _State, X: Matrix, squares: Matrix, gradient: Matrix, D: Matrix, C: float) -> None:
+def _step(state: _State, X: Matrix, squares: Matrix, gradient: Matrix, D: Matrix) -> None:
     """Take a Newton step per class, halved until the loss falls enough (Armijo)."""
     S = _solve(X, D, gradient, 1 + squares.T @ D)
     XS = X @ S
     slope = (gradient * S).sum(axis=0)
-    before = state.loss(state.W, state.Z, C)
+    before = state.loss(state.W, state.Z)
     t = np.ones(S.shape[1])
     for _ in range(30):
-        after = state.loss(state.W + t * S, state.Z + t * XS, C)
+        after = state.loss(state.W + t * S, state.Z + t * XS)
         # Near the optimum the fall drowns in rounding; a step that does not rise measurably is taken.
         bad = after > before + 1e-4 * t * slope + 1e-12 * np.abs(before)
         if not bad.any():

@@ -21,12 +21,12 @@ _F = TypeVar("_F", np.float32, np.float64)
 _AT_ONCE = 8
 
 
-def gram(n_rows: int, block: Block, other: Block | None = None, *, dim: int) -> Matrix:
-    """Return ``X^T Y`` (or ``X^T X``) of matrices that are given by their blocks."""
+def gram(n_rows: int, block: Block, *, dim: int) -> Matrix:
+    """Return ``X^T X`` of a matrix that is given by its blocks."""
     total: Matrix = np.zeros((dim, dim))
     for rows in row_blocks(n_rows, rows_at_once(dim)):
         X = block(rows)
-        total += X.T @ (X if other is None else other(rows))
+        total += X.T @ X
     return total
 
 

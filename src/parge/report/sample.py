@@ -48,10 +48,8 @@ def draw_sample(
     decomposition: Decomposition,
     local: Sequence[FloatArray],
     maps: Sequence[Map],
-    *,
-    most: int = MOST_VERTICES,
 ) -> Sample:
-    """Sample at most `most` vertices, the same ones on every call, and read only their rows.
+    """Sample at most `MOST_VERTICES` vertices, anchors included, the same ones on every call, and read only their rows.
 
     Parameters
     ----------
@@ -61,11 +59,9 @@ def draw_sample(
         Local vectors of every subgraph; only the pages with sampled rows of memory maps are read.
     maps : sequence of Map
         One per subgraph, into the common space.
-    most : int
-        Maximum number of vertices, anchors included.
     """
-    anchors = _some(decomposition.anchors, _anchor_quota(decomposition.n_parts, most))
-    own = _some(np.flatnonzero(~decomposition.is_anchor), most - anchors.size)
+    anchors = _some(decomposition.anchors, _anchor_quota(decomposition.n_parts))
+    own = _some(np.flatnonzero(~decomposition.is_anchor), MOST_VERTICES - anchors.size)
     vertices = np.sort(np.concatenate([anchors, own]))
     place, part, before, after = [], [], [], []
     for i, (vectors, apply) in enumerate(zip(local, maps, strict=True)):
@@ -90,17 +86,17 @@ def draw_sample(
     )
 
 
-def sample_rows(vectors: FloatArray, *, most: int = MOST_VERTICES) -> Sample:
+def sample_rows(vectors: FloatArray) -> Sample:
     """Sample rows of vectors whose parts are not known, the same ones on every call."""
-    chosen = _some(np.arange(len(vectors)), most)
+    chosen = _some(np.arange(len(vectors)), MOST_VERTICES)
     rows, zeros = np.asarray(vectors[chosen], np.float32), np.zeros(chosen.size, np.int64)
     return Sample(chosen, np.arange(chosen.size), zeros, np.zeros(chosen.size, np.bool_), rows, rows)
 
 
-def _anchor_quota(n_parts: int, most: int) -> int:
+def _anchor_quota(n_parts: int) -> int:
     if n_parts < 2:
-        return most  # one space: there is nothing to join, and anchors, if any, are vertices like others
-    return min(_MOST_ANCHORS, max(_FEWEST_ANCHORS, _MOST_COPIES // n_parts), most)
+        return MOST_VERTICES  # one space: there is nothing to join, and anchors, if any, are vertices like others
+    return min(_MOST_ANCHORS, max(_FEWEST_ANCHORS, _MOST_COPIES // n_parts), MOST_VERTICES)
 
 
 def _some(vertices: IntArray, n_wanted: int) -> IntArray:

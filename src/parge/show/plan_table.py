@@ -137,10 +137,10 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(summary.verdict, style="bold")
 
 
-def as_text(summary: Summary, width: int = WIDTH_OF_FILES) -> str:
+def as_text(summary: Summary) -> str:
     """Return the table as plain text, as `parge plan` prints it into a file."""
     written = io.StringIO()
-    print_summary(summary, console(file=written, width=width, color_system=None))
+    print_summary(summary, console(file=written, width=WIDTH_OF_FILES, color_system=None))
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
