@@ -90,8 +90,8 @@ def command(
 ) -> None:
     """Write one HTML page about the run in RUN. All its subgraphs must be embedded.
 
-    The page shows sizes and capacities, lost edges, time, projected and measured memory, how well the anchors
-    agree, and a map of the embedding before and after alignment. It needs no network.
+    The page shows sizes and capacities, lost edges, time, projected and measured memory, and how well the anchors
+    agree. A map shows the embedding before and after alignment. It needs no network.
 
     \b
     Examples:

@@ -47,8 +47,8 @@ class Task:
         Whether an engine may run it in a process that has run another such task: it is small, and leaves nothing
         behind. A task that is retried has a process of its own.
     needs_others : bool
-        Whether the tasks of a run talk to each other: an engine on this machine starts every one at once, and again
-        when it is lost, while the others wait for it.
+        Whether the tasks of a run talk to each other. An engine on this machine then starts all at once. One that is
+        lost is started again while the others wait for it.
     on_failure : callable
         Called in this process (not where the task runs) with the exception, as soon as it is known.
     on_retry : callable

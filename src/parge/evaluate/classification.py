@@ -59,7 +59,7 @@ def classify(
     jobs : int, optional
         Number of shuffles that run at the same time; by default one per core. The scores do not depend on it.
     standardise : bool
-        Give every column mean 0 and standard deviation 1 (measured on the training rows) first: for techniques whose
+        First give every column mean 0 and standard deviation 1, measured on the training rows. For techniques whose
         columns differ by orders of magnitude, such as HOPE. The result shows it.
     """
     _check(train_ratio, repeats, protocol)

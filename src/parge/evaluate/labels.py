@@ -100,9 +100,9 @@ def read_labels(
 ) -> Labels:
     """Read lines ``vertex label [label ...]``, or one column of a table (CSV, TSV, Parquet); may be compressed.
 
-    Lines are split at white space and commas; in ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
-    there: so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments; several lines of one
-    vertex add up; a vertex alone on its line has no label. In a table with a header exactly one column is the label.
+    Lines are split at white space and commas. In ``.tsv`` only tabs separate, in ``.csv`` only commas, and ``"`` quotes
+    there, so ids and labels may hold blanks. Lines that start with ``#`` or ``%`` are comments. Several lines of one
+    vertex add up. A vertex alone on its line has no label. In a table with a header exactly one column is the label.
     Where the label column is not clear, or all lines without a header have more than two fields, give `label_column`:
     ``all`` reads every field but the vertex as a label.
 

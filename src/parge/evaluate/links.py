@@ -49,8 +49,8 @@ def score_links(
     hits_at : int
         ``hits`` is the share of held-out edges that score above all but ``hits_at - 1`` of the other pairs.
     recall_at : int
-        ``recall`` is the share of a vertex's held-out neighbours among the `recall_at` best of all other vertices,
-        the mean over at most 1,000 vertices that have one.
+        ``recall`` is the share of a vertex's held-out neighbours among the `recall_at` best of all other vertices. It
+        is the mean over at most 1,000 vertices that have one.
     seed : int
         Seed of the pairs that are learned from, and of samples.
     """

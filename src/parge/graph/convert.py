@@ -151,8 +151,8 @@ def _goes_one_way(index: IntArray, n_edges: int) -> bool:
 def from_frame(frame: Any, source: str | None = None, target: str | None = None, weight: str | None = None) -> Graph:
     """Build a graph from a frame of edges; see `Graph.from_frame`.
 
-    Columns are those named; else those called source and target (or src and dst, from and to ...) and weight; else
-    the first two, and as weights the one called so or the third, as in a file of the same columns.
+    Columns are those named, else those called source and target (or src and dst, from and to ...), else the first two.
+    Weights are in the column named, else in the one called weight, else in the third, as in a file.
     """
     from parge.columns import Wanted
     from parge.frames import arrow_stream

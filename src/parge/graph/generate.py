@@ -59,8 +59,8 @@ def planted(
     mixing : float
         Share of edges between communities, 0 to 1.
     exponent : float
-        Exponent of the expected degrees' power law, above 2; hubs are kept to a third of the vertices and
-        to ``4 * sqrt(2 * n_edges)``, as in social graphs.
+        Exponent of the expected degrees' power law, above 2. Hubs have at most a third of the vertices and at most
+        ``4 * sqrt(2 * n_edges)`` as neighbours, as in social graphs.
     labels_per_vertex : float
         Mean number of communities of a vertex, 1 (disjoint) to half their number.
 

@@ -210,8 +210,8 @@ _KEYS = {"jobs": "workers"}
 class ResolvedPlan:
     """A plan with every name looked up, and everything decided that needs no graph.
 
-    `parge.planning.decision.decide` does the rest for one graph: it chooses the technique if this one stands for
-    others, the reconciler for which there is room, the pass, and the number of anchors that `request` asks for.
+    `parge.planning.decision.decide` does the rest for one graph. It chooses the technique if this one stands for
+    others, the reconciler that fits in memory, the pass, and the number of anchors that `request` asks for.
 
     Parameters
     ----------

@@ -50,8 +50,8 @@ class MLP(Corrected):
     Use it as ``reconcile="mlp"`` (``--reconcile mlp``) to compare with the paper's alternative; it is rarely worth
     its time.
 
-    The perceptron (scikit-learn's, from a fixed seed) is trained on anchors; how much of its correction is
-    applied, possibly none, is chosen on anchors it has not seen. With fewer than 10 anchors: none.
+    The perceptron (scikit-learn's, from a fixed seed) is trained on anchors. How much of its correction is applied,
+    possibly none, is chosen on anchors it has not seen. With fewer than 10 anchors: none.
 
     Parameters
     ----------

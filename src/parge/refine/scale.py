@@ -25,7 +25,7 @@ class Scale(Refiner):
 
     Use it as ``refine="scale"`` to be near to the whole graph's vectors in PIP. Around a backbone, vectors start at the
     optimum of the technique, which ten walks from a random start do not reach: DeepWalk's are up to twice as long in
-    parts. The technique embeds a sample of the graph, as it is; the factor is the one by which the inner products of
+    parts. The technique embeds a sample of the graph, as it is. The factor is the one by which the inner products of
     the sample's vectors are nearest to those. No embedding of the whole graph is needed.
 
     The less of the graph the sample holds, the less the factor is known. One that is nearer to 1 than its error may be

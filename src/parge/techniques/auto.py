@@ -122,8 +122,8 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
     graph : Graph
         The graph that is to be embedded.
     candidates : sequence of Technique
-        Another than the first is chosen only where its ROC-AUC is higher by .005, and by two standard deviations of the
-        difference (DeLong et al., 1988), and above .5, which is chance.
+        Another than the first is chosen only where its ROC-AUC is above chance (.5) and higher by .005, and by two
+        standard deviations of the difference (DeLong et al., 1988).
     seed : int
         Same seed, same choice.
     """

@@ -34,8 +34,8 @@ class ClosedForm(Technique, BackboneTechnique):
     decomposed. Half of the landmarks are vertices of high degree, half are groups of the others. Every other vertex is
     computed from its chances of meeting each landmark on a walk, and from its neighbours where it has few edges.
 
-    In parts around a backbone (``reconcile="backbone"``) the landmarks are those of the whole graph, and all spaces are
-    one by construction; with a rotation every part has its own landmarks.
+    In parts around a backbone (``reconcile="backbone"``) the landmarks are those of the whole graph. All spaces are
+    then one by construction. With a rotation every part has its own landmarks.
 
     Parameters
     ----------

@@ -42,9 +42,9 @@ class SkipGramWalks(Technique, BackboneTechnique):
     threads : int
         Threads of the worker that embeds.
     mode : {'deterministic', 'hogwild'}
-        With several threads: in ``deterministic`` mode one trains while the others draw walks, and the result is the
-        same, bit for bit, for any number of threads. In ``hogwild`` mode all train at once on shared tables, which is
-        faster, but results differ from run to run.
+        With several threads. In ``deterministic`` mode one trains while the others draw walks: the same bits for any
+        number of threads. In ``hogwild`` mode all train at once on shared tables, which is faster, but results differ
+        from run to run.
     """
 
     on_walks: ClassVar[bool] = True

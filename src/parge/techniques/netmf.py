@@ -55,10 +55,10 @@ class NetMF(Technique):
     its singular vectors are eigenvectors.
 
     Up to `exact_up_to` vertices M is formed exactly, n x n, from sparse products. Over that it is their algorithm 4: M
-    from the `rank` leading eigenpairs of ``D^-1/2 A D^-1/2``. Theirs then stores an n x n matrix; here its rows are
+    from the `rank` leading eigenpairs of ``D^-1/2 A D^-1/2``. Theirs then stores an n x n matrix. Here its rows are
     computed again, a few at a time, in each of 5 products of a randomised subspace iteration. So memory is linear in
     the vertices, but time is quadratic. The eigenvectors of eigenvalue 1, one per component, are known and not counted
-    in the rank: a graph of many components would otherwise use all of it for them.
+    in the rank. A graph of many components would otherwise use all of it for them.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ class SGC(Technique):
 
     Wu et al., "Simplifying graph convolutional networks" (ICML 2019): ``S = D~^-1/2 (A + I) D~^-1/2`` with the degrees
     D~ of A + I. X are the graph's features, projected at random to `dim` where there are more, filled with zeros where
-    there are fewer; without features, normal draws for each vertex. Both depend on vertex numbers in the whole graph,
-    never on the subgraph. So all subgraphs share one space and need no reconciling.
+    there are fewer. Without features they are normal draws. Both depend on vertex numbers in the whole graph, never on
+    the subgraph. So all subgraphs share one space and need no reconciling.
 
     Self loops have weight 1. With much larger edge weights a vertex's own features hardly count; with much smaller ones
     its neighbours hardly count.

@@ -24,7 +24,7 @@ class Spectral(Factorisation):
     Use it for links and for clusters. On the command line: ``--technique spectral``.
 
     ``D~ = D + τ I`` adds a share of the mean degree to every degree. Without it a graph of many components has as many
-    eigenvalues 1, and chance decides which of their eigenvectors are taken; branches that hang on one edge come next.
+    eigenvalues 1, and chance decides which of their eigenvectors are taken. Branches that hang on one edge come next.
     With it small sets have small eigenvalues. Qin and Rohe, "Regularized spectral clustering under the degree-corrected
     stochastic blockmodel" (NIPS 2013), section 2, for L and the rows of length 1. Zhang and Rohe, "Understanding
     regularized spectral clustering via graph conductance" (NeurIPS 2018) for why. They do not scale by eigenvalues.

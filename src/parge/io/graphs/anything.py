@@ -27,8 +27,8 @@ def as_graph(source: Any, /, **how: Any) -> Graph:
     source : Graph, path, frame, graph of another library, matrix, or edges
         A `Graph` is returned as it is. A text or path is read (`parge.read`). Objects of networkx, igraph and PyG, and
         frames (pandas, Polars, Arrow, DuckDB: whatever exports an Arrow stream) are converted. A scipy matrix and a
-        square array are adjacency matrices. An array or tensor of shape (2, m) is an ``edge_index``; one of shape
-        (m, 2), a list of pairs, and a pair of arrays are edges; a list of (source, target, weight) has weights, too.
+        square array are adjacency matrices. An array or tensor of shape (2, m) is an ``edge_index``. One of shape
+        (m, 2), a list of pairs, and a pair of arrays are edges. A list of (source, target, weight) has weights, too.
     **how
         What the reader of such a source takes, for example ``source=``, ``target=`` and ``weight=`` for columns.
 

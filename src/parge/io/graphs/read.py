@@ -87,14 +87,13 @@ def read(
     ----------
     path : path, URL or frame
         Edge list (whitespace, tab or comma; optional third column of weights; also ``.gz`` or ``.zst``), ``.parquet``,
-        ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``; docs/reference/formats.md has the details.
-        A folder or a pattern (``edges/*.csv``) of text or Parquet parts is one graph. ``s3://``, ``gs://``, ``hf://``,
-        ``https://`` and
-        ``file://`` URLs are fetched. Anything with ``__arrow_c_stream__`` (DuckDB, Polars, pandas, pyarrow) is read a
-        batch at a time.
+        ``.mtx``, ``.npz``, ``.mat``, METIS ``.graph`` or ``.graphml``. See docs/reference/formats.md. A folder or a
+        pattern (``edges/*.csv``) of text or Parquet parts is one graph. URLs (``s3://``, ``gs://``, ``hf://``,
+        ``https://``, ``file://``) are fetched. Anything with ``__arrow_c_stream__`` (DuckDB, Polars, pandas, pyarrow)
+        is read one batch at a time.
     vertices : int, path, URL, frame or ids, optional
-        Extra (isolated) vertices: a count n, a file with one id per line, or a frame or list of ids. A count means that
-        the ids are 0..n-1, and any other id is an error.
+        Extra (isolated) vertices: a count n, a file with one id per line, or a frame or list of ids. With a count, the
+        ids are 0..n-1, and any other id is an error.
     features : path, URL or frame, optional
         Vertex features. Row i is for vertex i in ``.npy``, and in ``.npz`` of scipy, or of numpy with one array. In
         ``.parquet`` and in a frame, rows go by the column ``id``; the others hold numbers, or one holds lists of
@@ -102,14 +101,14 @@ def read(
     weighted : bool
         Whether to read weights; otherwise every edge has weight 1.
     weight : str, optional
-        Column (its name, or its number from 1) or GraphML attribute that holds the weights; by default one called
-        weight, or the third column.
+        Column (its name, or its number from 1) or GraphML attribute of the weights. By default one called weight, or
+        the third column.
     source, target : str, optional
-        Columns of the two ends, likewise; by default those called so (or src and dst, from and to, ...), or the first
+        Columns of the two ends, likewise. By default those called so (or src and dst, from and to, ...), or the first
         two. For text and Parquet.
     delimiter : str, optional
         What separates the columns of a text file: one character, or ``tab``, ``comma``, ``semicolon``, ``pipe``,
-        ``space``; by default seen from its first lines.
+        ``space``. By default detected from its first lines.
     header : bool, optional
         Whether the first line of a text file names the columns; by default judged by its words.
     coordinator_memory : size, optional
