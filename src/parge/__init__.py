@@ -61,7 +61,7 @@ _PUBLIC = {
     "write": "parge.io.graphs.write",
 }
 
-# Verbs that are also the name of a room: `parge.report(...)` is a call, `parge.report.page` a module.
+# Verbs that are also the name of a folder: `parge.report(...)` is a call, `parge.report.page` a module.
 _VERBS = {"decompose": "parge.front.calls", "report": "parge.front.calls"}
 
 __all__ = [
@@ -108,7 +108,7 @@ __all__ = [
 
 
 class _Verb(ModuleType):
-    """A room that can be called, for the verb of its name."""
+    """A folder that can be called, for the verb of its name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _verb(self.__name__)(*args, **kwargs)

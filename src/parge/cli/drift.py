@@ -1,4 +1,4 @@
-"""``parge drift``: how much less a space tells than a fresh embedding would."""
+"""``parge drift``: how much a space has lost compared with a fresh embedding."""
 
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from parge.space.drift import drift
 @click.argument("space", type=LOCAL, metavar="SPACE")
 @click.argument("graph", type=PathName(), metavar="[EDGES]", required=False)
 @all_of([*reading_options(features=False), header_option])
-@click.option("--removed", type=LOCAL, metavar="FILE", help="Edges that went; columns as in EDGES.")
+@click.option("--removed", type=LOCAL, metavar="FILE", help="Edges that were removed; columns as in EDGES.")
 @memory_option
 @json_option
 def command(space: Path, removed: Path | None, coordinator_memory: str | None, as_json: bool, **options: Any) -> None:
-    """Estimate how much less SPACE tells than a fresh embedding: 0 as much, 1 no more than unrelated vectors.
+    """Estimate how much SPACE has lost compared with a fresh embedding: 0 nothing, 1 no better than unrelated vectors.
 
     Nothing is embedded. With EDGES, the drift that SPACE would have after parge update with them.
 

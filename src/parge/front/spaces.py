@@ -50,7 +50,7 @@ def update(
 
 @naming_slips
 def drift(space: AnySpace, edges: Any = None, removed: Any = None) -> Drift:
-    """Estimate how much less a space tells than a fresh embedding would.
+    """Estimate how much a space has lost compared with a fresh embedding.
 
     The same as `parge.space.drift.drift`, which says what the arguments mean, for anything that holds a space.
     Command line: ``parge drift SPACE [EDGES]``.

@@ -1,1 +1,1 @@
-"""Dense and sparse linear algebra that several rooms share: eigenvectors, tall matrices, whitening, rotations."""
+"""Dense and sparse linear algebra that several folders share: eigenvectors, tall matrices, whitening, rotations."""

@@ -250,9 +250,9 @@ def _reconciling(findings: Findings) -> Section:
 def _aging(findings: Findings) -> Section:
     last = findings.ages[-1]
     intro = (
-        "How much less the frozen space told than a fresh embedding would, as parge drift estimates it, after each "
-        "update that looked. 0: as much. 1: no more than unrelated vectors. "
-        f"The last look of an update was at version {last.version}: {advised(last.drift)}."
+        "How much the frozen space had lost compared with a fresh embedding, as parge drift estimates it, after each "
+        "update that measured it. 0: nothing. 1: no better than unrelated vectors. "
+        f"The last update that measured it made version {last.version}: {advised(last.drift)}."
     )
     body = tag("div", pictures.ages(findings), class_="card broad")
     return Section("drift", "Drift", "How old the space is", intro, tag("div", body, class_="cards"))

@@ -59,8 +59,8 @@ class RunFolder:
             return
         if is_kind(self.path / PLAN, SHARDED):
             raise InputError(
-                f"{self.path} holds a run in shards. Only the command that began it, parge embed --sharded, resumes it "
-                "(with --resume). Give the folder of another run."
+                f"{self.path} holds a run in shards. Only the command that started it, parge embed --sharded, resumes "
+                "it (with --resume). Give the folder of another run."
             )
         schema.check_run(self.path)
         self.plan_metadata()

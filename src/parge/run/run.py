@@ -120,7 +120,7 @@ class Run:
         described = self._described()
         if described is None or not is_path(described.name):
             place = str(self.folder.path)
-            return f"Complete the run where it began: parge.embed(graph, plan, run_dir={place!r}, resume=True)"
+            return f"Complete the run where it started: parge.embed(graph, plan, run_dir={place!r}, resume=True)"
         command = pasteable("parge", "reconcile", self.folder.path, "-o", "OUT", "--technique", described.name)
         return f"If you trust this code: {command}"
 

@@ -63,7 +63,7 @@ def _refuse_unless_typed(described: Described, folder: Path, allow: str) -> None
         )
     module = name.partition(":")[0].partition(".")[0]
     if any(_is_inside(place, folder) for place in _places(module)):
-        raise InputError(f"the module {module} lies inside the run of {folder}. Move it to a folder of your own.")
+        raise InputError(f"the module {module} is inside the run of {folder}. Move it to a folder of your own.")
 
 
 def _places(module: str) -> list[Path]:

@@ -102,7 +102,7 @@ def read_folder(folder: Path) -> Vectors:
     n, dim, done, ids, degrees = found["rows"], found["dim"], 0, [], []
     head = head_of(found["head"]) if "head" in found else None
     if dim < 1 or n * dim > 2**50:
-        raise InputError(f"{folder / MANIFEST} speaks of {n:,} vectors of {dim:,} numbers")
+        raise InputError(f"{folder / MANIFEST} names {n:,} vectors of {dim:,} numbers. Is the file damaged?")
     vectors = _new_array(n * dim).reshape(n, dim)
     for shard in found["shards"]:
         if not (folder / shard["file"]).is_file():
