@@ -261,7 +261,7 @@ def _all_numbers() -> set[int]:
 
 
 def _last_number() -> int:
-    """Return the number that a process or thread was given last, or -1 where the system does not tell."""
+    """Return the number that a process or thread was given last, or -1 where the system does not give it."""
     if text := _read("/proc/sys/kernel/ns_last_pid"):
         return int(text)
     words = _read("/proc/loadavg").split()

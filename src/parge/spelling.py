@@ -11,7 +11,7 @@ from parge.errors import UnknownNameError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What other libraries call an option of ours, where no spelling would tell.
+# What other libraries call an option of ours, where spelling does not help.
 _ELSEWHERE = {
     "dim": ("dimension", "dimensions", "dims", "d", "size", "vector_size", "embedding_dim", "embedding_dimension",
             "n_components", "n_dims", "ndim", "n_features", "embedding_size"),
@@ -75,7 +75,7 @@ def _plain(name: str) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that names what was probably meant; empty where nobody could tell."""
+    """Return a sentence that names what was probably meant; empty where it cannot be known."""
     found = meant(name, known)
     return "" if found is None else f" Did you mean {found}?"
 

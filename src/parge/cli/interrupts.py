@@ -113,7 +113,7 @@ def resume_line(given: Sequence[str]) -> str:
 
 @contextmanager
 def recorded(folder: Path) -> Iterator[None]:
-    """Have `parge status` tell of a failure inside, that of the subgraph in `folder`."""
+    """Have `parge status` show a failure inside, that of the subgraph in `folder`."""
     from parge.run.arrays import DamagedError
     from parge.run.parts import record_failure
 

@@ -46,7 +46,7 @@ def capped_coordinator(size: str | int | None) -> Iterator[int | None]:
         return
     limit = parse_bytes(size) if isinstance(size, str) else size
     taken = private_bytes()
-    if limit < taken + _HEADROOM:  # the rehearsal, which tells exactly, takes seconds and can only ask for more
+    if limit < taken + _HEADROOM:  # the rehearsal, which is exact, takes seconds and can only ask for more
         raise InputError(
             f"--coordinator-memory {size} is too little: parge uses {-(-taken // 10**6)} MB before all its libraries "
             f"are loaded. Small graphs need {_USUAL}MB or more."

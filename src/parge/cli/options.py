@@ -137,7 +137,7 @@ SEED, COUNT, DIM = Count(0), Count(1), Count(1, MOST_DIM)
 
 
 def say_idle(names: Iterable[str], words: str) -> None:
-    """Tell of those of these options that were typed: they have no effect here."""
+    """Print a notice for each of these options that was typed: it has no effect here."""
     context = click.get_current_context()
     typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     show.notices(f"--{name.replace('_', '-')} has no effect {words}" for name in typed)

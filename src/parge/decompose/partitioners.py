@@ -197,7 +197,7 @@ def _kaminpar(problem: Problem, *, compressed: bool) -> PartArray:
         path = f"/dev/fd/{file.fileno()}"
         try:
             graph = library.load_graph(path, library.GraphFileFormat.PARHIP, compress=compressed)
-        except ValueError as error:  # KaMinPar gives no reason; where it is the system's, opening the file again tells
+        except ValueError as error:  # KaMinPar gives no reason; the system's shows when the file is opened again
             os.close(os.open(path, os.O_RDONLY))
             raise PargeError(f"KaMinPar cannot read the graph: {error}. Use --partitioner metis.") from error
     library.reseed(problem.seed % 2**31)

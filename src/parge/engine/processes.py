@@ -120,7 +120,7 @@ class Child:
         return end
 
     def dismiss(self) -> None:
-        """Tell a worker that waits for the next task that there is none."""
+        """Let a worker that waits for the next task end."""
         self._goes_on = False
         self._write(b"")
 
@@ -131,9 +131,9 @@ class Child:
 
     def _write(self, payload: bytes) -> None:
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died at once; its exit code will tell
+        with contextlib.suppress(BrokenPipeError):  # it died at once; its exit code will show why
             self.process.stdin.write(len(payload).to_bytes(8, "little") + payload)
-            self.process.stdin.flush()  # and stays open: its end tells the worker that we are gone
+            self.process.stdin.flush()  # and stays open: the worker ends when it is closed
 
     def receive(self) -> None:
         """Read the messages (frames of a length and a pickled (kind, value)), the output, and the measurements."""

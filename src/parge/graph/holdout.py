@@ -1,4 +1,4 @@
-"""Edges held out before an embedding, and the pairs that they are told apart from: drawn evenly, or by degree."""
+"""Edges held out before an embedding, and the pairs that they are compared with: drawn evenly, or by degree."""
 
 from typing import NamedTuple
 

@@ -56,7 +56,7 @@ _CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
 def claiming(on_replace: Callable[[list[Path]], None]) -> Iterator[None]:
     """Have all that `check_outputs` allows inside hold until the end: a file that appears meanwhile is kept.
 
-    `on_replace` is told, before any work, of earlier outputs that will be replaced, unless `overwrite` asks for it.
+    `on_replace` is called, before any work, with earlier outputs that will be replaced, unless `overwrite` asks for it.
     """
     before = _CLAIMS.set(_Claims(on_replace))
     try:

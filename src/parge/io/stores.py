@@ -32,7 +32,7 @@ WEB = {"http", "https"}
 _ARROW = {"s3", "gs", "gcs", "hdfs"}
 # What fsspec needs for those that the extra installs.
 _PACKAGES = {"hf": "huggingface_hub", "http": "fsspec with aiohttp", "https": "fsspec with aiohttp"}
-# What aiohttp raises without words of its own that tell.
+# What aiohttp raises without a reason in words.
 _MEANINGS = {
     "TooManyRedirects": "the server sends from one address to the next without end",
     "ClientPayloadError": "the connection was cut before the end of the file. Try again.",
@@ -119,7 +119,7 @@ def _fits(steps: list[str], wanted: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class Found:
-    """A file of a store: its path there, and its bytes where the store tells."""
+    """A file of a store: its path there, and its bytes where the store gives them."""
 
     path: str
     size: int | None
@@ -153,7 +153,7 @@ class Place:
         from pyarrow import fs
 
         if self.is_web:
-            return [Found(self.path, None)]  # a server tells what it has when it is asked for it
+            return [Found(self.path, None)]  # a server gives no list, only files
         with _store_errors(self.url):
             if is_pattern(self.path):
                 folder = folder_of_pattern(self.path)

@@ -146,7 +146,7 @@ class _KrylovSpace:
         self.projected[: self.k, self.k : end] = self.coupling.T
 
     def explore(self) -> None:
-        """Go on from random columns, as the residual has nothing left to tell."""
+        """Go on from random columns, as the residual has nothing left."""
         self._append_random(self.k)
 
     def _extend(self, start: int, end: int) -> Matrix:

@@ -59,7 +59,7 @@ def weighed_sums(n_rows: int, block: Block, *, dim: int, numbers: Callable[[slic
 def best_first(values: Matrix, rank: Callable[[Matrix], Matrix]) -> NDArray[np.intp]:
     """Return the order of eigenvalues by rank, the highest first; equal but for rounding, by value.
 
-    Graphs without odd cycles have eigenvalues in pairs of opposite sign, whose magnitudes rounding alone tells apart.
+    Graphs without odd cycles have eigenvalues in pairs of opposite sign, whose magnitudes differ by rounding alone.
 
     >>> best_first(np.array([-2.0, 1.0, 2.0 - 1e-15]), np.abs).tolist()
     [2, 0, 1]

@@ -372,7 +372,7 @@ def _ritz(
 def _by_squares(H: Matrix, K: Matrix, n_pairs: int) -> tuple[Matrix, Matrix]:
     """Return the vectors of a space that M makes longest, and by how much, with the signs of its values.
 
-    Two ends that lie equally far are one space to the square of M; among the wanted vectors M tells them apart.
+    Two ends that lie equally far are one space to the square of M; among the wanted vectors M separates them.
     """
     turn = np.linalg.eigh(K)[1][:, ::-1].copy()
     values, apart = np.linalg.eigh(turn[:, :n_pairs].T @ H @ turn[:, :n_pairs])

@@ -62,7 +62,7 @@ class Decision:
 def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Decision:
     """Return what a plan means for a graph; raise if a quick check shows that it is not feasible.
 
-    A technique that stands for others is tried on a sample of the graph first, which is told by `on_step`.
+    A technique that stands for others is tried on a sample of the graph first, which `on_step` is called with.
 
     Examples
     --------

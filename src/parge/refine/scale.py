@@ -77,7 +77,7 @@ def _factor(own: FloatArray, found: FloatArray) -> float:
 
 
 def _trusted(factor: float, share: float) -> float:
-    """Return the factor that a sample of that share of the vertices gave, or 1 where it cannot tell the two apart.
+    """Return the factor that a sample of that share of the vertices gave, or 1 where the two cannot be told apart.
 
     >>> _trusted(0.95, share=0.5), _trusted(0.6, share=0.5), _trusted(0.95, share=1.0)
     (1.0, 0.6, 0.95)

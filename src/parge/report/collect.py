@@ -77,9 +77,9 @@ class Findings:
     technique : dict
         Name and settings of the technique.
     cut : (n_parts, n_parts) int64
-        Number of edges between non-anchors, by part; empty where there is no run folder to tell.
+        Number of edges between non-anchors, by part; empty without a run folder.
     lost : (n_parts, n_parts) int64
-        Number of edges between two parts that neither of them holds; empty where there is no run folder to tell.
+        Number of edges between two parts that neither of them holds; empty without a run folder.
     edges : EdgeCounts
         Where the edges of the graph are, each counted once.
     atlas : Atlas

@@ -83,7 +83,7 @@ def write_report(
         The space of the run, or one that was updated from it: the page shows its drift after each update that
         looked at it.
     on_step : callable
-        Told of each step that takes seconds.
+        Called with each step that takes seconds.
 
     Examples
     --------

@@ -70,7 +70,7 @@ def project(
         ``tsne`` or ``umap``, in which neighbours stay together, with the principal components as a second picture; or
         ``pca`` alone.
     on_step : callable
-        Told of each picture that takes seconds.
+        Called with each picture that takes seconds.
     """
     check_projection(how)
     fit = ~is_copy if (~is_copy).any() else np.ones(is_copy.size, np.bool_)

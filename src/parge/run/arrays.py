@@ -339,7 +339,7 @@ def scratch_matrix(path: Path, shape: tuple[int, int], dtype: Any = np.float32) 
     except OSError as error:
         raise _disk_full(path, size, error) from error
     try:
-        # Opened by its descriptor, under its name: numpy tells the name of what it maps.
+        # Opened by its descriptor, under its name: numpy keeps the name of what it maps.
         with open(str(path), "r+b", opener=lambda _name, _flags: descriptor) as file:
             header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, header)

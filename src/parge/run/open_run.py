@@ -96,7 +96,7 @@ def _refuse_no_graph(graph: Any) -> None:
 
 
 def _decided(graph: Graph, plan: Plan, listener: Listener) -> Decision:
-    """Decide what a plan means for a graph, and tell which technique was chosen, and why."""
+    """Decide what a plan means for a graph, and report which technique was chosen, and why."""
     decision = decide(graph, plan, on_step=lambda step: listener(Step("choose", step)))
     if decision.choice is not None:
         listener(Step("choose", str(decision.choice)))

@@ -253,7 +253,7 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
 
 
 def run_parts(engine: Engine, tasks: Sequence[Task], n_parts: int, listener: Listener) -> None:
-    """Run the tasks of parts, and tell the progress of all parts; those without a task are done."""
+    """Run the tasks of parts, and report the progress of all parts; those without a task are done."""
     for i in set(range(n_parts)) - {task.key for task in tasks}:
         listener(Part(i, 1.0, n_parts))
     for task, _ in engine.run(tasks, partial(_on_progress, listener, n_parts)):

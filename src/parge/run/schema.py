@@ -156,7 +156,7 @@ TEMPORARY_FILE = re.compile(
 
 _PART = re.compile(r"[0-9]{3,}")
 
-# Names that begin as one of ours does: some file systems do not tell capitals apart.
+# Names that begin as one of ours does: some file systems ignore case.
 _NAMES = (
     PLAN,
     GRAPH,

@@ -48,8 +48,8 @@ def check_update_output(place: Path, inputs: Iterable[Path | str] = (), outputs:
 
 def request_digest(folder: Path, edges: Graph | None, removed: Graph | None, threshold: float) -> str:
     """Return a number that is the same for the same space, edges and threshold, however the edges were written."""
-    told = [arrays.file_digest(folder / MANIFEST), *(_graph_digest(given) for given in (edges, removed)), threshold]
-    return hashlib.sha256(json.dumps([arrays.FORMAT, *told]).encode()).hexdigest()
+    request = [arrays.file_digest(folder / MANIFEST), *(_graph_digest(given) for given in (edges, removed)), threshold]
+    return hashlib.sha256(json.dumps([arrays.FORMAT, *request]).encode()).hexdigest()
 
 
 def _graph_digest(graph: Graph | None) -> str | None:

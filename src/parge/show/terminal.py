@@ -49,7 +49,7 @@ def progress_for(progress: bool | None) -> AbstractContextManager[Listener]:
     if progress is False:
         return nullcontext(ignore)
     if in_notebook():
-        return _telling_of_compilers(_displayed())
+        return _reporting_compilers(_displayed())
     stderr = console(stderr=True, soft_wrap=True)
     return shown_on(stderr) if progress or stderr.is_terminal else nullcontext(ignore)
 
@@ -63,12 +63,12 @@ def in_notebook() -> bool:
 
 def shown_on(console: Console, *, all_events: bool = False) -> AbstractContextManager[Listener]:
     """Return what shows the stages of a run and how far each subgraph is, as fits the console; or every event."""
-    return _telling_of_compilers(nullcontext(_Lines(console, silence=0.0)) if all_events else _shown_on(console))
+    return _reporting_compilers(nullcontext(_Lines(console, silence=0.0)) if all_events else _shown_on(console))
 
 
 @contextmanager
-def _telling_of_compilers(shown: AbstractContextManager[Listener]) -> Iterator[Listener]:
-    """Yield the listener; it is also told, once, when code is compiled: the first run of a machine waits for that."""
+def _reporting_compilers(shown: AbstractContextManager[Listener]) -> Iterator[Listener]:
+    """Yield the listener; it is also called, once, when code is compiled: the first run of a machine waits for that."""
     with shown as listener:
         over = threading.Event()
         thread = threading.Thread(target=_watch_compilers, args=(listener, over), daemon=True)
@@ -83,7 +83,7 @@ def _telling_of_compilers(shown: AbstractContextManager[Listener]) -> Iterator[L
 
 
 def _watch_compilers(listener: Listener, over: threading.Event) -> None:
-    """Tell of code that is compiled, if that takes more than a moment."""
+    """Report code that is compiled, if that takes more than a moment."""
     seen = 0
     while not over.wait(_COMPILER_SECONDS):
         seen = seen + 1 if any(at_work() for at_work in compilers) else 0
@@ -102,7 +102,7 @@ def _shown_on(console: Console) -> Iterator[Listener]:
         yield _Bars(progress)
 
 
-# How often it is asked whether code is being compiled; told of if it still is the next time.
+# How often it is asked whether code is being compiled; reported if it still is the next time.
 _COMPILER_SECONDS = 0.4
 _STACK_BYTES = 1 << 18
 
@@ -141,7 +141,7 @@ class _Lines:
         self.console.print(f"{self.last - self.started:7.1f} s  {on_one_line(text)}", style="dim")
 
     def _is_known(self, step: Step) -> bool:
-        """Return whether a step of this stage was told before, but for its numbers: rounds are not listed."""
+        """Return whether a step of this stage was shown before, but for its numbers: rounds are not listed."""
         if step.stage != self.stage:
             self.stage = step.stage
             self.seen_kinds.clear()

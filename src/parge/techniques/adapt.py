@@ -190,7 +190,7 @@ def _run(target: Any, graph: Any, seed: int) -> Any:
 
 
 def _wants_networkx(target: Any, graph_as: str) -> bool | None:
-    """Return whether the object is to receive a networkx graph; None where only trying tells."""
+    """Return whether the object is to receive a networkx graph; None where only trying shows it."""
     if graph_as == "auto":
         graph_as = getattr(target, "graph_as", "auto")
     if graph_as != "auto":

@@ -51,8 +51,8 @@ class Auto(Technique, Chooser):
     Use it if you have no labels to compare techniques by. On the command line: ``--technique auto``.
 
     A plan with it asks `choose` once, before the graph is decomposed, and runs the chosen technique. A connected sample
-    of an eighth of the vertices, 4,000 at least, loses a tenth of its edges; each technique embeds the rest, with fewer
-    columns, and the cosines are to tell the lost edges from pairs drawn by degree. Blend is taken unless another one is
+    of an eighth of the vertices, 4,000 at least, loses a tenth of its edges. Each technique embeds the rest, with fewer
+    columns. Its cosines are to separate the lost edges from pairs drawn by degree. Blend is taken unless another one is
     clearly better (`parge.techniques.auto.choose`), and without a trial on graphs under 10,000 vertices. No label is
     read. With features in the graph `parge.SGC` is tried as well, however small it is.
 
@@ -115,7 +115,7 @@ class Auto(Technique, Chooser):
 
 
 def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chosen:
-    """Return the candidate that tells held-out edges of a sample from other pairs best; in doubt the first one.
+    """Return the candidate that separates held-out edges of a sample from other pairs best; in doubt the first one.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ def _is_square(source: Any) -> bool:
 def _is_matrix(source: Any) -> bool:
     if sp.issparse(source):
         return True
-    # Two rows of two integers are two edges, an edge_index, or a matrix: nobody can tell, and the message says so.
+    # Two rows of two integers are two edges, an edge_index, or a matrix: it cannot be known, and the message says so.
     return _is_square(source) and source.shape[0] != 2
 
 
