@@ -112,7 +112,7 @@ def _undisputed(
     candidates: IntArray,
     least: int,
 ) -> IntArray:
-    """Return the candidates that still save so many edges once better candidates are anchors."""
+    """Return the candidates that still save that many edges once better candidates are anchors."""
     rank, is_candidate = np.full(marked.size, -1, np.int32), np.zeros(rows.n_own, np.bool_)
     rank[candidates] = scores[candidates]
     is_candidate[candidates] = True

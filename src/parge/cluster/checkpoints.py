@@ -28,7 +28,7 @@ from parge.values import Value
 # Codes looked at together.
 _CODES = 1 << 20
 
-# A pass is saved after every so many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
+# A pass is saved after this many rounds: writing the vectors of 10 M edges took 2.1 s of rounds of 30 s.
 _SAVED_ROUNDS = 2
 
 

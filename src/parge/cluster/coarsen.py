@@ -16,8 +16,8 @@ from parge.typing import BoolArray, IntArray, PartArray
 # (a sparse graph then stayed at 15,773 groups, and the cut was .573 instead of .488 on a dense one).
 _ROUNDS, _HALVES = 5, 2
 
-# Vertices without any edge are packed with others whose numbers are near: so many together at the first level, and so
-# many times as many at each further one.
+# Vertices without any edge are packed with others whose numbers are near: this many together at the first level, and
+# this many times as many at each further one.
 _NEAR_NUMBERS = 1024
 
 _HALF, _TIES, _ORDER = 1, 2, 3  # what hashes are for
@@ -101,7 +101,7 @@ class _Groups:
         return self.mesh.count(movers.size)
 
     def _granted(self, askers: IntArray, wish: PartArray, strength: IntArray) -> BoolArray:
-        """Ask the shards that hold the groups; return who may come."""
+        """Ask the shards that hold the groups; return which vertices may join."""
         to = self.owners(wish)
         order = np.argsort(to, kind="stable")
         found = self.mesh.deal(to, wish, self.rows.names[askers], self.weights[askers], strength)

@@ -27,8 +27,8 @@ BLOCK = 128
 # Arcs that are worked on at a time, with some 80 bytes each.
 _ARCS = 1 << 17
 
-# From so many arcs on, a part is cut into super-vertices by a partitioner that holds its rows compressed. One part of a
-# planted graph, 5.6 M arcs: KaMinPar took half the memory and 1.9 times the time, and cut 22 % of them instead of 25 %.
+# From this many arcs on, a part is cut into super-vertices by a partitioner that holds its rows compressed. One part of
+# a planted graph, 5.6 M arcs: KaMinPar took half the memory and 1.9 times the time, and cut 22 % of them, not 25 %.
 _LARGE = 1 << 21
 
 
@@ -71,7 +71,7 @@ class Held:
 
 
 def hold(mesh: Mesh, part: PartRows) -> Held:
-    """Return the part once its shard and the others know which values they tell each other."""
+    """Return the part once its shard and the others know which values they send each other."""
     rows = rows_of(mesh, part.names, part.indptr, part.neighbours, part.codes >> 1)
     own = (2 * part.index + part.is_anchor).astype(np.int16)
     anchors = np.sort(np.concatenate([found[0] for found in mesh.share(part.names[part.is_anchor])]))

@@ -17,7 +17,7 @@ from parge.show.text import printable
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
-# What a file counts for that tells no size.
+# What a file of unknown size counts for.
 _SOME = 1 << 20
 
 

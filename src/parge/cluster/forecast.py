@@ -16,7 +16,7 @@ from parge.memory import format_bytes
 from parge.planning.decision import decide
 from parge.planning.plan import Plan
 
-# Counts are within so many standard errors in 997 of 1,000 cases.
+# Counts are within this many standard errors in 997 of 1,000 cases.
 _ERRORS = 3
 
 

@@ -39,7 +39,7 @@ class SharedMarket(Market):
         return self.votes
 
     def synchronise(self) -> None:
-        """Fill in the claims of the ghosts: most vertices make none, and nothing is told of them."""
+        """Fill in the claims of the ghosts: most vertices make none, and nothing is sent for them."""
         self.profit[self.n_own :] = kernels.NOTHING
         claims = self.profit[: self.n_own] != kernels.NOTHING
         self.shard.update_ghosts(self.mesh, claims, self.wish, self.profit)

@@ -27,7 +27,7 @@ _RANKS = struct.Struct("<II")  # the shard that connects, and the one that liste
 # A limit on private memory counts the stacks of threads, 8 MB each by default.
 _STACK_BYTES = 1 << 18
 
-# Where a machine is lost, its connections do not end: the system probes them (TCP keepalive) after so many seconds of
+# Where a machine is lost, its connections do not end: the system probes them (TCP keepalive) after this many seconds of
 # silence, at such intervals, so often.
 _IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 20, 10, 3
 

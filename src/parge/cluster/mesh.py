@@ -1,4 +1,4 @@
-"""Mesh: what shards tell each other, in steps that all take together; and the double that runs all in one process."""
+"""Mesh: what shards send each other, in steps that all take together; and the double that runs all in one process."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Message = tuple[NDArray[Any], ...]
-"""Arrays of numbers that one shard tells another."""
+"""Arrays of numbers that one shard sends another."""
 
 R = TypeVar("R")
 
-# Sums of more numbers are shared out: every shard adds up some of them, and tells the others.
+# Sums of more numbers are shared out: every shard adds up some of them, and sends them to the others.
 _MANY = 1 << 12
 
 
@@ -161,7 +161,7 @@ def run_local(size: int, program: Callable[[Mesh], R]) -> list[R]:
         try:
             return program(LocalMesh(rank, exchange))
         except threading.BrokenBarrierError:
-            return None  # somebody else failed, and says why
+            return None  # another shard failed, and says why
         except BaseException as error:  # noqa: BLE001  raised below, in the caller's thread
             failures.append(error)
             exchange.barrier.abort()

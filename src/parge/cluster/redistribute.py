@@ -21,7 +21,7 @@ CodeArray = NDArray[np.int16]
 """Twice the part of a vertex, and 1 more where it is an anchor."""
 
 MOST_PARTS = 1024
-"""While parts are improved, a shard has a table over pairs of parts: 3.8 GB of so many."""
+"""While parts are improved, a shard has a table over pairs of parts: 3.8 GB for this many."""
 
 
 @dataclass(frozen=True, eq=False)

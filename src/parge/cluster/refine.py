@@ -17,12 +17,12 @@ from parge.linalg.adjacency import Adjacency
 from parge.refine.shards import Checkpoint, NoCheckpoint, ShardWorkspace
 from parge.typing import FloatArray, IntArray
 
-# Columns of neighbours' vectors that travel at a time: so many, or as few as take so many bytes.
+# Columns of neighbours' vectors that travel at a time: this many, or as few as take this many bytes.
 _COLUMNS, _COLUMN_BYTES = 32, 1 << 26
 
 
 def _columns_at_a_time(n_rows: int) -> int:
-    """Return how many columns of so many rows travel at a time; no bit depends on it.
+    """Return how many columns of that many rows travel at a time; no bit depends on it.
 
     >>> _columns_at_a_time(1000), _columns_at_a_time(10**7), _columns_at_a_time(10**10)
     (32, 1, 1)

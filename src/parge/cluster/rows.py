@@ -17,7 +17,7 @@ MOST_VERTICES = 2**31 - 1
 BLOCK = 1 << 16
 """Arcs that are worked on at a time, so that numbers of eight bytes are there for a few of them only."""
 
-# What all shards exchange is sent in slices, at most so many; a slice has at least so many items on some shard.
+# What all shards exchange is sent in slices, at most this many; a slice has at least this many items on some shard.
 _MOST_SLICES, _LEAST_SLICE = 32, 1 << 14
 
 NO_TIMES: PartArray = np.zeros(0, np.int32)
@@ -93,7 +93,7 @@ class Owners:
 
     @staticmethod
     def drawn(n_vertices: int, size: int, rng: np.random.Generator) -> "Owners":
-        """Return blocks of any length on any shard: for tests, since nothing may depend on who holds what."""
+        """Return blocks of any length on any shard: for tests, since nothing may depend on which shard holds what."""
         n_blocks = int(rng.integers(1, max(2, n_vertices + 1)))
         inner = rng.choice(max(1, n_vertices), min(n_blocks - 1, max(0, n_vertices - 1)), replace=False)
         starts = np.unique(np.append(inner, 0)).astype(np.int64)
@@ -105,7 +105,7 @@ class Rows:
     """The rows of a shard's own vertices.
 
     Neighbours are places: own vertices first, then the *ghosts*, which other shards hold. `sends` and `slots` say
-    what is told whom, so that a value of a vertex travels without its name.
+    what is sent where, so that a value of a vertex travels without its name.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Rows:
         return self.all_names[self.indices]
 
     def ghost_values(self, mesh: Mesh, values: NDArray[Any]) -> NDArray[Any]:
-        """Tell others the values of own vertices; return those of the ghosts."""
+        """Send others the values of own vertices; return those of the ghosts."""
         out = np.empty((self.ghosts.size, *values.shape[1:]), values.dtype)
         for slot, (received,) in zip(self.slots, mesh.swap([(values[some],) for some in self.sends]), strict=True):
             out[slot] = received
@@ -187,7 +187,7 @@ def _marks(chosen: BoolArray) -> NDArray[Any]:
 
 
 def _marked(marks: NDArray[Any], n_items: int) -> NDArray[Any]:
-    """Return the places that `_marks` tells of."""
+    """Return the places that `_marks` packed."""
     return np.flatnonzero(np.unpackbits(marks, count=n_items)) if marks.dtype == np.uint8 else marks
 
 
@@ -204,7 +204,7 @@ def rows_of(
     holder: NDArray[Any] | Owners,
     times: PartArray = NO_TIMES,
 ) -> Rows:
-    """Return the rows of a shard, once others know which of its vertices they are told of.
+    """Return the rows of a shard, once others know which of its vertices they get.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def blocks(n_items: int) -> Iterator[slice]:
 
 
 def slices_for(mesh: Mesh, n_items: int) -> int:
-    """Return in how many slices shards that hold so many items exchange them: the same number on all shards."""
+    """Return in how many slices shards that hold that many items exchange them: the same number on all shards."""
     most = max(int(found[0][0]) for found in mesh.share(np.array([n_items])))
     return min(_MOST_SLICES, max(1, -(-most // _LEAST_SLICE)))
 

@@ -119,7 +119,7 @@ def keep_settings(folder: Path, settings: dict[str, Any], command: Sequence[str]
 def failed_before_reading(path: Path) -> bool:
     """Return whether a folder holds a run in shards that failed before its graph was read, and nothing else.
 
-    The corrected command may then start again: `discard` removes what the run wrote. False where somebody is at work.
+    The corrected command may then start again: `discard` removes what the run wrote. False where a process is at work.
     """
     known = {PLAN, LOCK, PARTS, *SHARDED_FOLDERS}
     return is_left(path, lambda: _check(path)) and all(entry.name in known for entry in path.iterdir())

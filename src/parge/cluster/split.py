@@ -20,7 +20,7 @@ from parge.memory import Footprint
 from parge.run.codec import Arrays
 from parge.typing import BoolArray, IntArray, PartArray
 
-# No group is heavier than this share of the smallest part. Merging ends at so many groups a part if these have few
+# No group is heavier than this share of the smallest part. Merging ends at this many groups per part if these have few
 # arcs, at so few in any case, and when a level has over so much of the one before. (With 50 groups a part, meshes of
 # 8,000 to 62,500 vertices were cut 1.03 to 1.09 times as much as by KaMinPar alone; with 800, .999 to 1.02 times.)
 _GROUP_SHARE, _GROUPS_A_PART, _FEWEST_A_PART, _FEW_ARCS, _LITTLE = 16, 800, 50, 200_000, 0.9
@@ -32,8 +32,8 @@ _ROUNDS, _PATIENCE = 48, 12
 # turn that saves under this share of the lost edges is the last. As in `parge.decompose.anchors`.
 _TURNS, _FEW, _WORTH = 4, 0.01, 0.03
 
-# Arcs of the last level that are given to the partitioner, beyond which only so many of each row are: 32 cut 1.03 times
-# as much on the worst of eight graphs, 8 cut 1.12 times.
+# Arcs of the last level that are given to the partitioner, beyond which only this many of each row are: 32 cut 1.03
+# times as much on the worst of eight graphs, 8 cut 1.12 times.
 _MOST_ARCS, _HEAVIEST = 4_000_000, 32
 
 _REPAIR = 7
@@ -303,7 +303,7 @@ def _within(
     load = load_of(mesh, rows, aim.limits, anchors)
     if int(load.free.sum()) < mesh.count(int(load.weights.sum())) or (load.free < 0).any():
         raise InfeasibleError(
-            f"the parts have room for {int(np.maximum(load.free, 0).sum()):,} in total beside the anchors, the "
+            f"the parts have room for {int(np.maximum(load.free, 0).sum()):,} in total besides the anchors, the "
             f"vertices need {mesh.count(int(load.weights.sum())):,}"
         )
     better = np.where(anchors, np.int32(-1), part)

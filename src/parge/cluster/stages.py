@@ -51,7 +51,7 @@ from parge.typing import FloatArray, IntArray
 
 
 def _started() -> float:
-    """Measure memory anew; return the seconds that this process has worked so far."""
+    """Measure memory again; return the seconds that this process has worked so far."""
     reset_peak()
     return time.process_time()
 

@@ -21,7 +21,7 @@ from parge.typing import BoolArray, FloatArray, IntArray, Matrix, PartArray
 # Arcs of the halo that are looked at together.
 _ARCS = 1 << 17
 
-# Entries that are put in order at a time: so many, or in at most so many runs of rows.
+# Entries that are put in order at a time: this many, or in at most this many runs of rows.
 _ENTRIES, _RUNS = 1 << 18, 16
 
 

@@ -22,7 +22,7 @@ _MARK = b"prg1"
 # The most bytes of the header, and of the arrays of one message.
 _MOST_HEADER, MOST_BYTES = 1 << 16, 1 << 38
 
-# Every array begins at a multiple of so many bytes.
+# Every array begins at a multiple of this many bytes.
 _ALIGNED = 8
 
 _NUMBERS = "biuf"

@@ -41,12 +41,12 @@ def context_budget(graph: Counted, n_parts: int, footprint: Footprint) -> int:
 
 
 def landmarks_within(budget: int, footprint: Footprint) -> int:
-    """Return how many landmarks a context of that many bytes has room for, beside a halo."""
+    """Return how many landmarks a context of that many bytes has room for, besides a halo."""
     return int(_LANDMARKS_SHARE * budget / _landmark_bytes(footprint))
 
 
 def halo_within(budget: int, n_landmarks: int, footprint: Footprint) -> int:
-    """Return how many vertices of a halo a context has room for beside that many landmarks, if they had no edges."""
+    """Return how many vertices of a halo a context has room for besides that many landmarks, if they had no edges."""
     return max(0, int((budget - n_landmarks * _landmark_bytes(footprint)) / footprint.per_vertex))
 
 
@@ -64,7 +64,7 @@ class LandmarkDecomposer(Decomposer):
     parts : AnchorDecomposer
         Chooses anchors and parts.
     n_supervertices : int
-        Context beside the anchors, over all parts.
+        Context besides the anchors, over all parts.
     footprint : Footprint
         What a subgraph with a context needs: for limits in bytes, and for the bytes of its context.
     kept_free : int
@@ -126,7 +126,7 @@ class LandmarkDecomposer(Decomposer):
 
 
 def _halo(plain: Decomposition, limits: Limits, landmark: IntArray, n_landmarks: int, i: int, wanted: int) -> int:
-    """Return how many foreign vertices part i may hold beside its own, its anchors and the foreign super-vertices."""
+    """Return how many foreign vertices part i may hold besides its own, its anchors and the foreign super-vertices."""
     n_foreign = n_landmarks - plain.anchors.size - np.unique(landmark[plain.own(i)]).size
     free = int(limits.capacities[i] - plain.sizes[i]) - n_foreign
     return max(0, min(free, wanted))

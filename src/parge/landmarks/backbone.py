@@ -43,7 +43,7 @@ MOST_LANDMARKS = 2048
 # What walks read of an arc, neighbour and share, in memory; before, these bytes are free.
 ARC_BYTES = 8
 
-# Vertices are extended from as many landmarks at a time as take so many bytes more for all of a worker's vertices: at
+# Vertices are extended from as many landmarks at a time as take this many bytes more for all of a worker's vertices: at
 # least a cache line for each, and no more than make a difference. (Tables are read and written once for each group: a
 # worker of youtube-groups took 0.94 s of a core with 16 at a time, 0.55 with 32, 0.46 with 64, 0.42 with 128.)
 EXTENSION_BYTES, EXTENSION_LANDMARKS = 500_000, (16, 32, 64)

@@ -34,7 +34,7 @@ Slices = tuple[slice, slice]
 """Which vertices are placed one by one: own vertices, and the halo."""
 
 # A vertex with few edges is placed by few numbers, so it borrows from its neighbours: their mean has the weight of so
-# many edges beside its own. Chosen on planted graphs and trees: there the start alone scored .95 to .97 of centralised
+# many edges besides its own. Chosen on planted graphs and trees: there the start alone scored .95 to .97 of centralised
 # DeepWalk without, and .98 to 1.01 with it; on dense graphs it changes little.
 BORROWED_EDGES = 4.0
 _BORROWING_ROUNDS = 3

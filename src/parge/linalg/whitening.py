@@ -61,7 +61,7 @@ def whitened_rounds(
     A : Adjacency
         The graph, and how many threads there are.
     vectors, moved : (n, dim) float32
-        What is overwritten, and room of the same shape; memory maps are accepted.
+        What is overwritten, and scratch space of the same shape; memory maps are accepted.
     columns : sequence of slice
         Columns that are in memory at the same time, where vectors are in files.
     rounds : int
@@ -198,7 +198,7 @@ def _gather(
 
 
 def columns_of(matrix: FloatArray, some: slice) -> FloatArray:
-    """Return a copy of some columns; of a mapped file, no more than a block of rows is in memory beside it."""
+    """Return a copy of some columns; of a mapped file, no more than a block of rows is in memory at a time."""
     found = np.empty((len(matrix), matrix[:0, some].shape[1]), np.float32)
     for where in blocks_of(matrix):
         found[where] = matrix[where, some]

@@ -1,4 +1,4 @@
-"""The age of a space: how much less it tells than a fresh embedding would, without computing one."""
+"""The age of a space: how much it has lost compared with a fresh embedding, without computing one."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -47,7 +47,7 @@ def advised(drift: float) -> str:
 
 @dataclass(frozen=True)
 class Drift:
-    """How much less a space tells than a fresh embedding would, and what that was estimated from.
+    """How much a space has lost compared with a fresh embedding, and what that was estimated from.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _LOOKED_AT, _FEWEST, _GROUPS, _CUTS = 6_000, 128, 8, 3
 # What a classifier names without knowing anything.
 _CHANCE = 1 / _GROUPS
 
-# A group may hold so many times its share: communities differ in size.
+# A group may hold this many times its share: communities differ in size.
 _ROOM = 1.5
 
 # Rounds of the copy: as many as a pass of placing has. After more, the copy tells edges that labels do not follow.
@@ -116,9 +116,9 @@ def _clearness(graph: Graph, group: IntArray) -> Matrix:
 
 
 def _after_rounds(graph: Graph, rows: FloatArray) -> FloatArray:
-    copy, room = rows.copy(), np.empty_like(rows)
+    copy, scratch = rows.copy(), np.empty_like(rows)
     A, _ = Adjacency(graph, usable_cores()).moderate()
-    whitened_rounds(A, copy, room, [slice(None)], rounds=_ROUNDS, tolerance=0.0)
+    whitened_rounds(A, copy, scratch, [slice(None)], rounds=_ROUNDS, tolerance=0.0)
     return copy
 
 

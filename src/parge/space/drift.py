@@ -1,4 +1,4 @@
-"""How much less a space tells than a fresh embedding would, as it is or after other edges."""
+"""How much a space has lost compared with a fresh embedding, as it is or after other edges."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from parge.space.update import changed_space
 
 
 def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
-    """Estimate how much less a space tells than a fresh embedding would.
+    """Estimate how much a space has lost compared with a fresh embedding.
 
     Some vertices are looked at: whether communities of the graph as it is now can be named from their vectors, whether
     they are where their neighbours expect them, and rank edges that are held out. What was seen when the space was new
-    is stored in it. Each call looks anew. Command line: ``parge drift SPACE [EDGES]``.
+    is stored in it. Each call looks again. Command line: ``parge drift SPACE [EDGES]``.
 
     Parameters
     ----------

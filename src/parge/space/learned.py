@@ -90,7 +90,7 @@ class LearnedRound:
         return np.asarray(np.clip(np.exp(a + b * np.log1p(weight) + c * _logs(around)), low, high))
 
     def cosine(self, edges: NDArray[np.float64], agreement: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the expected cosine of a vector placed by so many edges with the one that all edges would give."""
+        """Return the expected cosine of a vector placed by that many edges with the one that all edges would give."""
         a, b, c = self.confidence
         return np.asarray(np.clip(np.tanh(a + b * np.log1p(edges) + c * agreement), 0.0, 1.0))
 
@@ -159,7 +159,7 @@ def shares(weights: NDArray[np.float64], indptr: IntArray) -> NDArray[np.float64
 
 
 def _rows_at_once(degrees: IntArray) -> list[tuple[int, int]]:
-    """Return first and next row of groups with at most so many entries, or of one row."""
+    """Return first and next row of groups with at most that many entries, or of one row."""
     return list(arc_blocks(np.concatenate([[0], np.cumsum(degrees)]), _AT_ONCE * 8))
 
 

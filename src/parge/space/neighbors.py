@@ -12,7 +12,7 @@ TASKS = get_args(Task)
 
 def neighbors(
     embedding: Embedding,
-    id: Any,  # noqa: A002 - the word of everybody who calls it
+    id: Any,  # noqa: A002 - the word that callers use
     k: int = 10,
     *,
     task: Task = "labels",

@@ -38,7 +38,7 @@ _BUDGET = 1 << 26
 
 
 def is_rehearsed(n_known: int, n_new: int) -> bool:
-    """Return whether so many new vertices have a pass.
+    """Return whether that many new vertices have a pass.
 
     >>> is_rehearsed(1000, 9), is_rehearsed(1000, 10)
     (False, True)
@@ -86,7 +86,7 @@ def _rehearsed(
     They begin at the mean of the neighbours that they have in the space, and where there is none, `here`.
     """
     (n_known, dim), scale = space.vectors.shape, inverse(space.lengths).astype(np.float32)
-    copy, room = (storage.zeros(graph.n_vertices * dim, np.float32).reshape(-1, dim) for _ in range(2))
+    copy, scratch = (storage.zeros(graph.n_vertices * dim, np.float32).reshape(-1, dim) for _ in range(2))
     for rows in row_blocks(n_known):
         copy[rows] = space.vectors[rows] * scale[rows, None]
         release_pages(space.vectors, copy)
@@ -96,7 +96,7 @@ def _rehearsed(
     width = max(4, _BUDGET // max(1, 8 * len(copy)) // 4 * 4)
     columns = [slice(first, min(first + width, dim)) for first in range(0, dim, width)]
     A, _ = Adjacency(graph, usable_cores()).moderate()
-    whitened_rounds(A, copy, room, columns, rounds=ROUNDS, tolerance=0.0)
+    whitened_rounds(A, copy, scratch, columns, rounds=ROUNDS, tolerance=0.0)
     with one_blas_thread():
         back = ridge(np.array(copy[sampled]), space.vectors[sampled] * scale[sampled, None], _RIDGE)
         for rows in row_blocks(len(here)):
