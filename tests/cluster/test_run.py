@@ -11,19 +11,17 @@ from typing import Any
 
 import numpy as np
 import psutil
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.cluster.named_edges import named_edges
 from tests.examples import slow
 
 import parge
-from parge.cli.main import run
 from parge.cluster import stages
 from parge.cluster.checkpoints import FolderCheckpoint
 from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
 from parge.errors import InfeasibleError, InputError, PargeError
-from parge.graph.generate import planted
 from parge.io.embeddings.folder import MANIFEST
 from parge.memory import VARIABLE
 from parge.refine import subspace
@@ -34,17 +32,7 @@ PARTS, DIM = 3, 8
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of edges with names, weights and a vertex that has no edge but to itself."""
-    folder = tmp_path_factory.mktemp("cluster") / "in"
-    folder.mkdir()
-    table = planted(400, 2400, seed=2).graph.to_frame()
-    names = [np.array([f"v{v}" for v in table.column(i).to_pylist()]) for i in range(2)]
-    weights = np.random.default_rng(0).integers(1, 4, len(table)).astype(np.float64)
-    for i in range(4):
-        some = {"source": names[0][i::4], "target": names[1][i::4], "weight": weights[i::4]}
-        pq.write_table(pa.table(some), folder / f"e{i}.parquet")
-    pq.write_table(pa.table({"source": ["alone"], "target": ["alone"], "weight": [1.0]}), folder / "f.parquet")
-    return folder
+    return named_edges(tmp_path_factory.mktemp("cluster"))
 
 
 def plan(engine: str = "serial", **more: Any) -> parge.Plan:
@@ -235,81 +223,6 @@ def test_limits_are_kept_or_refused(edges: Path, tmp_path: Path) -> None:
         embedded(edges, tmp_path / "b", plan(parts=None, capacities=[100, 100, 100]))
 
 
-def test_the_command_line_writes_a_folder_that_every_command_reads(
-    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    words = ["embed", str(edges), "-o", str(out), "--parts", "2", "--dim", "8", "--engine", "serial", "--sharded"]
-    assert run([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["vertices"] == 401
-    assert len(told["shards"]) == 2
-    assert told["coordinator"]["peak_bytes"] > 0
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
-    assert run(["neighbors", str(out), "v7", "--json"]) == 0
-    assert run(words) == 0  # an earlier output is replaced
-    assert run([*words, "--run-dir", str(tmp_path / "kept")]) == 0
-    for other in (
-        ["reconcile", "kept", "-o", "x.npy"],
-        ["embed", "e", "-o", "x.npy", "--run-dir", "kept"],
-    ):
-        assert run([str(tmp_path / word) if word in ("kept", "x.npy") else word for word in other]) == 2
-    assert "in shards" in capsys.readouterr().err
-    (out / "mine.txt").write_text("mine")
-    assert run([*words, "--overwrite"]) == 2
-    assert (out / "mine.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize(("name", "told"), [("out.parquet", True), ("out", False)])
-def test_a_folder_with_the_name_of_a_file_is_told(
-    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, told: bool
-) -> None:
-    words = ["embed", str(edges), "-o", str(tmp_path / name), "--parts", "2", "--dim", "8", "--engine", "serial"]
-    assert run([*words, "--sharded", "--param", "walks=1"]) == 0
-    assert (tmp_path / name).is_dir()
-    assert ("is a folder of Parquet files" in " ".join(capsys.readouterr().err.split())) == told
-
-
-@pytest.mark.parametrize(
-    "more",
-    [["--features", "x.npy"], ["--report", "page.html"], ["--vertices", "3"], ["--refine", "propagate"]],
-    ids=str,
-)
-def test_options_that_shards_do_not_know_are_refused(edges: Path, tmp_path: Path, more: list[str]) -> None:
-    words = ["embed", str(edges), "-o", str(tmp_path / "out"), "--parts", "2", "--engine", "serial", "--sharded"]
-    assert run([*words, *more]) == 2
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_corrected_command_begins_anew_where_no_graph_was_read(
-    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(_self: Any, _mesh: Any) -> Any:
-        raise PargeError("stopped")
-
-    out, left = tmp_path / "out", tmp_path / "out.run"
-    words = ["embed", str(edges), "-o", str(out), "--dim", "8", "--engine", "serial", "--sharded", "--parts"]
-    for stage, code in (("Divide", 2), ("Read", 0)):
-        with monkeypatch.context() as patch:
-            patch.setattr(getattr(stages, stage), "__call__", fails)
-            assert run([*words, "3"]) == 1
-        assert left.is_dir()
-        capsys.readouterr()
-        assert run([*words, "2"]) == code  # a graph that was read is work that is kept
-        said = " ".join(capsys.readouterr().err.split())
-        assert ("--resume" in said) == (code == 2)
-        shutil.rmtree(left, ignore_errors=True)
-    assert out.is_dir()
-
-
-def test_outputs_inside_of_inputs_are_refused(edges: Path, tmp_path: Path) -> None:
-    words = ["--parts", "2", "--engine", "serial", "--sharded"]
-    assert run(["embed", str(edges), "-o", str(edges / "out"), *words]) == 2
-    (tmp_path / "file").touch()
-    assert run(["embed", str(edges), "-o", str(tmp_path / "file"), *words]) == 2
-    assert run(["embed", str(edges), "-o", str(tmp_path / "no" / "out"), *words]) == 2
-
-
 def test_damaged_folders_of_vectors_are_refused(reference: parge.Embedding, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
@@ -397,7 +310,7 @@ def test_a_shard_that_cannot_hold_its_rows_is_refused_before_the_split(
     from parge.cluster import run as sharded
 
     def fails(_self: Any, _mesh: Any) -> Any:
-        raise AssertionError("the split has begun")
+        raise AssertionError("the split has started")
 
     monkeypatch.setattr(sharded, "split_bytes", lambda arcs, vertices, _parts: 10**9 + 8 * arcs + vertices)
     monkeypatch.setattr(stages.Divide, "__call__", fails)
