@@ -52,8 +52,8 @@ def prepare(folder: Path) -> Path:
     shutil.copy(folder / "g.txt", folder / "less.txt")
     (folder / "scores.html").write_text('{"micro_f1": 0.5}')
     (folder / "sub").mkdir()
-    words = ["embed", str(folder / "g.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *PLAN]
-    assert run([*words, "--report", str(folder / "page.html")]) == 0
+    args = ["embed", str(folder / "g.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *PLAN]
+    assert run([*args, "--report", str(folder / "page.html")]) == 0
     vectors = Embedding.load(folder / "v.npy")
     for suffix in ("npz", "parquet", "vec"):
         vectors.save(folder / f"w.{suffix}")
@@ -78,11 +78,11 @@ def snapshot(folder: Path) -> dict[str, Entry]:
     return found
 
 
-def refused(world: Path, words: list[Any], capsys: pytest.CaptureFixture[str]) -> str:
+def refused(world: Path, args: list[Any], capsys: pytest.CaptureFixture[str]) -> str:
     """Assert that a command is refused with one message and that nothing in the folder has changed; return it."""
     before = snapshot(world)
     capsys.readouterr()
-    code = run([str(word) for word in words])
+    code = run([str(word) for word in args])
     said = capsys.readouterr().err
     assert code == 2, said
     assert said.count("Error") == 1

@@ -74,9 +74,9 @@ CASES = [(case, name, way) for case, (_, _, names) in INPUTS.items() for name in
 def test_inputs_are_never_written_over(
     case: str, name: str, way: str, overwrite: bool, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words, option, _ = INPUTS[case]
+    args, option, _ = INPUTS[case]
     out = WAYS[way](Path(name))
-    said = refused(world, [*words, option, out, *(["--overwrite"] if overwrite else [])], capsys)
+    said = refused(world, [*args, option, out, *(["--overwrite"] if overwrite else [])], capsys)
     assert "No such option" not in said
     assert str(out) in " ".join(said.split())
 
@@ -107,12 +107,12 @@ def _foreign(suffix: str, path: Path) -> None:
 def test_files_of_the_user_s_own_need_the_word_overwrite(
     case: str, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words, option, suffix = OUTPUTS[case]
+    args, option, suffix = OUTPUTS[case]
     out = world / f"theirs{suffix}"
     _foreign(suffix, out)
     before = out.read_bytes()
-    assert "--overwrite" in refused(world, [*words, option, out], capsys)
-    assert run([*words, option, str(out), "--overwrite"]) == 0
+    assert "--overwrite" in refused(world, [*args, option, out], capsys)
+    assert run([*args, option, str(out), "--overwrite"]) == 0
     assert out.read_bytes() != before
 
 
@@ -128,13 +128,13 @@ SPECIAL: dict[str, Callable[[Path], None]] = {"pipe": os.mkfifo, "folder": Path.
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_only_plain_files_are_written(kind: str, case: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words, option, suffix = OUTPUTS[case]
+    args, option, suffix = OUTPUTS[case]
     out = world / f"special{suffix}"
     SPECIAL[kind](out)
     for more in ([], ["--overwrite"]):
-        refused(world, [*words, option, out, *more], capsys)
+        refused(world, [*args, option, out, *more], capsys)
     (world / f"link{suffix}").symlink_to(out)
-    refused(world, [*words, option, world / f"link{suffix}", "--overwrite"], capsys)
+    refused(world, [*args, option, world / f"link{suffix}", "--overwrite"], capsys)
 
 
 def test_a_device_is_not_replaced_by_a_file(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,14 +155,14 @@ def test_a_device_is_not_replaced_by_a_file(world: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_a_link_is_written_through(case: str, world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words, option, suffix = OUTPUTS[case]
+    args, option, suffix = OUTPUTS[case]
     target, link = world / "sub" / f"target{suffix}", world / f"link{suffix}"
     link.symlink_to(target)
-    refused(world, [*words, option, link], capsys)  # it leads nowhere: who made it, and for what?
+    refused(world, [*args, option, link], capsys)  # it leads nowhere: who made it, and for what?
     _foreign(suffix, target)
     before = target.read_bytes()
-    assert "--overwrite" in refused(world, [*words, option, link], capsys)
-    assert run([*words, option, str(link), "--overwrite"]) == 0
+    assert "--overwrite" in refused(world, [*args, option, link], capsys)
+    assert run([*args, option, str(link), "--overwrite"]) == 0
     assert link.is_symlink()
     assert target.read_bytes() != before
 
@@ -178,9 +178,9 @@ def test_two_outputs_are_two_files(world: Path, capsys: pytest.CaptureFixture[st
 
 def test_isolated_vertices_are_not_written_over_a_file(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (world / "new.vertices.txt").write_text("mine\n")
-    words = ["generate", "--vertices", "50", "--edges", "5", "-o", "new.txt"]
-    assert "new.vertices.txt" in refused(world, words, capsys)
-    assert run([*words, "--overwrite"]) == 0
+    args = ["generate", "--vertices", "50", "--edges", "5", "-o", "new.txt"]
+    assert "new.vertices.txt" in refused(world, args, capsys)
+    assert run([*args, "--overwrite"]) == 0
 
 
 EMPTY: dict[str, list[str]] = {

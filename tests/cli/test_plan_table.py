@@ -18,9 +18,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, *words: str) -> list[str]:
+def table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, *args: str) -> list[str]:
     monkeypatch.setattr(show, "out", show.console(width=width))
-    assert run(["plan", *words]) == 0
+    assert run(["plan", *args]) == 0
     return capsys.readouterr().out.splitlines()
 
 
@@ -58,9 +58,9 @@ def test_workers_with_a_budget_have_it_beside_them_and_no_capacity(
 def test_the_verdict_and_what_is_next_end_the_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
-    words = [str(path), "--memory", "2GB,8GB"]
-    lines = table(capsys, monkeypatch, 200, *words)
-    assert run(["plan", *words, "--json"]) == 0
+    args = [str(path), "--memory", "2GB,8GB"]
+    lines = table(capsys, monkeypatch, 200, *args)
+    assert run(["plan", *args, "--json"]) == 0
     reported = json.loads(capsys.readouterr().out)
     assert lines[-2] == reported["verdict"]
     assert lines[-1].startswith("Next: parge embed")
@@ -85,7 +85,7 @@ def test_a_plan_ends_with_the_command_that_embeds_it(
 ) -> None:
     graph = tmp_path / "my graph.txt"
     graph.write_bytes(path.read_bytes())
-    words = [str(graph), "--parts", "2", "--dim", "4", "--technique", "hope"]
-    assert run(["plan", *words]) == 0
+    args = [str(graph), "--parts", "2", "--dim", "4", "--technique", "hope"]
+    assert run(["plan", *args]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Next: ")]
-    assert shlex.split(line.removeprefix("Next: ")) == ["parge", "embed", *words, "-o", "vectors.parquet"]
+    assert shlex.split(line.removeprefix("Next: ")) == ["parge", "embed", *args, "-o", "vectors.parquet"]

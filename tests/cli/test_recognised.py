@@ -23,16 +23,16 @@ from parge.io.graphs.write import write
 def test_what_parge_wrote_is_written_again_and_named_first(
     case: str, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words, option, suffix = OUTPUTS[case]
+    args, option, suffix = OUTPUTS[case]
     out = world / f"ours{suffix}"
     for there in (False, True):
         capsys.readouterr()
-        assert run([*words, option, str(out)]) == 0
+        assert run([*args, option, str(out)]) == 0
         named = [
             line for line in capsys.readouterr().err.splitlines() if f"{out} " in line and "will be replaced" in line
         ]
         assert len(named) == there
-    assert run([*words, option, str(out), "--overwrite"]) == 0  # who says so need not be told
+    assert run([*args, option, str(out), "--overwrite"]) == 0  # who says so need not be told
     assert "will be replaced" not in capsys.readouterr().err
 
 
@@ -58,16 +58,16 @@ def test_a_generated_file_that_was_edited_is_the_user_s_own(
 ) -> None:
     out = name if name not in ("labels.txt", "new.vertices.txt") else "new.txt"
     (world / "labels.txt").unlink()
-    words = ["generate", "--vertices", "40", "--edges", "30", "-o", out, "--labels", "labels.txt"]
-    assert run(words) == 0
-    assert run(words) == 0
+    args = ["generate", "--vertices", "40", "--edges", "30", "-o", out, "--labels", "labels.txt"]
+    assert run(args) == 0
+    assert run(args) == 0
     ours = (world / name).read_bytes()
     line = ours.splitlines(keepends=True)[-1]
     for edited in (ours + line, ours.replace(line, b"1 2\n"), b"# mine\n" + ours, ours[: -len(line)], ours[:-1]):
         (world / name).write_bytes(edited)
-        assert name in refused(world, words, capsys)
+        assert name in refused(world, args, capsys)
     (world / name).write_bytes(ours)
-    assert run(words) == 0
+    assert run(args) == 0
 
 
 def test_generated_archives_and_tables_that_were_edited_are_the_user_s_own(
@@ -90,10 +90,10 @@ def test_generated_archives_and_tables_that_were_edited_are_the_user_s_own(
 def test_formats_without_a_place_for_a_mark_need_the_word_overwrite(
     suffix: str, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*MADE, "-o", f"new{suffix}"]
-    assert run(words) == 0
+    args = [*MADE, "-o", f"new{suffix}"]
+    assert run(args) == 0
     assert not (world / f"new{suffix}").read_text().startswith("#")
-    assert "--overwrite" in refused(world, words, capsys)
+    assert "--overwrite" in refused(world, args, capsys)
 
 
 def test_other_readers_take_marked_files(world: Path) -> None:
@@ -106,10 +106,10 @@ def test_other_readers_take_marked_files(world: Path) -> None:
 
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_an_empty_file_may_be_filled(case: str, world: Path) -> None:
-    words, option, suffix = OUTPUTS[case]
+    args, option, suffix = OUTPUTS[case]
     out = world / f"empty{suffix}"
     out.touch()
-    assert run([*words, option, str(out)]) == 0
+    assert run([*args, option, str(out)]) == 0
     assert out.stat().st_size
 
 

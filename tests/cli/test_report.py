@@ -23,8 +23,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = planted(200, 1200, communities=3, seed=2)
     write(made.graph, folder / "graph.txt")
     write_labels(folder / "labels.txt", made.graph.outside_ids, made.labels)
-    words = ["embed", str(folder / "graph.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *SMALL]
-    assert run([*words, "--report", str(folder / "embed.html")]) == 0
+    args = ["embed", str(folder / "graph.txt"), "-o", str(folder / "v.npy"), "--run-dir", str(folder / "run"), *SMALL]
+    assert run([*args, "--report", str(folder / "embed.html")]) == 0
     return folder
 
 
@@ -42,9 +42,9 @@ def test_embed_writes_a_page_of_a_run_that_is_not_kept(place: Path, tmp_path: Pa
 
 def test_report_of_a_run_with_everything(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "links.json").write_text(json.dumps({"cosine": {"roc_auc": 0.5}}))
-    words = ["report", str(place / "run"), "-o", str(tmp_path / "r.html"), "--labels", str(place / "labels.txt")]
-    words += ["--embedding", str(place / "v.npy"), "--scores", str(tmp_path / "links.json"), "--title", "<Mine>"]
-    assert run(words) == 0
+    args = ["report", str(place / "run"), "-o", str(tmp_path / "r.html"), "--labels", str(place / "labels.txt")]
+    args += ["--embedding", str(place / "v.npy"), "--scores", str(tmp_path / "links.json"), "--title", "<Mine>"]
+    assert run(args) == 0
     assert f"report: {tmp_path / 'r.html'}" in capsys.readouterr().out.replace("\n", "")
     page = (tmp_path / "r.html").read_text()
     assert "<h1>&lt;Mine&gt;, embedded in 3 parts</h1>" in page
@@ -55,8 +55,8 @@ def test_report_of_a_run_with_everything(place: Path, tmp_path: Path, capsys: py
 
 @pytest.mark.slow
 def test_demo_ends_with_a_page(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["demo", "--graph", str(place / "graph.txt"), "--labels", str(place / "labels.txt")]
-    assert run([*words, "--parts", "2", "--dim", "8", "-o", str(tmp_path / "demo")]) == 0
+    args = ["demo", "--graph", str(place / "graph.txt"), "--labels", str(place / "labels.txt")]
+    assert run([*args, "--parts", "2", "--dim", "8", "-o", str(tmp_path / "demo")]) == 0
     said = capsys.readouterr().out
     assert "report.html" in said
     assert "Your own graph: parge embed" in said
@@ -112,7 +112,7 @@ def test_embeddings_of_another_run_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["report", "RUN"], "--out"),
         (["report", "no-such-run", "-o", "OUT"], "no-such-run"),
@@ -141,7 +141,7 @@ def test_embeddings_of_another_run_are_refused(
     ],
 )
 def test_refusals(
-    words: list[str],
+    args: list[str],
     message: str,
     place: Path,
     tmp_path: Path,
@@ -159,7 +159,7 @@ def test_refusals(
     (tmp_path / "numbers.json").write_text('{"a": [1, 2]}')
     (tmp_path / "many.json").write_text("{" + ", ".join(f'"{i}": {i}' for i in range(1001)) + "}")
     named = {"RUN": str(place / "run"), "GRAPH": str(place / "graph.txt"), "OUT": "x.html"}
-    assert run([named.get(word, word) for word in words]) == 2
+    assert run([named.get(word, word) for word in args]) == 2
     printed = capsys.readouterr()
     assert message in printed.err
     assert "Traceback" not in printed.err

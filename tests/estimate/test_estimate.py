@@ -270,14 +270,14 @@ def test_workers_without_room_are_refused() -> None:
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     question = ["vertices=2e9", "edges=1e12", "dim=64", "price-core-hour=0.04"]
-    words = ["estimate", *question]
-    assert run([*words, "--json"]) == 0
+    args = ["estimate", *question]
+    assert run([*args, "--json"]) == 0
     reported = json.loads(capsys.readouterr().out)
     assert run(["plan", "--estimate", *question, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == reported
     assert reported["price"] > 0
     assert [stage["name"] for stage in reported["stages"]][:2] == ["read", "decompose"]
-    assert run(words) == 0
+    assert run(args) == 0
     assert "breaks first" in capsys.readouterr().out
 
 
@@ -285,10 +285,10 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_first_lines_answer_how_long_and_whether_it_fits(
     capsys: pytest.CaptureFixture[str], memory: str, fits: bool
 ) -> None:
-    words = ["estimate", "vertices=4e6", "edges=34.5e6", "workers=4", f"memory={memory}", "coordinator=4GB"]
-    assert run([*words, "--json"]) == 0
+    args = ["estimate", "vertices=4e6", "edges=34.5e6", "workers=4", f"memory={memory}", "coordinator=4GB"]
+    assert run([*args, "--json"]) == 0
     reported = json.loads(capsys.readouterr().out)
-    assert run(words) == 0
+    assert run(args) == 0
     long, fitting, other = capsys.readouterr().out.splitlines()[:3]
     assert duration(reported["seconds"]) in long
     assert "34,500,000 edges" in long
@@ -300,20 +300,20 @@ def test_the_first_lines_answer_how_long_and_whether_it_fits(
 
 
 def test_what_holds_is_shown_once_and_the_rest_on_request(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["estimate", "vertices=1e6", "edges=1e7", "memory=8GB"]
-    assert run([*words, "--json"]) == 0
+    args = ["estimate", "vertices=1e6", "edges=1e7", "memory=8GB"]
+    assert run([*args, "--json"]) == 0
     n_breaks = len(json.loads(capsys.readouterr().out)["breaks"])
-    assert run(words) == 0
+    assert run(args) == 0
     short = capsys.readouterr().out
-    assert run([*words, "--verbose"]) == 0
+    assert run([*args, "--verbose"]) == 0
     assert (short.count("holds here"), capsys.readouterr().out.count("holds here")) == (1, n_breaks)
     assert f"{n_breaks - 1} more" in short
 
 
 def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "reference" / "estimate.md").read_text()
-    [words] = re.findall(r"^    parge (estimate vertices=2e9 .*)$", page, re.MULTILINE)
-    for command in (words.split(), ["estimate", "vertices=2e9", "edges=1e12", "memory=64GB", "--sharded"]):
+    [args] = re.findall(r"^    parge (estimate vertices=2e9 .*)$", page, re.MULTILINE)
+    for command in (args.split(), ["estimate", "vertices=2e9", "edges=1e12", "memory=64GB", "--sharded"]):
         assert run([*command, "--verbose"]) == 0
         printed = capsys.readouterr()
         for line in (printed.out + printed.err).splitlines():
@@ -324,7 +324,7 @@ SIZE = ["vertices=2e6", "edges=1e7"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("args", "said"),
     [
         (["graph.txt"], "got 'graph.txt'"),
         ([*SIZE, "technique=netmf"], "netmf has not been measured"),
@@ -338,10 +338,10 @@ SIZE = ["vertices=2e6", "edges=1e7"]
         ([*SIZE, "technique=prone", "--technique", "line"], "contradict each other"),
     ],
 )
-def test_the_command_line_refuses(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
-    assert run(["plan", "--estimate", *words]) == 2
+def test_the_command_line_refuses(capsys: pytest.CaptureFixture[str], args: list[str], said: str) -> None:
+    assert run(["plan", "--estimate", *args]) == 2
     assert said in capsys.readouterr().err.replace("\n", " ")
-    assert run(["estimate", *words]) == 2
+    assert run(["estimate", *args]) == 2
 
 
 def test_the_command_takes_no_other_option_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,8 +351,8 @@ def test_the_command_takes_no_other_option_of_a_plan(capsys: pytest.CaptureFixtu
 
 
 def test_the_command_line_warns_and_takes_options_of_the_technique(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["dim=64", "--dim", "64", "--param", "walks=20", "workers=1", "memory=1GB"]
-    assert run(["plan", "--estimate", *SIZE, *words, "--json"]) == 0
+    args = ["dim=64", "--dim", "64", "--param", "walks=20", "workers=1", "memory=1GB"]
+    assert run(["plan", "--estimate", *SIZE, *args, "--json"]) == 0
     printed = capsys.readouterr()
     [said] = json.loads(printed.out)["warnings"]
     assert "the graph on 1 worker" in said

@@ -135,8 +135,8 @@ def test_the_refusal_prints_the_very_command_that_runs_it(part: Path, capsys: py
     assert command(["embed-part", str(odd)]) == 2
     said = capsys.readouterr().err
     assert "of a stranger" in said, "who decides sees what the code would be given"
-    words = shlex.split(said.partition("parge embed-part")[2])
-    assert command(["embed-part", *words]) == 0
+    args = shlex.split(said.partition("parge embed-part")[2])
+    assert command(["embed-part", *args]) == 0
     assert Path("asked_for").read_text() == repr((3, 1.0, "of a stranger"))
 
 
@@ -204,10 +204,10 @@ def test_a_run_of_ones_own_code_says_how_to_embed_its_parts(part: Path, capsys: 
     line = ["decompose", "g.txt", "--run-dir", "own run", "--parts", "2", "--technique", "mytech:embed", "--dim", "4"]
     assert command([*line, "--param", "note=x"]) == 0
     said = capsys.readouterr().out
-    words = shlex.split(said.partition("Next: parge embed-part ")[2].partition("\n")[0])
-    assert words == ["own run/parts/000", "--technique", "mytech:embed"]
+    args = shlex.split(said.partition("Next: parge embed-part ")[2].partition("\n")[0])
+    assert args == ["own run/parts/000", "--technique", "mytech:embed"]
     for i in range(2):
-        assert command(["embed-part", f"own run/parts/{i:03d}", *words[1:]]) == 0
+        assert command(["embed-part", f"own run/parts/{i:03d}", *args[1:]]) == 0
     assert command(["reconcile", "own run", "-o", "out.npy"]) == 0
 
 

@@ -24,7 +24,7 @@ from parge.run.status import status
 
 GRAPH = planted(80, 300, communities=2, seed=2).graph
 PLAN = parge.Plan(technique=parge.SGC(dim=4), parts=2, anchors="8", engine="serial", refine="whiten")
-WORDS = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
+ARGS = ["--technique", "sgc", "--dim", "4", "--parts", "2", "--anchors", "8", "--engine", "serial"]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return folder
 
 
-def refused(place: Path, words: list[Any], capsys: pytest.CaptureFixture[str], codes: tuple[int, ...] = (2,)) -> str:
+def refused(place: Path, args: list[Any], capsys: pytest.CaptureFixture[str], codes: tuple[int, ...] = (2,)) -> str:
     before = snapshot(place)
     capsys.readouterr()
-    code = command([str(word) for word in words])
+    code = command([str(word) for word in args])
     said = capsys.readouterr().err
     assert code in codes, said
     assert "Traceback" not in said
@@ -89,12 +89,12 @@ def test_a_folder_of_the_user_s_own_is_refused_and_stays_as_it_was(
         else:
             path.write_text('{"mine": 1}')
     more = ["--resume"] if resume else []
-    refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", "own", *WORDS, *more], capsys)
-    refused(place, ["decompose", "g.txt", "--run-dir", "own", *WORDS, *more], capsys)
+    refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", "own", *ARGS, *more], capsys)
+    refused(place, ["decompose", "g.txt", "--run-dir", "own", *ARGS, *more], capsys)
     (place / "own").rename(place / "v.npy.run")
-    refused(place, ["embed", "g.txt", "-o", "v.npy", *WORDS, *more], capsys)
-    for words in (["reconcile", "v.npy.run", "-o", "v.npy"], ["report", "v.npy.run", "-o", "v.html"]):
-        refused(place, words, capsys)
+    refused(place, ["embed", "g.txt", "-o", "v.npy", *ARGS, *more], capsys)
+    for args in (["reconcile", "v.npy.run", "-o", "v.npy"], ["report", "v.npy.run", "-o", "v.html"]):
+        refused(place, args, capsys)
     before = snapshot(place)
     with pytest.raises(PargeError):
         parge.embed(GRAPH, PLAN, run_dir="v.npy.run", resume=resume)
@@ -105,7 +105,7 @@ def test_the_current_folder_is_refused_where_it_holds_the_graph(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in (".", "", place, "../place"):
-        refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", name, *WORDS], capsys)
+        refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", name, *ARGS], capsys)
     before = snapshot(place)
     with pytest.raises(InputError, match="empty"):
         parge.embed(GRAPH, PLAN, run_dir="")
@@ -118,8 +118,8 @@ def test_a_run_that_is_there_is_refused_before_the_graph_is_read(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place / "bad.txt").write_text("this is no graph\n\x00\n")
-    for words in (["decompose", "bad.txt"], ["embed", "bad.txt", "-o", "v.npy"]):
-        said = refused(place, [*words, "--run-dir", "run", *WORDS], capsys)
+    for args in (["decompose", "bad.txt"], ["embed", "bad.txt", "-o", "v.npy"]):
+        said = refused(place, [*args, "--run-dir", "run", *ARGS], capsys)
         assert "--resume" in said
         assert "bad.txt" not in said
 
@@ -128,14 +128,14 @@ def test_a_run_folder_must_be_a_folder(place: Path, capsys: pytest.CaptureFixtur
     (place / "file").write_text("mine")
     (place / "nowhere").symlink_to("no-such-folder")
     for name in ("file", "nowhere"):
-        refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", name, *WORDS], capsys)
+        refused(place, ["embed", "g.txt", "-o", "v.npy", "--run-dir", name, *ARGS], capsys)
 
 
 def test_a_folder_that_is_empty_or_a_link_to_one_will_do(place: Path) -> None:
     (place / "empty").mkdir()
     (place / "empty/.DS_Store").touch()
     (place / "link").symlink_to("empty")
-    assert command(["embed", "g.txt", "-o", "v.npy", "--run-dir", "link", *WORDS]) == 0
+    assert command(["embed", "g.txt", "-o", "v.npy", "--run-dir", "link", *ARGS]) == 0
     assert command(["reconcile", "link", "-o", "w.npy"]) == 0
     assert (place / "v.npy").read_bytes() == (place / "w.npy").read_bytes()
 
@@ -157,8 +157,8 @@ BEFORE: dict[str, Callable[[Path, Path], None]] = {
 def test_what_a_killed_run_left_before_its_plan_is_no_hindrance(case: str, resume: bool, place: Path) -> None:
     (place / "started").mkdir()
     BEFORE[case](place / "started", place / "run")
-    words = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "started", *WORDS]
-    assert command([*words, *(["--resume"] if resume else [])]) == 0
+    args = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "started", *ARGS]
+    assert command([*args, *(["--resume"] if resume else [])]) == 0
     assert {path.name for path in (place / "started").iterdir()} == {
         "space",
         *(path.name for path in (place / "run").iterdir()),
@@ -172,13 +172,13 @@ INSIDE = ["embedding.npy", "refine-0.npy", "lock.npy", "plan/part.npy", "new.npy
 def test_nothing_is_written_into_the_run_folder(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "link").symlink_to("run")
     for folder in ("run", "link", "../place/run"):
-        for words in (
-            ["embed", "g.txt", "--run-dir", "run", "--resume", *WORDS, "-o", f"{folder}/{name}"],
-            ["embed", "g.txt", "--run-dir", folder, "--resume", *WORDS, "-o", f"run/{name}", "--overwrite"],
+        for args in (
+            ["embed", "g.txt", "--run-dir", "run", "--resume", *ARGS, "-o", f"{folder}/{name}"],
+            ["embed", "g.txt", "--run-dir", folder, "--resume", *ARGS, "-o", f"run/{name}", "--overwrite"],
             ["reconcile", "run", "-o", f"{folder}/{name}", "--overwrite"],
             ["report", "run", "-o", f"{folder}/{name}".replace(".npy", ".html"), "--overwrite"],
         ):
-            refused(place, words, capsys)
+            refused(place, args, capsys)
     before = snapshot(place)
     with pytest.raises(InputError, match="run folder"):
         embed_to_file(GRAPH, PLAN, place / "run" / name, run_dir=place / "run", resume=True)
@@ -186,15 +186,15 @@ def test_nothing_is_written_into_the_run_folder(name: str, place: Path, capsys: 
 
 
 def test_an_output_and_the_run_folder_have_different_names(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(place, ["embed", "g.txt", "-o", "new.npy", "--run-dir", "new.npy", *WORDS], capsys)
-    refused(place, ["embed", "g.txt", "-o", "new.npy", "--run-dir", "new.ids.txt", *WORDS], capsys)
+    refused(place, ["embed", "g.txt", "-o", "new.npy", "--run-dir", "new.npy", *ARGS], capsys)
+    refused(place, ["embed", "g.txt", "-o", "new.npy", "--run-dir", "new.ids.txt", *ARGS], capsys)
 
 
 def test_inputs_do_not_stand_in_the_run_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(place / "run/embedding.npy", np.eye(4))  # left by a killed run: the next command removes it
     refused(place, ["report", "run", "-o", "page.html", "--embedding", "run/embedding.npy"], capsys)
-    words = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *WORDS]
-    refused(place, [*words, "--features", "run/graph/indices.npy"], capsys)
+    args = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *ARGS]
+    refused(place, [*args, "--features", "run/graph/indices.npy"], capsys)
 
 
 def test_only_what_the_run_wrote_is_removed_when_all_is_done(
@@ -211,17 +211,17 @@ def test_only_what_the_run_wrote_is_removed_when_all_is_done(
         original(self, path)
 
     monkeypatch.setattr(parge.Embedding, "save", save)
-    assert command(["embed", "g.txt", "-o", "v.npy", *WORDS]) == 0
+    assert command(["embed", "g.txt", "-o", "v.npy", *ARGS]) == 0
     assert "is kept" in capsys.readouterr().err
     left = {str(path.relative_to(run)): path.read_text() for path in run.rglob("*") if path.is_file()}
     assert set(left.values()) == {"mine"}
     assert len(left) == len(mine)
-    refused(place, ["embed", "g.txt", "-o", "v.npy", *WORDS], capsys)
+    refused(place, ["embed", "g.txt", "-o", "v.npy", *ARGS], capsys)
 
 
 def test_a_run_that_nobody_asked_to_keep_goes_away_whole(place: Path) -> None:
     for _ in range(2):
-        assert command(["embed", "g.txt", "-o", "v.npy", *WORDS]) == 0
+        assert command(["embed", "g.txt", "-o", "v.npy", *ARGS]) == 0
         assert not (place / "v.npy.run").exists()
 
 
@@ -244,13 +244,13 @@ def _everywhere(place: Path, capsys: pytest.CaptureFixture[str], name: str) -> N
         ["reconcile", "run", "-o", "v.npy"],
         ["report", "run", "-o", "v.html"],
         ["status", "run"],
-        ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *WORDS],
-        ["decompose", "g.txt", "--run-dir", "run", "--resume", *WORDS],
+        ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *ARGS],
+        ["decompose", "g.txt", "--run-dir", "run", "--resume", *ARGS],
     ]
     if name.startswith("parts/001/"):
         lines += [["embed-part", "run/parts/001"], ["embed-part", "run/parts/001", "--missing"]]
-    for words in lines:
-        refused(place, words, capsys)
+    for args in lines:
+        refused(place, args, capsys)
     before = snapshot(place)
     for attempt in (
         lambda: status(place / "run"),
@@ -317,18 +317,18 @@ def test_a_plain_file_beside_a_run_is_told_and_left_alone(
     stray.chmod(0)
     before = stray.stat()
     shutil.rmtree(place / "run/parts/001/result")
-    resumed = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *WORDS, "--refine", "whiten"]
+    resumed = ["embed", "g.txt", "-o", "v.npy", "--run-dir", "run", "--resume", *ARGS, "--refine", "whiten"]
     lines = [
         (["status", "run"], True),
-        (["decompose", "g.txt", "--run-dir", "run", "--resume", *WORDS, "--refine", "whiten"], True),
+        (["decompose", "g.txt", "--run-dir", "run", "--resume", *ARGS, "--refine", "whiten"], True),
         (["embed-part", "run/parts/001"], False),
         (["reconcile", "run", "-o", "v.npy"], True),
         (resumed, True),
         (["report", "run", "-o", "v.html"], False),
     ]
-    for words, tells in lines:
+    for args, tells in lines:
         capsys.readouterr()
-        assert command(words) == 0
+        assert command(args) == 0
         said = "".join(capsys.readouterr().err.split())
         assert said.count(name) == (tells and not name.startswith(".")), said
     after = stray.stat()
@@ -353,7 +353,7 @@ def test_the_default_run_folder_stays_where_another_file_is_in_it(
 ) -> None:
     shutil.copytree(place / "run", place / "v.npy.run")
     (place / "v.npy.run/slurm-1.out").write_text("mine")
-    assert command(["embed", "g.txt", "-o", "v.npy", "--resume", *WORDS, "--refine", "whiten"]) == 0
+    assert command(["embed", "g.txt", "-o", "v.npy", "--resume", *ARGS, "--refine", "whiten"]) == 0
     assert [path.name for path in (place / "v.npy.run").iterdir()] == ["slurm-1.out"]
 
 

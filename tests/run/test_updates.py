@@ -20,7 +20,7 @@ from parge.run.schema import CHANGED, MOVED
 from parge.run.spaces import open_space, save_space
 from parge.run.updates import KeptSteps, unfinished
 
-WORDS = ["update", "space", "new.txt", "--removed", "gone.txt", "-o", "space-2"]
+ARGS = ["update", "space", "new.txt", "--removed", "gone.txt", "-o", "space-2"]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def expected(world: Path) -> dict[str, bytes]:
     """Return the files of the same update, never stopped."""
-    assert run([*WORDS[:-1], "whole"]) == 0
+    assert run([*ARGS[:-1], "whole"]) == 0
     return content(world / "whole")
 
 
@@ -58,13 +58,13 @@ def test_a_stopped_update_goes_on_with_what_it_had_done(
     whole = expected(world)
     with pytest.MonkeyPatch.context() as patch:
         stop_before(patch, what)
-        assert run(WORDS) != 0
+        assert run(ARGS) != 0
     assert sorted(path.name for path in unfinished(Path("space-2")).iterdir()) == kept
     assert not Path("space-2").exists()
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:  # what is kept is not made again
         patch.setattr("parge.space.update.change", None)
-        assert run(WORDS) == 0
+        assert run(ARGS) == 0
     assert "resumed an interrupted update" in capsys.readouterr().err
     assert content(world / "space-2") == whole
     assert not unfinished(Path("space-2")).exists()
@@ -77,8 +77,8 @@ def test_what_another_request_left_is_not_used(other: list[str], world: Path) ->
     whole = expected(world)
     with pytest.MonkeyPatch.context() as patch:
         stop_before(patch, "finish")
-        assert run([*WORDS, *other]) != 0
-    assert run(WORDS) == 0
+        assert run([*ARGS, *other]) != 0
+    assert run(ARGS) == 0
     assert content(world / "space-2") == whole
 
 
@@ -97,9 +97,9 @@ def test_what_was_damaged_is_made_again(damage: Any, world: Path) -> None:
     whole = expected(world)
     with pytest.MonkeyPatch.context() as patch:
         stop_before(patch, "finish")
-        assert run(WORDS) != 0
+        assert run(ARGS) != 0
     damage(unfinished(world / "space-2"))
-    assert run(WORDS) == 0
+    assert run(ARGS) == 0
     assert content(world / "space-2") == whole
 
 
@@ -107,21 +107,21 @@ def test_what_a_stranger_put_there_is_refused_and_kept(world: Path, capsys: pyte
     work = unfinished(world / "space-2")
     work.mkdir()
     (work / "mine.txt").write_text("mine")
-    assert run(WORDS) == 2
+    assert run(ARGS) == 2
     assert "mine.txt" in capsys.readouterr().err
     assert (work / "mine.txt").read_text() == "mine"
     (work / "mine.txt").unlink()
     work.rmdir()
     work.symlink_to(world / "space")
-    assert run(WORDS) == 2
+    assert run(ARGS) == 2
     assert open_space("space").history.version == 1
     work.unlink()
     with pytest.MonkeyPatch.context() as patch:
         stop_before(patch, "finish")
-        assert run(WORDS) != 0
+        assert run(ARGS) != 0
     reseal(work / CHANGED, lambda body: body["facts"].__setitem__("added", "many"))
     capsys.readouterr()
-    assert run(WORDS) == 2
+    assert run(ARGS) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -131,9 +131,9 @@ def test_one_update_at_a_time_and_none_for_ids_that_the_file_cannot_hold(
     work = unfinished(world / "space-2")
     work.mkdir()
     with hold(work):
-        assert run(WORDS) != 0
+        assert run(ARGS) != 0
     assert str(os.getpid()) in capsys.readouterr().err  # who is at work there
-    assert run(WORDS) == 0
+    assert run(ARGS) == 0
     Path("names.tsv").write_text("0\ta b\n1\ta b\n")
     assert run(["update", "space", "names.tsv", "-o", "v.vec"]) == 2
     assert not list(world.glob("v.vec*"))
@@ -176,19 +176,19 @@ def test_five_updates_in_a_row(world: Path, capsys: pytest.CaptureFixture[str]) 
 def test_an_update_that_is_killed_again_and_again_ends_with_the_same_bits(world: Path) -> None:
     whole = expected(world)
     before = content(world / "space")
-    words = [sys.executable, "-m", "parge", *WORDS]
+    args = [sys.executable, "-m", "parge", *ARGS]
     started = time.monotonic()
-    assert subprocess.run([*words[:-1], "timed"], capture_output=True, check=False).returncode == 0
+    assert subprocess.run([*args[:-1], "timed"], capture_output=True, check=False).returncode == 0
     took = time.monotonic() - started
     for share in (0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
-        child = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        child = subprocess.Popen(args, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         time.sleep(share * took)
         child.send_signal(signal.SIGKILL)
         child.wait()
         if Path("space-2").exists():
             assert content(world / "space-2") == whole
     assert content(world / "space") == before
-    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+    assert subprocess.run(args, capture_output=True, check=False).returncode == 0
     assert content(world / "space-2") == whole
     assert not unfinished(Path("space-2")).exists()
 
@@ -214,7 +214,7 @@ def test_killed_at_every_file_that_it_writes(world: Path) -> None:
     """The update of one chain is killed at the first file, goes on and is killed at the next, and so on."""
     whole = expected(world)
     for left in range(40):
-        done = subprocess.run([sys.executable, "-c", _CRASH, str(left), *WORDS], capture_output=True, check=False)
+        done = subprocess.run([sys.executable, "-c", _CRASH, str(left), *ARGS], capture_output=True, check=False)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
@@ -228,6 +228,6 @@ def test_an_empty_file_of_edges_beside_removed_ones_is_to_be_omitted(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (world / "new.txt").write_text("")
-    assert run(WORDS) == 2
+    assert run(ARGS) == 2
     assert "omit EDGES" in capsys.readouterr().err
     assert run(["update", "space", "--removed", "gone.txt", "-o", "space-2"]) == 0

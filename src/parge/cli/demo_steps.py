@@ -72,8 +72,8 @@ class Demo:
         return Plan(technique=self.technique, seed=self.seed, memory=limits)
 
     @property
-    def words(self) -> list[str]:
-        """The same plan as words of the command line."""
+    def args(self) -> list[str]:
+        """The same plan as arguments of the command line."""
         size = ["--parts", str(self.parts)] if self.limits is None else ["--memory", ",".join(self.limits)]
         walks = ["--param", f"walks={self.technique.walks}"]
         return [*size, "--dim", str(self.technique.dim), *walks, "--seed", str(self.seed)]
@@ -120,8 +120,8 @@ def _refuse_whole(demo: Demo, graph: Graph, listener: Listener) -> None:
     _say("     (The limit counts memory that is reserved, too; the table below has what was used.)")
 
 
-def limited(words: Sequence[str]) -> list[str]:
-    """Run a command under the limit and return its last words."""
+def limited(args: Sequence[str]) -> list[str]:
+    """Run a command under the limit and return its last lines."""
     import resource
 
     limit = parse_bytes(LIMIT)
@@ -130,7 +130,7 @@ def limited(words: Sequence[str]) -> list[str]:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "parge", *words], preexec_fn=keep, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "parge", *args], preexec_fn=keep, capture_output=True, text=True, check=False
     )
     if done.returncode == 0:
         return ["It fits, so this graph does not need parts."]
@@ -157,9 +157,9 @@ def _killed(demo: Demo, run: Path, listener: Listener) -> int:
     vertices = demo.out / VERTICES
     more = ["--vertices", str(vertices)] if vertices.exists() else []
     with TemporaryDirectory(prefix="parge-killed-") as folder:
-        words = ["embed", str(demo.out / GRAPH), "-o", f"{folder}/never.npy", "--run-dir", str(run), *more]
+        args = ["embed", str(demo.out / GRAPH), "-o", f"{folder}/never.npy", "--run-dir", str(run), *more]
         with subprocess.Popen(
-            [sys.executable, "-P", "-m", "parge", *words, *demo.words],
+            [sys.executable, "-P", "-m", "parge", *args, *demo.args],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

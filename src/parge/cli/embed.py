@@ -21,7 +21,7 @@ from parge.cli.options import (
     plan_options,
     read_graph,
 )
-from parge.cli.shards import given_words, sharded_source
+from parge.cli.shards import given_args, sharded_source
 from parge.cli.show import run_progress
 from parge.errors import InputError
 from parge.events import Step
@@ -152,7 +152,7 @@ def _embed_sharded(
         if fresh and failed_before_reading(folder):
             discard(folder)
         report = embed_sharded(
-            source, plan, out, run_dir=folder, resume=resume, listener=listener, command=given_words()
+            source, plan, out, run_dir=folder, resume=resume, listener=listener, command=given_args()
         )
     kept = None if run_dir is not None else discard(folder)
     show.notices([*_folder_notice(out), *([] if kept is None else [kept]), *report.notices])

@@ -35,11 +35,11 @@ _KEYS = {
 
 
 @click.command("estimate")
-@click.argument("words", nargs=-1, required=True, metavar="vertices=N edges=M [KEY=VALUE]...")
+@click.argument("items", nargs=-1, required=True, metavar="vertices=N edges=M [KEY=VALUE]...")
 @all_of(technique_options())
 @click.option("--sharded", is_flag=True, help="Estimate `parge embed --sharded`: no machine holds the graph.")
 @json_option
-def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def command(items: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Estimate the time, memory, disk, network and price of every stage of a run. Reads no graph.
 
     KEY is vertices, edges, workers, memory, coordinator, disk, disk_speed, network_speed, dim, technique,
@@ -51,7 +51,7 @@ def command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
       parge estimate vertices=2e9 edges=1e12 memory=64GB price_core_hour=0.04
       parge estimate vertices=2e9 edges=1e12 memory=64GB --sharded
     """
-    _show_answer(words, options, as_json=as_json)
+    _show_answer(items, options, as_json=as_json)
 
 
 def show_estimate(options: dict[str, Any], *, as_json: bool) -> None:
@@ -64,9 +64,9 @@ def show_estimate(options: dict[str, Any], *, as_json: bool) -> None:
 _START = "start processes"
 
 
-def _show_answer(words: tuple[str, ...], options: dict[str, Any], *, as_json: bool) -> None:
-    """Take the question out of ``key=value`` words, and print the answer."""
-    pairs = _pairs(words)
+def _show_answer(items: tuple[str, ...], options: dict[str, Any], *, as_json: bool) -> None:
+    """Take the question out of ``key=value`` arguments, and print the answer."""
+    pairs = _pairs(items)
     for name in _OF_TECHNIQUE:
         if name in pairs:
             options[name] = _only(name, options[name], pairs.pop(name))
@@ -93,13 +93,13 @@ def _refuse_other_options() -> None:
             raise InputError(f"--estimate does not read {option.opts[0]}. {instead}")
 
 
-def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+def _pairs(items: tuple[str, ...]) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for item in items:
+        key, equals, value = item.partition("=")
         if not equals:
             raise InputError(
-                f"an estimate needs the size of the graph, such as vertices=2e9 edges=1e12; got {shown(word)}"
+                f"an estimate needs the size of the graph, such as vertices=2e9 edges=1e12; got {shown(item)}"
             )
         name = key.strip().replace("-", "_")
         if name in pairs:

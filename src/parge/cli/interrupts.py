@@ -101,14 +101,14 @@ def _how_to_resume(folder: Path) -> str:
 
 
 def resume_line(given: Sequence[str]) -> str:
-    """Return the command that resumes what some words started.
+    """Return the command that resumes what some arguments started.
 
     >>> resume_line(["embed", "edges", "-o", "my vectors"])
     "parge embed edges -o 'my vectors' --resume"
     """
-    words = [word for word in given if word != "--resume"]
-    end = words.index("--") if "--" in words else len(words)  # what comes after it is no option
-    return pasteable("parge", *words[:end], "--resume", *words[end:])
+    args = [arg for arg in given if arg != "--resume"]
+    end = args.index("--") if "--" in args else len(args)  # what comes after it is no option
+    return pasteable("parge", *args[:end], "--resume", *args[end:])
 
 
 @contextmanager

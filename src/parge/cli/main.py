@@ -82,7 +82,7 @@ def _debuggable(command: click.Command) -> click.Command:
 
 
 def _debug_option() -> click.Option:
-    """Return the option, which is read from the words themselves: also where others are wrong."""
+    """Return the option, which is read from the arguments themselves: also where others are wrong."""
     return click.Option([_DEBUG], is_flag=True, expose_value=False, help="Print the traceback of an error.")
 
 
@@ -151,9 +151,9 @@ def _run(given: list[str]) -> int:
         if isinstance(error, click.NoSuchOption):
             _name_the_cure(error)
         error.message = _cut(error.message)  # type: ignore[misc]  # it is what `show` prints
-        words = io.StringIO()
-        error.show(words)
-        _say(words.getvalue().rstrip("\n"))
+        shown = io.StringIO()
+        error.show(shown)
+        _say(shown.getvalue().rstrip("\n"))
         code = error.exit_code
     else:
         code = 0
@@ -218,6 +218,6 @@ def _cut(message: str) -> str:
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:60]}...{word[0][-20:]}", message)
 
 
-def _say(words: str) -> None:
+def _say(message: str) -> None:
     """Print on stderr what files and people said; it is text, and steers no terminal."""
-    click.echo(escaped(words), err=True)
+    click.echo(escaped(message), err=True)

@@ -29,7 +29,7 @@ def spare_memory(arguments: list[str]) -> None:
     The limit counts stacks and buffers of threads, of which BLAS makes one per core, and addresses that arrow's own
     allocator takes by the gigabyte. The coordinator uses one thread of BLAS anyway.
     """
-    if any(word.startswith("--coordinator-memory") for word in arguments):
+    if any(arg.startswith("--coordinator-memory") for arg in arguments):
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

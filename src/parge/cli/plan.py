@@ -108,15 +108,15 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _embed_command(out: str = "vectors.parquet") -> str:
-    """Return the command that embeds what was planned: the same words, and an output."""
-    words = click.get_current_context().find_root().obj
-    given = words[words.index("plan") + 1 :] if isinstance(words, list) and "plan" in words else ["GRAPH"]
+    """Return the command that embeds what was planned: the same arguments, and an output."""
+    args = click.get_current_context().find_root().obj
+    given = args[args.index("plan") + 1 :] if isinstance(args, list) and "plan" in args else ["GRAPH"]
     end = given.index("--") if "--" in given else len(given)  # what comes after it is no option
     return pasteable("parge", "embed", *given[:end], "-o", out, *given[end:])
 
 
 def _only_graph(given: tuple[str, ...]) -> str:
-    """Return the one GRAPH of a command that takes several words for something else."""
+    """Return the one GRAPH of a command that takes several arguments for something else."""
     if not given:
         raise click.UsageError("Missing argument 'GRAPH'.")
     if len(given) > 1:

@@ -32,10 +32,10 @@ def sharded_source(options: dict[str, Any]) -> "Source":
     return Source(edge_files(Path(graph)), known, Wanted(**columns_of(options)))
 
 
-def given_words() -> list[str]:
-    """Return the words of the command line, URLs without their secrets: a run folder keeps them for `parge status`."""
+def given_args() -> list[str]:
+    """Return the arguments of the command line, for `parge status`: a run folder keeps them without secrets of URLs."""
     given = click.get_current_context().find_root().obj
-    return [shown_name(word) for word in given] if isinstance(given, list) else []
+    return [shown_name(arg) for arg in given] if isinstance(given, list) else []
 
 
 @contextmanager

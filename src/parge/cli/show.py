@@ -165,8 +165,8 @@ def _print_report(report: "Report", path: Path, space: Path | None) -> None:
             f"{report.reconcile.reconciler}: anchors off by {helped.before:.0%} before alignment, "
             f"{helped.after:.0%} after it, {helped.held_out:.0%} on held-out anchors{_then(report)}"
         )
-    for i, words in enumerate(_next_steps(report, given_name(path), space)):
-        out.print(f"{'  or' if i else 'Next'}: {pasteable('parge', *words)}", soft_wrap=True)
+    for i, args in enumerate(_next_steps(report, given_name(path), space)):
+        out.print(f"{'  or' if i else 'Next'}: {pasteable('parge', *args)}", soft_wrap=True)
 
 
 def _then(report: "Report") -> str:

@@ -102,8 +102,8 @@ def _may_be_shown(command: Sequence[str]) -> bool:
     """Return whether a command of a folder, which may be a stranger's, only embeds, and with a technique of parge."""
     if not command or command[0] != "embed" or "--sharded" not in command:
         return False
-    words = [part for word in command for part in (word.split("=", 1) if word.startswith("--technique=") else [word])]
-    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--technique"]
+    args = [part for arg in command for part in (arg.split("=", 1) if arg.startswith("--technique=") else [arg])]
+    named = [args[i + 1] for i, arg in enumerate(args[:-1]) if arg == "--technique"]
     return all(name in techniques.shipped() for name in named)
 
 
