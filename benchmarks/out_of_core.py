@@ -57,7 +57,7 @@ def split(path: str, n_vertices: int, way: str, passes: int) -> dict[str, float]
 
     import numpy as np
 
-    from parge.decompose.fennel import Stream
+    from parge.decompose.fennel import Fennel
     from parge.decompose.limits import Limits
     from parge.decompose.partitioners import Problem, partition
     from parge.io.graphs.read import read
@@ -71,7 +71,7 @@ def split(path: str, n_vertices: int, way: str, passes: int) -> dict[str, float]
     before, started = peak_bytes(), process_time()
     if way == "streaming":
         part = np.full(n_vertices, -1, np.int32)
-        Stream(graph.indptr, graph.indices, nobody, limits.capacities).split(part, passes)
+        Fennel(graph.indptr, graph.indices, nobody, limits.capacities).split(part, passes)
     else:
         part = partition(Problem(graph.indptr, graph.indices, ones, limits.capacities, ones, 1), way)
     seconds, peak = process_time() - started, peak_bytes() - before

@@ -16,7 +16,7 @@ from tests.examples import examples
 
 from parge.decompose import partitioner_choice as choice
 from parge.decompose.anchors import AnchorDecomposer
-from parge.decompose.fennel import Stream, streamed
+from parge.decompose.fennel import Fennel, streamed
 from parge.decompose.limits import Limits
 from parge.decompose.registry import COMPRESSED, STREAMING
 from parge.errors import InfeasibleError
@@ -30,30 +30,30 @@ from parge.testing.decomposer import DecomposerContract, check_decomposition
 from parge.typing import PartArray
 
 
-def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
+def check_pass(fennel: Fennel, part: list[int], answers: list[int]) -> None:
     """Follow one pass as the formula has it, vertex by vertex; every answer must be a best one.
 
     Two parts may be equally good but for the order in which numbers were added: then the answer decides.
     """
-    n, n_parts = len(part), stream.free.size
-    rows = [stream.indices[stream.indptr[v] : stream.indptr[v + 1]].tolist() for v in range(n)]
+    n, n_parts = len(part), fennel.free.size
+    rows = [fennel.indices[fennel.indptr[v] : fennel.indptr[v + 1]].tolist() for v in range(n)]
     mean = max(1.0, sum(map(len, rows)) / max(1, n))
     work_of = [1 + len(row) / mean for row in rows]
-    total = sum(work_of[v] for v in range(n) if not stream.left_out[v])
-    usable = [max(0, int(free)) for free in stream.free]
+    total = sum(work_of[v] for v in range(n) if not fennel.left_out[v])
+    usable = [max(0, int(free)) for free in fennel.free]
     loads, work = [0] * n_parts, [0.0] * n_parts
     for v in range(n):
-        if stream.left_out[v]:
+        if fennel.left_out[v]:
             continue
-        anchors = sum(bool(stream.left_out[u]) for u in rows[v])
-        weight = math.ceil(stream.cost[0] + stream.cost[1] * (anchors + (len(rows[v]) - anchors) / 2))
+        anchors = sum(bool(fennel.left_out[u]) for u in rows[v])
+        weight = math.ceil(fennel.cost[0] + fennel.cost[1] * (anchors + (len(rows[v]) - anchors) / 2))
         scores = []
         for p in range(n_parts):
-            if loads[p] + weight > stream.free[p]:
+            if loads[p] + weight > fennel.free[p]:
                 continue
             share = max(usable[p] / max(1, sum(usable)) * total, 1e-9)
             full = max(work[p] / share, loads[p] / max(1, usable[p]))
-            votes = sum(part[u] == p for u in rows[v] if not stream.left_out[u])
+            votes = sum(part[u] == p for u in rows[v] if not fennel.left_out[u])
             crowded = 1e12 if full > 1.1 + 1e-9 else 0
             scores.append((votes - 0.75 * mean * math.sqrt(full) - crowded, -p))
         best = answers[v]
@@ -61,7 +61,7 @@ def check_pass(stream: Stream, part: list[int], answers: list[int]) -> None:
             mine = {-p: score for score, p in scores}
             assert mine[best] >= max(scores)[0] - 1e-9
         else:
-            assert best == int(np.argmax(stream.free - np.array(loads)))
+            assert best == int(np.argmax(fennel.free - np.array(loads)))
         part[v] = best
         loads[best] += weight
         work[best] += work_of[v]
@@ -73,14 +73,14 @@ def test_the_kernel_is_its_plain_twin_and_keeps_limits(case: tuple[Graph, Limits
     graph, limits, n_anchors = case
     left_out = np.zeros(graph.n_vertices, np.bool_)
     left_out[:n_anchors] = True
-    stream = Stream(graph.indptr, graph.indices, left_out, limits.capacities - n_anchors)
+    fennel = Fennel(graph.indptr, graph.indices, left_out, limits.capacities - n_anchors)
     part = np.full(graph.n_vertices, -1, np.int32)
     twin = part.tolist()
     for _ in range(3):
-        assert stream.split(part, passes=1) == 0, "with unit weights there is room for all"
-        check_pass(stream, twin, part.tolist())
+        assert fennel.split(part, passes=1) == 0, "with unit weights there is room for all"
+        check_pass(fennel, twin, part.tolist())
         assert part.tolist() == twin
-        assert (np.bincount(part[~left_out], minlength=limits.n_parts) <= stream.free).all()
+        assert (np.bincount(part[~left_out], minlength=limits.n_parts) <= fennel.free).all()
 
 
 def test_weights_in_bytes_are_those_of_the_limits() -> None:
@@ -118,7 +118,7 @@ def test_the_stream_finds_communities_and_passes_help() -> None:
     cuts = []
     for passes in (1, 5):
         part = np.full(graph.n_vertices, -1, np.int32)
-        Stream(graph.indptr, graph.indices, nobody, free).split(part, passes)
+        Fennel(graph.indptr, graph.indices, nobody, free).split(part, passes)
         cuts.append(lost(graph, part, 4))
     by_chance = 1 - ((free / free.sum()) ** 2).sum()
     assert cuts[1] < cuts[0] < 0.9 * by_chance

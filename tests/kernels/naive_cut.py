@@ -52,7 +52,7 @@ def greedy_cover(graph, part, chosen):
     return [-1 if v in chosen else sum(v in edge for edge in lost) for v in range(graph.n_vertices)]
 
 
-class Stream:
+class Fennel:
     """A pass over the rows, and where it stands."""
 
     def __init__(self, graph, left_out, weights, cost, free, shares, mean_degree):

@@ -180,7 +180,7 @@ def test_one_pass_over_the_rows(graph: Graph, seed: int, n_parts: int, by_cost: 
     shares = np.full(n_parts, 2.0 * max(n, 1) / n_parts)
     mean = max(1.0, float(graph.degrees.mean()) if n else 1.0)
     part, loads, work = np.full(n, -1, np.int32), np.zeros(n_parts, np.int64), np.zeros(n_parts)
-    twin = naive_cut.Stream(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
+    twin = naive_cut.Fennel(graph, left_out.tolist(), weights.tolist(), cost, free.tolist(), shares.tolist(), mean)
     for rows in ((0, n // 2), (n // 2, n), (0, n)):  # in two calls, and met again
         over = fennel.stream_rows(
             graph.indptr, graph.indices, left_out, part, rows, weights, cost, free, loads, shares, work, mean

@@ -18,7 +18,7 @@ _BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class Fennel:
     """Rows that are read in order, and the parts that their vertices may go to.
 
     Parameters
@@ -90,8 +90,8 @@ def streamed(
     part = storage_like(graph.indices).zeros(graph.n_vertices, np.int32)
     part[:] = -1 if start is None else start
     part[anchors] = -1
-    stream_ = Stream(graph.indptr, graph.indices, left_out, free, cost=cost)
-    if stream_.split(part) and not loosely:  # only where vertices weigh differently
+    fennel = Fennel(graph.indptr, graph.indices, left_out, free, cost=cost)
+    if fennel.split(part) and not loosely:  # only where vertices weigh differently
         load = limits.load(graph, anchors)
         part[:] = repair(graph.indptr, graph.indices, load.weights, load.free, np.maximum(part, 0))
         part[anchors] = -1

@@ -310,11 +310,11 @@ def random(problem: Problem) -> PartArray:
 
 def streaming(problem: Problem) -> PartArray:
     """Split in a few passes over the rows, with memory for one number per vertex (Fennel)."""
-    from parge.decompose.fennel import Stream
+    from parge.decompose.fennel import Fennel
 
     part = np.full(problem.n_vertices, -1, np.int32)
     no_anchors = np.zeros(problem.n_vertices, np.bool_)
-    Stream(problem.indptr, problem.indices, no_anchors, problem.limits, problem.weights).split(part)
+    Fennel(problem.indptr, problem.indices, no_anchors, problem.limits, problem.weights).split(part)
     return part
 
 
