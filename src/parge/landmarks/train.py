@@ -4,7 +4,7 @@
 of `parge.skipgram.train`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from parge.events import Progress
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.kernels.walks import alias_table, draw_items
+from parge.kernels.walks import AliasTable, alias_table, draw_items
 from parge.landmarks.extension import CSR, opened, start
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import NOISE_POWER, WalkSettings
@@ -25,7 +25,7 @@ from parge.skipgram.train import (
     trained_vectors,
     walk_steps,
 )
-from parge.typing import FloatArray
+from parge.typing import FloatArray, NeighbourArray
 
 # Of the technique's walks from own vertices, and of its rate: the start has done most of the work. In 8 parts of five
 # generated graphs, one seed each, shares of .1 and .3 scored within .003 of each other, and within .001 of walks that
@@ -42,9 +42,11 @@ def train(
     seed = rng.integers(2**64, dtype=np.uint64)
     with one_blas_thread():
         tables = start(settings, subgraph, context, rows, seed)
-    walkable, strength = _walkable(rows, context.loops), rows.strength
+    walkable = _walkable(rows, context.loops)
+    drawing = _drawing(subgraph, context, rows.strength)
     del rows
-    _train_own(settings, subgraph, context, walkable, strength, tables, seed, progress, p, q)
+    if drawing is not None:
+        _train_own(settings, drawing, walkable, tables, seed, progress, p, q)
     return trained_vectors(tables.In[: subgraph.n_embedded], settings.dim, settings.learning_rate)
 
 
@@ -53,19 +55,41 @@ def _walkable(rows: CSR, loops: FloatArray) -> walks.WalkCSR:
 
     The rows, which may be in a file, are read a few at a time.
     """
-    indptr = rows.indptr + np.concatenate([[0], np.cumsum(loops > 0)])
-    found = walks.WalkCSR(indptr, np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], np.uint32))
-    for first, piece in rows.pieces(slice(0, indptr.size - 1)):
-        walks.fill_rows_with_loops(piece.indptr, piece.indices, piece.weights, loops, first, *found)
+    everything = slice(0, rows.indptr.size - 1)
+    indptr, stored = rows.indptr.copy(), np.zeros(rows.indptr.size, np.int64)
+    indptr[1:] += np.cumsum(loops > 0)
+    for first, piece in rows.pieces(everything):
+        walks.count_stored(piece.indptr, piece.weights, loops, first, stored[1:])
+    np.cumsum(stored, out=stored)
+    neighbours, shares = np.empty(indptr[-1], rows.indices.dtype), np.empty(stored[-1], np.uint32)
+    found = walks.WalkCSR(indptr, neighbours, shares, stored, np.empty(indptr.size - 1, np.float64))
+    for first, piece in rows.pieces(everything):
+        walks.fill_rows_with_loops(piece.indptr, piece.indices, piece.weights, loops, first, found)
     return found
+
+
+class _Drawing(NamedTuple):
+    """Vertices that walks start from, all as often, and what negatives are drawn from."""
+
+    starts: NeighbourArray
+    even: AliasTable
+    noise: AliasTable
+
+
+def _drawing(subgraph: Subgraph, context: Context, strength: NDArray[Any]) -> _Drawing | None:
+    """Return what is drawn from: own vertices with an edge, or None where there are none."""
+    dtype = subgraph.graph.indices.dtype
+    starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(dtype)
+    if not starts.size:
+        return None
+    noise = alias_table(_noise(subgraph, context, strength), dtype)
+    return _Drawing(starts, alias_table(np.ones(starts.size), dtype), noise)
 
 
 def _train_own(
     settings: WalkSettings,
-    subgraph: Subgraph,
-    context: Context,
+    drawing: _Drawing,
     walkable: walks.WalkCSR,
-    strength: NDArray[Any],
     tables: Tables,
     seed: Any,
     progress: Progress,
@@ -73,13 +97,8 @@ def _train_own(
     q: float,
 ) -> None:
     """Walk from own vertices over the coarse graph and train the pairs that touch an own vertex."""
-    starts = np.flatnonzero(strength[: subgraph.n_own] > 0).astype(subgraph.graph.indices.dtype)
+    starts, even, noise = drawing
     total = round(_WALK_SHARE * settings.walks * starts.size)
-    if not total:
-        return
-    dtype = subgraph.graph.indices.dtype
-    noise = alias_table(_noise(subgraph, context, strength), dtype)
-    even = alias_table(np.ones(starts.size), dtype)
 
     def draw(firsts: range) -> Drawn:
         keys = splitmix.item_keys(seed, 0, np.asarray(firsts))
