@@ -154,6 +154,14 @@ def test_the_same_file_in_one_go_and_in_steps(world: Path, capsys: pytest.Captur
     assert "Next" not in said
 
 
+def test_embedding_says_once_where_parts_save_no_memory(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = str(answer(["plan", "g.txt", "--parts", "2", *SMALL], capsys)["verdict"])
+    for parts, times in (("2", 1), ("1", 0)):
+        told = answer(["embed", "g.txt", "-o", f"{parts}.npy", "--parts", parts, *SMALL], capsys)["notices"]
+        assert isinstance(told, list)
+        assert sum(notice.startswith(verdict) for notice in told) == times
+
+
 def test_a_part_is_embedded_elsewhere_and_its_result_alone_comes_back(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 """Slow, obvious twins of the kernels: plain Python over the same streams."""
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -260,6 +261,12 @@ def with_loops(graph, loops):
         for one, total in zip(rows, totals, strict=True)
     ]
     return [list(one) for one in rows], ends
+
+
+def stored_shares(graph, loops):
+    """Return how many shares of every row are stored: not those of leading weights of 1, unless it has a loop."""
+    kept = [list(itertools.dropwhile(lambda weight: weight == 1, row(graph, v).values())) for v in range(len(loops))]
+    return [len(row(graph, v)) + 1 if loop > 0 else len(kept[v]) for v, loop in enumerate(loops)]
 
 
 def sum_neighbours(graph, columns):

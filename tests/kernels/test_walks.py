@@ -1,3 +1,4 @@
+import dataclasses
 from collections import Counter
 from itertools import pairwise
 
@@ -62,6 +63,40 @@ def test_biased_walks_equal_their_twin(graph: Graph, key: int, p: float, q: floa
     walks.fill_biased_walks(walk_rows(graph), starts, keys, p, q, found)
     twins = [naive.biased_walk(graph, v, int(k), 9, p, q) for v, k in zip(starts.tolist(), keys, strict=True)]
     assert found.tolist() == twins
+
+
+def _some_stored(graph: Graph) -> tuple[walks.WalkCSR, walks.WalkCSR]:
+    """Return rows with all shares, and the same rows with as few as possible."""
+    weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
+    loops, stored = np.zeros(graph.n_vertices, np.float32), np.zeros(graph.indptr.size, np.int64)
+    walks.count_stored(graph.indptr, weights, loops, 0, stored[1:])
+    stored = np.cumsum(stored)
+    shares, totals = np.empty(stored[-1], np.uint32), np.empty(graph.n_vertices)
+    few = walks.WalkCSR(graph.indptr.copy(), np.empty_like(graph.indices), shares, stored, totals)
+    walks.fill_rows_with_loops(graph.indptr, graph.indices, weights, loops, 0, few)
+    return walks.WalkCSR(graph.indptr, graph.indices, walks.row_shares(graph.indptr, weights)), few
+
+
+@examples(60)
+@given(graphs(min_vertices=2, ids="numbers"), st.integers(0, 2**32), st.booleans())
+def test_shares_that_are_not_stored_change_no_draw(graph: Graph, seed: int, counted: bool) -> None:
+    if graph.weights is not None and counted:  # as many leading ones as in rows of a part
+        ones = np.maximum(1, np.round(2 * np.random.default_rng(seed).random(graph.weights.size)))
+        graph = dataclasses.replace(graph, weights=ones.astype(np.float32))
+    every, few = _some_stored(graph)
+    bits = [0, 2**32 - 1, *np.random.default_rng(seed).integers(2**32, size=4).tolist()]
+    for v in connected_vertices(graph).tolist():
+        ends = [int(end) for end in every.shares[graph.indptr[v] : graph.indptr[v + 1]]]
+        near = [bit for end in ends for bit in (end - 1, end, end + 1) if 0 <= bit < 2**32]
+        for bit in map(np.uint64, bits + near):
+            assert walks.pick(few, v, bit) == walks.pick(every, v, bit)
+        for j in range(graph.indptr[v], graph.indptr[v + 1]):
+            assert walks.share_of(few, v, j) == walks.share_of(every, v, j)
+    starts = connected_vertices(graph)
+    found = [np.empty((starts.size, 7), np.int32) for _ in range(2)]
+    for rows, out in zip((every, few), found, strict=True):
+        walks.fill_biased_walks(rows, starts, starts.astype(np.uint64), 0.25, 4.0, out)
+    assert np.array_equal(*found)
 
 
 def test_walks_belong_to_their_keys_not_to_their_batch() -> None:

@@ -12,10 +12,12 @@ from parge.graph.graph import Graph
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
-from parge.planning.verdict import Planned, planned
+from parge.planning.verdict import Planned, no_savings, planned
 from parge.stage_reports import Summary
 from parge.techniques.deepwalk import DeepWalk
 from parge.techniques.hope import HOPE
+
+QUICK: dict[str, Any] = {"partitioner": "random", "anchor_strategy": "degree"}
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +65,13 @@ def test_parts_that_save_memory_say_how_much() -> None:
 
 
 def test_parts_that_save_no_memory_say_from_which_size_on_they_do() -> None:
-    quick = {"partitioner": "random", "anchor_strategy": "degree"}
-    settings: dict[str, Any] = {"technique": DeepWalk(dim=128), "parts": 8, **quick}
-    small = plan(planted(2000, 4000).graph, **settings)
+    settings: dict[str, Any] = {"technique": DeepWalk(dim=128), "parts": 8, **QUICK}
+    small = plan(planted(500, 1000).graph, **settings)
     assert largest(small) >= small.whole.projected_bytes
     [reported] = re.findall(r"save no memory .* from about ([0-9,]+) edges on", small.verdict)
     edges = int(reported.replace(",", ""))
-    assert edges > 4000
-    for times, saves in ((0.5, False), (2.0, True)):
+    assert edges > 1000
+    for times, saves in ((0.5, False), (4.0, True)):
         n_edges = int(times * edges)
         found = plan(planted(n_edges // 2, n_edges).graph, **settings)
         assert (largest(found) < found.whole.projected_bytes) == saves
@@ -119,6 +120,31 @@ def test_the_json_only_adds_keys(graph: Graph) -> None:
 
 
 def test_what_is_saved_can_be_seen() -> None:
-    found = plan(planted(1200, 60_000).graph, DeepWalk(), parts=8)
+    found = plan(planted(2000, 4000).graph, DeepWalk(), parts=8, **QUICK)
+    assert largest(found) < found.whole.projected_bytes
     assert format_bytes(largest(found)) == format_bytes(found.whole.projected_bytes)
     assert "Parts save no memory here" in found.verdict
+
+
+def notice_of(graph: Graph, technique: Any, **settings: Any) -> tuple[str | None, Planned]:
+    decomposed = decompose(graph, decide(graph, Plan(technique, **settings)))
+    found = planned(decomposed)
+    return no_savings(decomposed.plan, decomposed.decomposition, found.parts), found
+
+
+def test_embedding_gives_the_verdict_of_the_plan_where_parts_save_no_memory(graph: Graph) -> None:
+    said, found = notice_of(graph, DeepWalk(), parts=2)
+    assert largest(found) >= found.whole.projected_bytes
+    assert said is not None
+    assert said.startswith(found.verdict)
+    assert said != found.verdict  # the remedy follows
+
+
+def test_embedding_says_nothing_of_parts_that_save_memory_or_are_needed(graph: Graph) -> None:
+    assert notice_of(planted(20_000, 40_000).graph, HOPE(), parts=4)[0] is None
+    assert notice_of(graph, DeepWalk())[0] is None  # one part
+    settings: dict[str, Any] = {"capacities": [1000, 1000], "reconcile": "backbone"}
+    said, found = notice_of(graph, DeepWalk(), **settings)
+    assert largest(found) >= found.whole.projected_bytes
+    assert said is None  # no worker may hold 1,200 vertices
+    assert notice_of(graph, DeepWalk(), **{**settings, "capacities": [1200, 1200]})[0] is not None

@@ -111,6 +111,15 @@ class BackboneTechnique(LandmarkTechnique):
         fixed = plain.fixed + n_landmarks * (4 * self.dim + 3 * 4 * most) + 2 * EXTENSION_BYTES
         return Footprint(fixed, plain.per_vertex + 64 + 4 * least, plain.per_edge + ARC_BYTES)
 
+    def worker_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound: of rows in files, a worker holds what walks read, or as much while vertices are extended.
+
+        Of landmarks it holds their vectors, and later columns as they are read and transposed; never both.
+        """
+        none, columns = self.landmark_footprint(0), 2 * 4 * EXTENSION_LANDMARKS[-1]
+        fixed = none.fixed + n_landmarks * (max(4 * self.dim, columns) + 2 * 4)
+        return Footprint(fixed, none.per_vertex, min(none.per_edge, 2 * ARC_BYTES))
+
 
 class Walker(WalkSettings, Protocol):
     """A technique that trains on walks."""

@@ -64,6 +64,14 @@ class LandmarkTechnique(ABC):
     def landmark_footprint(self, n_landmarks: int) -> Footprint:
         """Return the bound for subgraphs with a context, what `embed_landmarks` returned included."""
 
+    def worker_footprint(self, n_landmarks: int) -> Footprint:
+        """Return the bound for a worker, whose rows are in a part folder: at most `landmark_footprint`.
+
+        Parts and contexts are sized by what a subgraph takes where it is in memory: then the same plan has the same
+        parts, however rows are read.
+        """
+        return self.landmark_footprint(n_landmarks)
+
     def landmark_bytes(self, n_vertices: int, n_landmarks: int) -> int:
         """Return the most memory that `embed_landmarks` needs in addition to the graph; 0 where that is not known."""
         del n_vertices, n_landmarks

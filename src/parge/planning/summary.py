@@ -26,7 +26,7 @@ def footprint_of(technique: Technique, decomposition: Decomposition) -> Footprin
     """Return the upper bound on a worker's memory for these subgraphs."""
     around = decomposition.contexts
     if around is not None and isinstance(technique, LandmarkTechnique):
-        return technique.landmark_footprint(around.n_landmarks)
+        return technique.worker_footprint(around.n_landmarks)
     return technique.footprint_for(decomposition.graph)
 
 

@@ -124,14 +124,11 @@ def _verdict(
     need, largest = whole.projected_bytes, max(part.projected_bytes for part in summary.parts)
     if len(summary.parts) == 1:
         return f"One worker embeds the whole graph, with {format_bytes(need)} of memory at most."
-    alone = _holds_alone(plan.request, summary, need)
+    alone = _holds_alone(plan.request, summary.parts, summary.vertices, need)
     if alone is not None:
         return f"This graph fits {alone}: embedding it whole is simpler{_slower(whole, total)}."
-    if largest >= need or format_bytes(largest) == format_bytes(need):  # what nobody sees is nothing saved
-        sizes = f"{format_bytes(largest)} for the largest worker, {format_bytes(need)} for the whole graph"
-        edges = _saves_from(decomposition, plan.technique, summary.parts)
-        then = "parts like these save none at any size" if edges is None else f"they do from about {edges:,} edges on"
-        return f"Parts save no memory here ({sizes}); at this mean degree {then}."
+    if not _saves(largest, need):
+        return _saves_none(plan, decomposition, summary.parts, need)
     if decomposition.budgets is not None:
         most = int(decomposition.budgets.max())
         return (
@@ -142,13 +139,43 @@ def _verdict(
     return f"Parts save memory: {saved}{_in_time(whole, total)}."
 
 
-def _holds_alone(plan: Plan, summary: Summary, need: int) -> str | None:
+def no_savings(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence[Part]) -> str | None:
+    """Return a notice if parts save no memory and nothing asks for them: what `planned` says, and what to do.
+
+    Where limits were given that no worker could hold the whole graph in, parts are needed.
+    """
+    graph, request = decomposition.graph, plan.request
+    need = plan.technique.footprint_for(graph).bytes(graph.n_vertices, graph.n_edges)
+    if len(parts) == 1 or _saves(max(part.projected_bytes for part in parts), need):
+        return None
+    has_limits = request.memory is not None or request.capacities is not None
+    if has_limits and _holds_alone(request, parts, graph.n_vertices, need) is None:
+        return None
+    remedy = "To embed it whole, give one worker." if has_limits else "To embed it whole, use --parts 1."
+    return f"{_saves_none(plan, decomposition, parts, need)} {remedy}"
+
+
+def _saves(largest: int, need: int) -> bool:
+    """Return whether the largest worker takes less than the whole graph; what nobody sees is nothing saved."""
+    return largest < need and format_bytes(largest) != format_bytes(need)
+
+
+def _saves_none(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence[Part], need: int) -> str:
+    """Say that parts save no memory, and from which size on they would."""
+    largest = max(part.projected_bytes for part in parts)
+    sizes = f"{format_bytes(largest)} for the largest worker, {format_bytes(need)} for the whole graph"
+    edges = _saves_from(decomposition, plan.technique, parts)
+    then = "parts like these save none at any size" if edges is None else f"they do from about {edges:,} edges on"
+    return f"Parts save no memory here ({sizes}); at this mean degree {then}."
+
+
+def _holds_alone(plan: Plan, parts: Sequence[Part], n_vertices: int, need: int) -> str | None:
     """Return which worker could hold the whole graph, and how full it would be; the first of several."""
-    for i, part in enumerate(summary.parts):
+    for i, part in enumerate(parts):
         if part.budget_bytes is not None and need <= part.budget_bytes:
             return f"worker {i} alone ({format_bytes(need)} of {format_bytes(part.budget_bytes)})"
-        if plan.capacities is not None and summary.vertices <= part.capacity:
-            return f"worker {i} alone ({summary.vertices:,} of {part.capacity:,} vertices)"
+        if plan.capacities is not None and n_vertices <= part.capacity:
+            return f"worker {i} alone ({n_vertices:,} of {part.capacity:,} vertices)"
     return None
 
 
@@ -186,7 +213,7 @@ def _grown(decomposition: Decomposition, technique: Technique, times: float) -> 
     larger = Imagined(int(times * graph.n_vertices), int(times * graph.n_edges))
     n_parts = decomposition.n_parts
     shared = landmarks_for(larger, technique, n_parts) / max(1, landmarks_for(graph, technique, n_parts))
-    return technique.landmark_footprint(int(shared * around.n_landmarks)), shared
+    return technique.worker_footprint(int(shared * around.n_landmarks)), shared
 
 
 def _in_time(whole: Whole, total: float | None) -> str:

@@ -101,11 +101,15 @@ def embed_to_file(
     """Embed a graph into a file without holding all vectors in memory; return the report.
 
     A function that reads the graph is called while workers are being prepared. `spaces` are the folders that the
-    frozen space is written to.
+    frozen space is written to. A notice says where parts save no memory.
     """
+    from parge.planning.verdict import no_savings  # what it imports is not needed to refuse a run
+
     _refuse_inside(out, run_dir)
     with _embedded(graph, plan, run_dir, resume=resume, listener=listener) as run:
-        return finish(run, out, listener, spaces)
+        report = finish(run, out, listener, spaces)
+        unsaved = no_savings(run.plan, run.decomposition, report.parts)
+    return report if unsaved is None else replace(report, notices=(*report.notices, unsaved))
 
 
 @contextmanager
