@@ -366,3 +366,12 @@ def test_arrays_of_another_type_are_no_backbone() -> None:
     strange = replace(part, shared={**part.shared, "mass": part.shared["mass"].astype(np.float64)})
     with pytest.raises(TechniqueError, match=r"mass .*float64"):
         technique.embed(strange, np.random.default_rng(0))
+
+
+def test_parts_of_large_graphs_are_extended_from_fewer_landmarks_at_a_time() -> None:
+    rows = extension.CSR(np.zeros(11, np.int64), np.zeros(10, np.int32), np.ones(10, np.float32), np.ones(10))
+    widths = {
+        weight: extension._columns_at_once(rows, {"degree": np.full(4, weight / 4, np.float32)})
+        for weight in (backbone.LARGE_WEIGHT - 4, backbone.LARGE_WEIGHT)
+    }
+    assert list(widths.values()) == [*backbone.EXTENSION_LANDMARKS[:0:-1]]

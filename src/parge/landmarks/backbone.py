@@ -48,6 +48,10 @@ ARC_BYTES = 8
 # worker of youtube-groups took 0.94 s of a core with 16 at a time, 0.55 with 32, 0.46 with 64, 0.42 with 128.)
 EXTENSION_BYTES, EXTENSION_LANDMARKS = 500_000, (16, 32, 64)
 
+# Graphs whose vertices have so much weight together, two for each edge where none is weighted: a worker of these takes
+# at most the second number of landmarks at a time. From a million edges on its memory is to be near its share.
+LARGE_WEIGHT = 2_000_000
+
 # Columns beyond the dimensions with which the backbone's matrix is decomposed, and how many tables of that many columns
 # are held meanwhile: bases, both factors, LAPACK's own.
 DECOMPOSED_EXTRA, _DECOMPOSED_TABLES = 16, 12

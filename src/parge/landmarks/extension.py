@@ -23,7 +23,14 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.landmarks.backbone import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS, FLOOR, step_shares
+from parge.landmarks.backbone import (
+    ARC_BYTES,
+    EXTENSION_BYTES,
+    EXTENSION_LANDMARKS,
+    FLOOR,
+    LARGE_WEIGHT,
+    step_shares,
+)
 from parge.linalg.threads import one_blas_thread
 from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import arc_blocks, read_rows, release_pages, row_blocks
@@ -103,7 +110,7 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CS
         tables.Out[frozen, :width] = shared["out"][context.landmark[frozen]]
     release_pages(shared["in"], shared["out"])
     _place(settings, shared, np.asarray(context.landmark), rows, single, tables)
-    _borrow(rows, single, tables)
+    _borrow(rows, single, tables, _columns_at_once(rows, shared))
     lone = np.flatnonzero(rows.strength == 0)
     lone = lone[(lone < o) | ((lone >= single[1].start) & (lone < single[1].stop))]
     fresh = skipgram.new_table(lone.size, dim)
@@ -125,7 +132,7 @@ def _place(
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
     sides = ((tables.Out, "to_out", back, against_noise), (tables.In, "to_in", noise, np.zeros_like(against_noise)))
     met, moves = np.empty((2, _ENTRIES), np.float32), np.empty((_ROWS, width), np.float32)
-    for columns in row_blocks(noise.size, _columns_at_once(rows)):
+    for columns in row_blocks(noise.size, _columns_at_once(rows, shared)):
         onward = _onward(settings, shared, landmark, rows, single, columns)
         to = {name: read_rows(shared[name], columns) for _, name, _, _ in sides}
         for some, chances, logs in _met(rows, single, onward, met):
@@ -178,21 +185,24 @@ def _columns(transposed: FloatArray, some: slice) -> FloatArray:
     return np.ascontiguousarray(read_rows(transposed, some).T)
 
 
-def _columns_at_once(rows: CSR) -> int:
+def _columns_at_once(rows: CSR, shared: Arrays) -> int:
     """Return how many columns for all vertices fit what a worker has for them.
 
-    That is what its rows take in memory later, when walks are drawn from them, and a little more.
+    That is what its rows may take in memory later, when walks are drawn from them, and a little more. Parts of a large
+    graph have fewer: rows without weights take half of that, and there it counts (`LARGE_WEIGHT`).
     """
     fit = (EXTENSION_BYTES + ARC_BYTES * rows.indices.size) // (4 * max(1, rows.strength.size))
     least, *more = EXTENSION_LANDMARKS
+    if float(shared["degree"].sum(dtype=np.float64)) >= LARGE_WEIGHT:
+        more = more[:-1]
     return max([least, *(width for width in more if width <= fit)])
 
 
-def _borrow(rows: CSR, single: Slices, tables: Tables) -> None:
+def _borrow(rows: CSR, single: Slices, tables: Tables, at_once: int) -> None:
     """Mix the start of vertices with the mean of their neighbours', the more the fewer edges they have."""
     weight = (BORROWED_EDGES / (BORROWED_EDGES + rows.strength)).astype(np.float32)
     for table in (tables.In, tables.Out):
-        for columns in row_blocks(table.shape[1], _columns_at_once(rows)):
+        for columns in row_blocks(table.shape[1], at_once):
             out = table[: rows.strength.size, columns]
             before = np.empty(out.shape, np.float32)
             for _ in range(_BORROWING_ROUNDS):
