@@ -121,21 +121,11 @@ def test_rows_with_loops(graph: Graph, seed: int) -> None:
     rows, ends = naive.with_loops(graph, loops.tolist())
     indptr = np.array([0, *np.cumsum([len(row) for row in rows])], np.int64)
     middle = int(rng.integers(0, graph.n_vertices + 1))
-    pieces = [
-        (offsets, where, first)
-        for first, last in ((0, middle), (middle, graph.n_vertices))
-        for offsets in [graph.indptr[first : last + 1]]
-        for where in [slice(offsets[0], offsets[-1])]
-    ]
-    stored = np.zeros(indptr.size, np.int64)
-    for offsets, where, first in pieces:
-        walks.count_stored(offsets, weights[where], loops, first, stored[1:])
-    assert stored[1:].tolist() == naive.stored_shares(graph, loops.tolist())
-    stored = np.cumsum(stored)
+    stored = np.array([0, *np.cumsum(naive.stored_shares(graph, loops.tolist()))], np.int64)
     neighbours, shares = np.full(indptr[-1], -1, np.int32), np.zeros(stored[-1], np.uint32)
     found = walks.WalkCSR(indptr, neighbours, shares, stored, np.zeros(graph.n_vertices))
-    for offsets, where, first in pieces:
-        walks.fill_rows_with_loops(offsets, graph.indices[where], weights[where], loops, first, found)
+    for first, some_of in ((0, graph.indptr[: middle + 1]), (middle, graph.indptr[middle:])):
+        walks.fill_rows_with_loops(some_of, graph.indices[some_of[0] :], weights[some_of[0] :], loops, first, found)
     assert neighbours.tolist() == [neighbour for row in rows for neighbour in row]
     kept = [end for row, n in zip(ends, np.diff(stored), strict=True) for end in row[len(row) - n :]]
     np.testing.assert_allclose(shares, kept, rtol=1e-9, atol=2)

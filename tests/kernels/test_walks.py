@@ -69,6 +69,10 @@ def _some_stored(graph: Graph) -> tuple[walks.WalkCSR, walks.WalkCSR]:
     """Return rows with all shares, and the same rows with as few as possible."""
     weights = np.ones(graph.indices.size, np.float32) if graph.weights is None else graph.weights
     loops, stored = np.zeros(graph.n_vertices, np.float32), np.zeros(graph.indptr.size, np.int64)
+    loops[::3] = 1
+    walks.count_stored(graph.indptr, weights, loops, 0, stored[1:])
+    assert stored[1:].tolist() == naive.stored_shares(graph, loops.tolist())
+    loops[:] = 0
     walks.count_stored(graph.indptr, weights, loops, 0, stored[1:])
     stored = np.cumsum(stored)
     shares, totals = np.empty(stored[-1], np.uint32), np.empty(graph.n_vertices)
