@@ -90,7 +90,7 @@ bench-memory: $(BIN)/.installed
 	$(BIN)/python benchmarks/memory_of_parts.py $(if $(EDGES),--edges $(EDGES))
 
 bench-shards: $(BIN)/.installed
-	$(BIN)/python -m benchmarks.shards $(if $(EDGES),--edges $(EDGES))
+	$(BIN)/python -m benchmarks.shards $(if $(EDGES),--edges $(EDGES)) $(if $(PARTS),--parts $(PARTS)) $(MORE)
 
 bench-reads: $(BIN)/.installed
 	$(BIN)/python benchmarks/reads_fast.py

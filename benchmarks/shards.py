@@ -1,11 +1,13 @@
 """Claim: shards share a graph that none holds: what they hold, how long stages take, and what an exchange costs.
 
-``make bench-shards`` prints, for a planted graph of each size in 8 parts, the largest private memory of a shard and of
-the process that leads, beside the bytes of the whole rows and of all vectors; and the time of an exchange of messages
-between 8 processes by the sockets of parge, by Arrow Flight, and by plain pipes. Further:
-``--only memory --edges 3.5e6 7e6 14e6 --parts 4 8 16`` graph and shards grown together; ``--usual`` beside one process
-that coordinates; ``--ray`` on actors; ``--until-prepared`` up to the parts' subgraphs, which takes less time. Other
-words, such as ``--dim 32``, go to ``parge embed``.
+``make bench-shards`` embeds a planted graph of each size in 8 parts, from Parquet files to files of vectors, and prints
+for each stage seconds, core seconds, bytes sent, and the largest private memory of a shard and of the process that
+leads, beside the bytes of the whole rows and of all vectors; and the time of an exchange of messages between 8
+processes by the sockets of parge, by Arrow Flight, and by plain pipes. ``make bench-shards EDGES="3.5e6 34.5e6"
+PARTS=24`` takes other sizes. Further, as words of this module or as ``MORE=``: ``--only memory --edges 3.5e6 7e6 14e6
+--parts 4 8 16`` graph and shards grown together; ``--usual`` beside one process that coordinates; ``--ray`` on Ray,
+``--cores 2`` with that many cores; ``--limit 450MB`` for each shard; ``--until-prepared`` up to the parts' subgraphs,
+which takes less time. Other words, such as ``--dim 32``, go to ``parge embed``.
 """
 
 import argparse
@@ -14,8 +16,6 @@ import json
 import multiprocessing
 import os
 import secrets
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow.parquet as pq
 from benchmarks.estimate_constants import keep, of_shards
 from benchmarks.flight_exchange import FlightExchange
+from benchmarks.stage_watch import Watched, stage_table, watched
 
 import parge
 from parge.cluster.mesh import Mesh
@@ -114,28 +114,6 @@ def exchange_table(size: int) -> None:
         print(f"  {name:8} {found[0]:6.1f} / {found[1]:.1f}", flush=True)
 
 
-def private(process: psutil.Process) -> int:
-    """Return the anonymous resident memory of a process."""
-    text = Path(f"/proc/{process.pid}/status").read_text()
-    return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssAnon")), 0)
-
-
-def watched(words: list[str], module: str = "parge") -> tuple[dict[str, Any], int, int]:
-    """Run a command; return its JSON, and the most private memory of its workers and of itself."""
-    command = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE)
-    leading, shard, lead = psutil.Process(command.pid), 0, 0
-    while command.poll() is None:
-        with contextlib.suppress(psutil.Error, OSError):
-            lead = max(lead, private(leading))
-            for child in psutil.Process().children(recursive=True):
-                with contextlib.suppress(psutil.Error, OSError):
-                    if child.name() == "parge-worker":
-                        shard = max(shard, private(child))
-        time.sleep(0.05)
-    assert command.stdout is not None
-    return json.loads(command.stdout.read()), shard, lead
-
-
 @contextlib.contextmanager
 def cluster(n_cores: int) -> Iterator[list[str]]:
     """Start a Ray cluster of this machine that takes this many tasks at a time; yield the words that name it."""
@@ -183,7 +161,8 @@ def prepared_row(n_edges: int, parts: int, folder: Path, limit: str) -> dict[str
     edges, started = written(n_edges, folder), time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         words = ["--stages", str(edges), str(parts), place, limit]
-        found, shard, lead = watched(words, "benchmarks.shards")
+        seen = watched(words, "benchmarks.shards")
+    found, shard, lead = seen.answer, seen.worker_bytes, seen.lead_bytes
     n_vertices = n_edges * 116 // 1000
     rows, vectors = 8 * n_edges + 8 * n_vertices, 512 * n_vertices
     print(
@@ -208,41 +187,47 @@ def stage_lines(found: dict[str, Any], n_edges: int) -> None:
     print(f"  rows of all shards at rest: {rest / 2 / n_edges:.1f} bytes per arc", flush=True)
 
 
-def memory_row(n_edges: int, parts: int, folder: Path, *, on_ray: bool, more: list[str]) -> dict[str, Any]:
-    """Print what shards of one graph hold, and return it."""
-    n_vertices, edges, started = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
-    with tempfile.TemporaryDirectory() as place, cluster(parts) if on_ray else contextlib.nullcontext([]) as where:
-        words = ["embed", str(edges), "-o", f"{place}/out", "--parts", str(parts), "--sharded", "--json", *more]
-        found, shard, lead = watched([*words, *where])
-    took = time.perf_counter() - started
+def _sent(found: Watched) -> dict[str, float]:
+    """Return the bytes that all shards sent in each stage, by its name."""
+    shards = found.answer["shards"]
+    return {stage: sum(shard["stages"][stage]["sent_bytes"] for shard in shards) for stage in shards[0]["stages"]}
+
+
+def memory_row(n_edges: int, parts: int, folder: Path, options: argparse.Namespace, more: list[str]) -> dict[str, Any]:
+    """Print what shards of one graph take in each stage, from files to vectors, and return it."""
+    n_vertices, edges, begun = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
+    sizes = ["--memory", ",".join([options.limit] * parts)] if options.limit else ["--parts", str(parts)]
+    with (
+        tempfile.TemporaryDirectory(dir=options.folder) as place,
+        cluster(options.cores or parts) if options.ray else contextlib.nullcontext([]) as where,
+    ):
+        words = ["embed", str(edges), "-o", f"{place}/out", *sizes, "--sharded", "--json", *more]
+        seen = watched([*words, *where])
+    found, took = seen.answer, time.perf_counter() - begun
+    usual = usual_run(edges, sizes, options.folder, more) if options.usual else None
     rows, vectors = 8 * n_edges + 8 * n_vertices, 4 * found["dim"] * n_vertices
-    kind = "actors of Ray" if on_ray else "processes"
+    kind = f"tasks of Ray on {options.cores or parts} cores" if options.ray else "processes"
     print(
-        f"{n_edges / 1e6:.2f} M edges, {parts} {kind}: shard {shard / 1e6:.0f} MB, leading {lead / 1e6:.0f} MB; "
+        f"{n_edges / 1e6:.2f} M edges, {parts} {kind}{f' of {options.limit}' if options.limit else ''}: shard "
+        f"{seen.worker_bytes / 1e6:.0f} MB, leading {seen.lead_bytes / 1e6:.0f} MB; "
         f"whole rows {rows / 1e6:.0f} MB, all vectors {vectors / 1e6:.0f} MB; lost edges {found['lost_edges']:.4f}; "
-        f"rounds of the pass {found['refine'].get('rounds')}; embed {found['seconds']['embed']:.1f} s; {took:.0f} s in "
-        "all",
+        f"rounds of the pass {found['refine'].get('rounds')}; {seen.core_seconds:.0f} s of cores, {took:.0f} s in all",
         flush=True,
     )
+    if usual is not None:
+        print(
+            f"without --sharded: worker {usual.worker_bytes / 1e6:.0f} MB, coordinator {usual.lead_bytes / 1e6:.0f} "
+            f"MB, {usual.core_seconds:.0f} s of cores; lost edges {usual.answer['lost_edges']:.4f}"
+        )
+    stage_table(seen, _sent(seen), n_edges, usual)
     stage_lines(found, n_edges)
-    return {**found, "n_edges": n_edges, "largest": shard, "lead": lead}
+    return {**found, "n_edges": n_edges, "largest": seen.worker_bytes, "lead": seen.lead_bytes}
 
 
-def usual_row(n_edges: int, parts: int, folder: Path, sharded: dict[str, Any], more: list[str]) -> None:
-    """Print what the same graph takes where one process coordinates and holds it, and the ratios of time."""
-    edges, started = written(n_edges, folder), time.perf_counter()
-    with tempfile.TemporaryDirectory() as place:
-        words = ["embed", str(edges), "-o", f"{place}/usual.parquet", "--parts", str(parts), "--json"]
-        found, worker, lead = watched([*words, *more])
-    took = time.perf_counter() - started
-    print(
-        f"  without --sharded: worker {worker / 1e6:.0f} MB, coordinator {lead / 1e6:.0f} MB, {took:.0f} s in all; "
-        f"lost edges {found['lost_edges']:.4f}"
-    )
-    for stage, seconds in found["seconds"].items():
-        ours = sharded["seconds"].get(stage)
-        if ours and seconds:
-            print(f"    {stage:10} {ours:7.1f} s in shards, {seconds:7.1f} s without, ratio {ours / seconds:.2f}")
+def usual_run(edges: Path, sizes: list[str], folder: Path | None, more: list[str]) -> Watched:
+    """Return what the same graph takes where one process coordinates and holds it."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        return watched(["embed", str(edges), "-o", f"{place}/usual.parquet", *sizes, "--json", *more])
 
 
 def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> dict[str, float]:
@@ -278,7 +263,8 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true", help="actors of a Ray cluster of this machine")
     parser.add_argument("--usual", action="store_true", help="the same graphs without --sharded, too")
     parser.add_argument("--until-prepared", action="store_true", help="leave out embedding and what follows")
-    parser.add_argument("--limit", default="", help="with --until-prepared: the memory of each shard, such as 450MB")
+    parser.add_argument("--limit", default="", help="the memory of each shard, such as 450MB")
+    parser.add_argument("--cores", type=int, help="with --ray: cores of the cluster; by default one a shard")
     parser.add_argument("--stages", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="keeps the generated graphs")
     parser.add_argument("--constants", action="store_true", help="write those of `parge estimate --sharded`")
@@ -298,9 +284,7 @@ def main() -> None:
             if options.until_prepared:
                 found.append(prepared_row(n_edges, n_parts, folder, options.limit))
                 continue
-            found.append(memory_row(n_edges, n_parts, folder, on_ray=options.ray, more=more))
-            if options.usual:
-                usual_row(n_edges, n_parts, folder, found[-1], more)
+            found.append(memory_row(n_edges, n_parts, folder, options, more))
     if len(found) > 1 and len(set(parts)) == 1:
         arc_bytes = growth(found[0], found[-1], parts[0])
         if options.constants:
