@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from benchmarks.estimate_constants import keep, of_shards
 from benchmarks.flight_exchange import FlightExchange
-from benchmarks.stage_watch import Watched, stage_table, watched
+from benchmarks.stage_watch import Watched, ratio_table, stage_table, watched
 
 import parge
 from parge.cluster.mesh import Mesh
@@ -118,6 +118,7 @@ def exchange_table(size: int) -> None:
 def cluster(n_cores: int) -> Iterator[list[str]]:
     """Start a Ray cluster of this machine that takes this many tasks at a time; yield the words that name it."""
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
+    os.environ.update(RAY_worker_niceness="0")  # its own 15 would starve workers beside other programs
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": n_cores, "memory": 64_000_000_000, "object_store_memory": 100_000_000}
@@ -204,7 +205,6 @@ def memory_row(n_edges: int, parts: int, folder: Path, options: argparse.Namespa
         words = ["embed", str(edges), "-o", f"{place}/out", *sizes, "--sharded", "--json", *more]
         seen = watched([*words, *where])
     found, took = seen.answer, time.perf_counter() - begun
-    usual = usual_run(edges, sizes, options.folder, more) if options.usual else None
     rows, vectors = 8 * n_edges + 8 * n_vertices, 4 * found["dim"] * n_vertices
     kind = f"tasks of Ray on {options.cores or parts} cores" if options.ray else "processes"
     print(
@@ -214,20 +214,22 @@ def memory_row(n_edges: int, parts: int, folder: Path, options: argparse.Namespa
         f"rounds of the pass {found['refine'].get('rounds')}; {seen.core_seconds:.0f} s of cores, {took:.0f} s in all",
         flush=True,
     )
-    if usual is not None:
-        print(
-            f"without --sharded: worker {usual.worker_bytes / 1e6:.0f} MB, coordinator {usual.lead_bytes / 1e6:.0f} "
-            f"MB, {usual.core_seconds:.0f} s of cores; lost edges {usual.answer['lost_edges']:.4f}"
-        )
-    stage_table(seen, _sent(seen), n_edges, usual)
+    stage_table(seen, _sent(seen), n_edges)
     stage_lines(found, n_edges)
+    if options.usual:
+        usual_rows(seen, edges, sizes, options.folder, more)
     return {**found, "n_edges": n_edges, "largest": seen.worker_bytes, "lead": seen.lead_bytes}
 
 
-def usual_run(edges: Path, sizes: list[str], folder: Path | None, more: list[str]) -> Watched:
-    """Return what the same graph takes where one process coordinates and holds it."""
+def usual_rows(seen: Watched, edges: Path, sizes: list[str], folder: Path | None, more: list[str]) -> None:
+    """Print what the same graph takes where one process coordinates and holds it, and the ratios of core seconds."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        return watched(["embed", str(edges), "-o", f"{place}/usual.parquet", *sizes, "--json", *more])
+        usual = watched(["embed", str(edges), "-o", f"{place}/usual.parquet", *sizes, "--json", *more])
+    print(
+        f"without --sharded: worker {usual.worker_bytes / 1e6:.0f} MB, coordinator {usual.lead_bytes / 1e6:.0f} MB, "
+        f"{usual.core_seconds:.0f} s of cores; lost edges {usual.answer['lost_edges']:.4f}"
+    )
+    ratio_table(seen, usual)
 
 
 def growth(small: dict[str, Any], large: dict[str, Any], parts: int) -> dict[str, float]:

@@ -162,20 +162,24 @@ def _of_command(pid: int) -> Iterable[tuple[int, psutil.Process, bool]]:
                     yield child.pid, child, is_worker
 
 
-def stage_table(found: Watched, sent: dict[str, float], n_edges: int, usual: Watched | None = None) -> None:
-    """Print what each stage took, beside the usual way if that is given, as rows of a table."""
-    head = "| stage | s | s of cores | us an edge | bytes sent an edge | largest shard, private | leading, private |"
-    print(head + (" s without shards | of cores | ratio of cores |" if usual else ""))
-    print("|---" * head.count(" | ") + "|---|" + ("---|" * 3 if usual else ""))
+def stage_table(found: Watched, sent: dict[str, float], n_edges: int) -> None:
+    """Print what each stage took, as rows of a table; `sent` has the bytes that shards sent in some stages."""
+    print("| stage | s | s of cores | us an edge | bytes sent an edge | largest shard, private | leading, private |")
+    print("|---|---|---|---|---|---|---|")
     for name, stage in found.stages.items():
         row = [name, f"{stage.seconds:.1f}", f"{stage.core_seconds:.1f}", f"{stage.core_seconds / n_edges * 1e6:.2f}"]
         row += [f"{sent[name] / n_edges:.0f}" if name in sent else "–"]
         row += [f"{stage.worker_bytes / 1e6:.0f} MB" if stage.worker_bytes else "–", f"{stage.lead_bytes / 1e6:.0f} MB"]
-        other = usual.stages.get(name) if usual else None
-        if other:
-            ratio = f"{stage.core_seconds / other.core_seconds:.1f}" if other.core_seconds else "–"
-            row += [f"{other.seconds:.1f}", f"{other.core_seconds:.1f}", ratio]
-        elif usual:
-            row += ["–"] * 3
         print("| " + " | ".join(row) + " |")
     print(end="", flush=True)
+
+
+def ratio_table(found: Watched, usual: Watched) -> None:
+    """Print core seconds of each stage beside those of the usual way, as rows of a table."""
+    print("| stage | s of cores in shards | without | ratio |\n|---|---|---|---|")
+    for name, stage in found.stages.items():
+        other = usual.stages.get(name, Stage()).core_seconds
+        ratio = f"{stage.core_seconds / other:.1f}" if other else "–"
+        print(f"| {name} | {stage.core_seconds:.1f} | {other:.1f} | {ratio} |")
+    ratio = found.core_seconds / usual.core_seconds
+    print(f"| all | {found.core_seconds:.0f} | {usual.core_seconds:.0f} | {ratio:.1f} |", flush=True)
