@@ -26,8 +26,8 @@ MANY = 8
 
 
 @pytest.fixture
-def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cluster of this machine, with a core for each of eight shards and one more."""
+def ray_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cluster of this machine, with a core for each of eight shards and one more, unless a test asks for others."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -35,7 +35,7 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import ray
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": MANY + 1, "memory": 6_000_000_000, "include_dashboard": False}
+    node = {"num_cpus": getattr(request, "param", MANY + 1), "memory": 6_000_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=node)
     try:
         ray.init(address=cluster.address)
@@ -46,6 +46,7 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("ray_here", [MANY + 1, 2], indirect=True, ids=["a core each", "two cores"])
 def test_eight_shards_on_ray_give_the_same_bits(tmp_path: Path) -> None:
     edges, found = write_edges(tmp_path), {}
     for engine in ("serial", "ray"):

@@ -10,7 +10,7 @@ import parge
 from parge.cli.main import run
 from parge.engine.base import Task, engines
 from parge.engine.ray_cluster import Node
-from parge.engine.ray_schedule import RAY_WORKER_BYTES, Schedule, _Sent
+from parge.engine.ray_schedule import RAY_WORKER_BYTES, Schedule, _check_room, _Sent
 from parge.engine.serial import Serial
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
@@ -90,7 +90,9 @@ def test_a_node_too_small_for_any_vertex_is_refused_with_the_plan_of_the_others(
         _ = parge.Plan(memory="auto", engine="uneven").resolved
 
 
-def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None) -> list[str | None]:
+def _placed(
+    sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = None, *, needs_others: bool = False
+) -> list[str | None]:
     """Return where tasks of these sizes go, the largest first."""
     schedule = object.__new__(Schedule)
     schedule.most, schedule.avoided, schedule.running, schedule.watch = None, {}, {}, lambda _task, _share: None
@@ -105,7 +107,7 @@ def _placed(sizes: list[int], nodes: list[Node], busy: dict[str, int] | None = N
         schedule.running[object()] = _Sent(task, node, None, None)  # type: ignore[arg-type]
 
     schedule._begin = begin  # type: ignore[method-assign]
-    schedule._send([Task(key, abs, 0, size) for key, size in enumerate(sizes)])
+    schedule._send([Task(key, abs, 0, size, needs_others=needs_others) for key, size in enumerate(sizes)])
     return [went.get(key) for key in range(len(sizes))]
 
 
@@ -117,3 +119,18 @@ def test_tasks_go_where_they_fit_and_the_large_ones_find_room() -> None:
     two = Node("d", "d", 2, 400 + 2 * RAY_WORKER_BYTES)
     assert _placed([300, 100, 90], [two, b]) == ["d", "b", "d"]
     assert _placed([300, 150], [two], busy={"d": 10}) == ["d", None]
+
+
+def test_tasks_that_need_each_other_share_cores_evenly() -> None:
+    small, large = (Node(id_, id_, cores, 10**12) for id_, cores in (("small", 1), ("large", 3)))
+    went = _placed([0] * 24, [small, large], needs_others=True)
+    assert (went.count("small"), went.count("large")) == (6, 18)
+    assert _placed([0] * 24, [small, large]).count(None) == 20
+
+
+def test_tasks_that_need_each_other_and_do_not_fit_at_once_are_refused() -> None:
+    nodes = [Node(id_, id_, 2, 3 * RAY_WORKER_BYTES) for id_ in "ab"]
+    tasks = [Task(key, abs, 0, needs_others=True) for key in range(7)]
+    _check_room(tasks[:6], nodes)
+    with pytest.raises(InfeasibleError, match=r"7 .* 700 MB"):
+        _check_room(tasks, nodes)

@@ -104,10 +104,12 @@ class SocketMesh(Mesh):
 
     def join(self) -> None:
         """Meet the others: return when all have agreed to begin."""
-        begun, reason = time.monotonic(), "no answer"
+        begun, reason, there = time.monotonic(), "no answer", 0
         until, most = begun + PATIENCE_SECONDS, begun + MOST_SECONDS
         while time.monotonic() < until:
             roster = self.rendezvous.roster()
+            if roster is None and (now := self.rendezvous.n_registered()) > there:  # many start slowly on few cores
+                there, until = now, min(most, time.monotonic() + PATIENCE_SECONDS)
             try:
                 if roster is not None:
                     self._connect(roster)
@@ -123,7 +125,7 @@ class SocketMesh(Mesh):
             time.sleep(_POLL_SECONDS)
         there = self.rendezvous.n_registered()
         if there < self.size:
-            remedy = f"All of them run at the same time: give the cluster {self.size} free cores, or plan fewer parts."
+            remedy = "All of them run at the same time: give the cluster more free cores, or plan fewer parts."
         else:
             remedy = f"They do not reach each other ({reason}). Open the ports between the machines."
         raise GoneError(f"{there} of {self.size} shards started within {time.monotonic() - begun:.0f} s. {remedy}")

@@ -101,6 +101,11 @@ class Engine(ABC):
         """
         yield self
 
+    @contextlib.contextmanager
+    def connected(self) -> Iterator["Engine"]:
+        """Yield this engine, with what every `run` would connect to kept open between them."""
+        yield self
+
     def at_once(self, n_tasks: int) -> "Engine":
         """Return this engine with room for that many tasks at the same time, for tasks that need each other.
 

@@ -1,6 +1,7 @@
 """The engine that runs tasks on the nodes of a Ray cluster; Ray itself is known to `ray_cluster` and `ray_schedule`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,6 +54,12 @@ class Ray(Engine):
             finally:
                 schedule.stop()
         raise_first(failures, tasks)
+
+    @contextmanager
+    def connected(self) -> Iterator[Engine]:
+        """Stay in the cluster: one that was started for this process is not started again for every `run`."""
+        with joined(self.address):
+            yield self
 
     def worker_memory(self) -> list[int]:
         """Return the memory for one task of every node with a core, in bytes, the largest first."""

@@ -1,7 +1,8 @@
 """Tasks on the nodes of a Ray cluster: what runs on a node, and what is decided here.
 
-Ray knows what each task needs: one core, and its projected bytes as ``memory``. The choice of the node, and retries
-after a worker is lost, are decided here, so that they can be explained. On the node, a Ray task supervises a process of
+Ray knows what each task needs: one core, and its projected bytes as ``memory``. Tasks that need each other all run at
+the same time: where there are more of them than cores, they share cores. The choice of the node, and retries after a
+worker is lost, are decided here, so that they can be explained. On the node, a Ray task supervises a process of
 our own (`parge.engine.processes`), which is limited, measured and ended as on this machine.
 """
 
@@ -28,6 +29,7 @@ from parge.engine.base import (
 from parge.engine.processes import Child
 from parge.engine.ray_cluster import NODES_SECONDS, Node, Nodes, first_line, names_of, on_node
 from parge.engine.remote_task import Files, Portable, RemoteTask, private_folder
+from parge.errors import InfeasibleError
 from parge.memory import format_bytes
 
 RAY_WORKER_BYTES = 100_000_000
@@ -95,13 +97,14 @@ _Outcome = _Done | BaseException | None
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A task that was sent to a node; if it has not started by that time, it is sent again."""
+    """A task that was sent to a node; if it has not started after so many seconds, it is sent again."""
 
     task: Task
     node: Node
     on_progress: Any
     resources: ExitStack = field(repr=False)
-    until: float = float("inf")
+    patience: float = float("inf")
+    since: float = field(default_factory=time.monotonic)
 
 
 class Schedule:
@@ -127,6 +130,7 @@ class Schedule:
         for task in waiting:
             if not _fits_any(task, nodes):
                 raise with_advice(task, self._fits_nowhere(task, nodes))
+        _check_room([task for task in waiting if task.needs_others], nodes)
         while waiting or self.running:
             waiting = self._send(waiting)
             while self.refused:
@@ -172,7 +176,7 @@ class Schedule:
             there = [sent.task for sent in self.running.values() if sent.node.id == node.id]
             spare = node.memory - sum(map(_needs, there)) - _needs(task)
             avoided = self.avoided.get((task.key, node.id), 0.0)
-            if spare < 0 or len(there) >= node.cores or now < avoided:
+            if spare < 0 or now < avoided or (len(there) >= node.cores and not task.needs_others):
                 continue
             rank = (avoided > 0, len(there) / node.cores, spare, node.name, node.id)
             if not best or rank < best[0]:
@@ -180,16 +184,22 @@ class Schedule:
         return best[1] if best else None
 
     def _begin(self, task: Task, node: Node) -> None:
-        patience = _BEGIN_SECONDS * 2 ** self.not_started[task.key]
+        n_there = sum(sent.node.id == node.id for sent in self.running.values())
+        # Ray starts as many workers at a time as a node has cores.
+        patience = _BEGIN_SECONDS * (2 ** self.not_begun[task.key] + n_there // node.cores)
         with ExitStack() as resources:
             job = task.argument
             on_progress = resources.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
             remote, files = RemoteTask.of(task)
             options = self.guarded.options(
-                num_cpus=1, memory=_needs(task), max_retries=0, name=task.label, **on_node(self.ray, node)
+                num_cpus=int(n_there < node.cores),
+                memory=_needs(task),
+                max_retries=0,
+                name=task.label,
+                **on_node(self.ray, node),
             )
             stream = options.remote(remote, [self.ray.put(files)], self.threads)
-            self.running[stream] = _Sent(task, node, on_progress, resources.pop_all(), time.monotonic() + patience)
+            self.running[stream] = _Sent(task, node, on_progress, resources.pop_all(), patience)
         self.attempts[task.key] += 1
 
     def _collect(self, waiting: list[Task]) -> Iterator[tuple[Task, _Done | BaseException]]:
@@ -223,18 +233,18 @@ class Schedule:
         """Return the tasks that did not start on their node, to send them again; to another node if there is one."""
         back = []
         for stream, sent in list(self.running.items()):
-            if stream in self.started or checked_at < sent.until:
+            if stream in self.started or checked_at < sent.since + sent.patience:
                 continue
             with contextlib.suppress(Exception):
                 self.ray.cancel(stream)
             self.cancelled.append(stream)
             self._drop(stream)
             self.attempts[sent.task.key] -= 1
-            self.not_started[sent.task.key] += 1
-            waited = _BEGIN_SECONDS * 2 ** (self.not_started[sent.task.key] - 1)
+            self.not_begun[sent.task.key] += 1
             self._retry(
                 sent,
-                f"{sent.node.name} did not start {sent.task.label} for {waited:.0f} s (it may be in use); sent again",
+                f"{sent.node.name} did not start {sent.task.label} for {sent.patience:.0f} s (it may be in use); "
+                "sent again",
             )
             back.append(sent.task)
         return back
@@ -321,6 +331,20 @@ class Schedule:
 
 def _needs(task: Task) -> int:
     return task.projected_bytes + RAY_WORKER_BYTES
+
+
+def _check_room(tasks: Sequence[Task], nodes: Sequence[Node]) -> None:
+    """Refuse tasks that need each other where nodes have no memory for all of them at the same time."""
+    free = {node.id: node.memory for node in nodes}
+    for task in tasks:
+        roomiest = max(free, key=lambda id_: free[id_])
+        free[roomiest] -= _needs(task)
+        if free[roomiest] < 0:
+            raise InfeasibleError(
+                f"{len(tasks)} tasks run at the same time and need {format_bytes(sum(map(_needs, tasks)))} in all, "
+                f"{format_bytes(RAY_WORKER_BYTES)} of them each for Ray's own worker; the nodes have: "
+                f"{names_of(nodes)}. Plan fewer parts, or start more nodes."
+            )
 
 
 def _fits_any(task: Task, nodes: Sequence[Node]) -> bool:
