@@ -12,7 +12,6 @@ from parge.cluster.checks import check_range, check_rows, demand, refusing
 from parge.cluster.ingest import Shard
 from parge.cluster.mesh import Mesh
 from parge.cluster.redistribute import PartRows
-from parge.cluster.rows import Owners
 from parge.cluster.run_folder import Folders
 from parge.linalg.subspace import Step
 from parge.linalg.whitening import Turn
@@ -32,15 +31,13 @@ _CODES = 1 << 20
 _SAVED_ROUNDS = 2
 
 
-def load_shard(folder: Path, owners: Owners, rank: int) -> Shard:
-    """Return what a shard has read, mapped from its files; it has the rows that it owns."""
+def load_shard(folder: Path, n_vertices: int) -> Shard:
+    """Return what a shard has read, mapped from its files."""
     content, _ = arrays.load(folder, SHARD)
     with refusing(folder):
-        check_rows(content, owners.n_vertices)
-        names = np.array(content["names"])
-        demand(names.size == owners.count(rank), "the number of its vertices is not that which it owns")
-        demand(bool((owners(names) == rank).all()), "it has a vertex that another shard owns")
-        return Shard(names, _ids(content), np.array(content["indptr"]), content["indices"], content.get("weights"))
+        check_rows(content, n_vertices)
+        names, indptr = np.array(content["names"]), np.array(content["indptr"])
+        return Shard(names, _ids(content), indptr, content["indices"], content.get("weights"))
 
 
 def load_rows(folder: Path, index: int, n_vertices: int, n_parts: int) -> PartRows:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parge.cluster.balance import Room, balanced
 from parge.cluster.mesh import Mesh, Message, column
 from parge.cluster.rows import MOST_VERTICES, Owners, joined, slices_for
 from parge.cluster.source import Source, is_parquet
@@ -69,8 +70,8 @@ class Counts:
     features: Any = None
 
 
-def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Shard, Counts]:
-    """Read the files and return the rows of this shard, and the counts of all."""
+def ingest(mesh: Mesh, source: Source, owners: Owners | None = None, room: Room = None) -> tuple[Shard, Counts]:
+    """Read the files and return the rows of this shard, and the counts of all; see `balanced` for what it holds."""
     told, maybe_names = _of_columns(mesh, source)
     batches = _read(mesh, source)
     _check_weighted(mesh, batches)
@@ -78,8 +79,8 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None) -> tuple[Sh
     numbers, home_ids, first = _numbered(mesh, _alike(mesh, batches))
     edges = [_renumbered(batch, batch_numbers) for batch, batch_numbers in zip(batches, numbers, strict=True)]
     del batches, numbers
-    n = mesh.count(home_ids.size)
-    owners = owners or Owners.even(n, mesh.size)
+    ends = (end for one, other, _ in edges for end in (one, other))
+    owners = owners or balanced(mesh, mesh.count(home_ids.size), ends, room)
     shard, counts = _assembled(mesh, owners, edges, _delivered(mesh, owners, home_ids, first))
     if _is_header(mesh, shard, counts, maybe_names):
         told = (*told, header_notice(maybe_names))
@@ -333,8 +334,7 @@ def _assembled(mesh: Mesh, owners: Owners, edges: list[Edges], ids: IdArray) -> 
         if mesh.count(int((heavy != 1).any())) == 0:
             heavy = None
     notices = dropped_notices(n_given - n_weighing, n_weighing - n_proper, n_proper - n_edges)
-    counts = Counts(owners.n_vertices, n_edges, notices, heavy is not None)
-    return Shard(names, ids, indptr, near, heavy), counts
+    return Shard(names, ids, indptr, near, heavy), Counts(owners.n_vertices, n_edges, notices, heavy is not None)
 
 
 def _rows_by_slices(

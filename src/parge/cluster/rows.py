@@ -45,10 +45,6 @@ class Owners:
         """Return the shard of each vertex."""
         return self.shards[np.searchsorted(self.starts, numbers, side="right") - 1]
 
-    def count(self, rank: int) -> int:
-        """Return how many vertices a shard holds."""
-        return int(self._sizes[self.shards == rank].sum())
-
     @property
     def _sizes(self) -> IntArray:
         return np.diff(self.starts, append=self.n_vertices)
@@ -90,6 +86,16 @@ class Owners:
         """
         starts = np.array([n_vertices * rank // size for rank in range(size)], np.int64)
         return Owners(starts, np.arange(size, dtype=np.int32), n_vertices)
+
+    @staticmethod
+    def of_blocks(starts: IntArray, shards: PartArray, n_vertices: int) -> "Owners":
+        """Return owners of blocks; neighbouring ones of one shard become one.
+
+        >>> Owners.of_blocks(np.array([0, 2, 4]), np.array([1, 1, 0]), 7).starts.tolist()
+        [0, 4]
+        """
+        new = np.diff(shards, prepend=-1) != 0
+        return Owners(starts[new], shards[new], n_vertices)
 
     @staticmethod
     def drawn(n_vertices: int, size: int, rng: np.random.Generator) -> "Owners":

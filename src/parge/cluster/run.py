@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import parge
+from parge.cluster.balance import Room
 from parge.cluster.fetch import Fetch
 from parge.cluster.ingest import Counts
 from parge.cluster.launch import ShardLauncher, own_address
@@ -97,7 +98,7 @@ def embed_sharded(
     resolved = checked_plan(replace(plan, coordinator_memory=None))
     check_run_folder(run_dir, resume=resume)
     run_dir.mkdir(parents=True, exist_ok=True)
-    with hold(run_dir), prepared_engine(plan) as engine:
+    with hold(run_dir), prepared_engine(plan) as ready, ready.connected() as engine:
         arrays.sweep(run_dir)
         run = ShardedRun.opened(run_dir, source, resolved, engine, listener, command)
         return run.embed(out)
@@ -167,13 +168,18 @@ class ShardedRun:
         """Read, split and cut out, as far as that is not done yet; return what parts are ready to be embedded."""
         size = self.plan.n_parts
         source = self._here(size)
-        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, source))
+        read = self._stage(ReadResult, READ, size, lambda: Read(self.folders, source, self._room()))
         if self.source.url is not None and self.folders.fetched.is_dir():
             remove_files(self.folders.fetched)
         counts = _counts(read, self.source)
         self._check_memory(read)
         decision = self._divided(counts, size)
         return counts, decision, self._stage(CutResult, CUT, size, lambda: self._cut(counts, decision))
+
+    def _room(self) -> Room:
+        """Return what each shard has room for beside its libraries, if workers are limited."""
+        limits = self.plan.budgets()
+        return None if limits is None else [max(1, limit - int(BASE_BYTES)) for limit in limits]
 
     def _here(self, size: int) -> Source:
         """Return the source with files that all shards see: those of a URL are fetched."""
@@ -195,8 +201,8 @@ class ShardedRun:
             if needs > has:
                 raise InfeasibleError(
                     f"shard {rank} holds {found.own:,} vertices and {found.arcs:,} arcs, and needs about "
-                    f"{format_bytes(needs)} to split the graph; its worker has {format_bytes(has)}. Use more workers, "
-                    "or larger ones."
+                    f"{format_bytes(needs)} to split the graph; its worker has {format_bytes(has)}. "
+                    + _advice(found, len(read), has)
                 )
 
     def _divided(self, counts: Counts, size: int) -> Decision:
@@ -341,6 +347,17 @@ class ShardedRun:
 
 def _shard_report(stages: Mapping[str, ShardStage]) -> ShardReport:
     return ShardReport(peak_bytes=max(took.peak_bytes for took in stages.values()), stages=ShardStages(**stages))
+
+
+def _advice(read: ReadResult, n_shards: int, limit: int) -> str:
+    """Return what to do where a shard does not fit; with more workers, that of a hub still holds the hub's row."""
+    alone = split_bytes(read.largest, 1, n_shards)
+    if alone <= limit:
+        return "Use more workers, or larger ones."
+    return (
+        f"One vertex has {read.largest:,} neighbours, which one shard holds: that alone needs {format_bytes(alone)}. "
+        "Use larger workers."
+    )
 
 
 def _counts(read: list[ReadResult], source: Source) -> Counts:

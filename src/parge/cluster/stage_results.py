@@ -26,7 +26,10 @@ class ShardResult(Took):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadResult(ShardResult):
-    """What there is in the files, and what of it this shard holds: `own` vertices, with `arcs` neighbours in all."""
+    """What there is in the files, and what of it this shard holds.
+
+    That is `own` vertices, with `arcs` neighbours in all, `largest` of them at one vertex.
+    """
 
     vertices: int
     edges: int
@@ -34,6 +37,7 @@ class ReadResult(ShardResult):
     weighted: bool
     own: int
     arcs: int
+    largest: int = 0
 
     def check(self, rank: int) -> None:
         """Refuse more vertices than there can be."""

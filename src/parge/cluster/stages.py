@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parge.cluster.balance import Room, known_owners
 from parge.cluster.checkpoints import FolderCheckpoint, load_rows, load_shard
 from parge.cluster.checks import check_all_there
 from parge.cluster.cutting import Held, Landmarks, hold, landmarks, merged_noise, merged_weights
@@ -22,7 +23,7 @@ from parge.cluster.journal import FolderJournal
 from parge.cluster.mesh import Mesh
 from parge.cluster.redistribute import PartRows, redistribute
 from parge.cluster.refine import shard_workspace
-from parge.cluster.rows import Owners, rows_of
+from parge.cluster.rows import rows_of
 from parge.cluster.run_folder import Folders
 from parge.cluster.source import Source
 from parge.cluster.split import Aim, split_shared
@@ -75,15 +76,22 @@ def _row_arrays(held: Shard | PartRows) -> Arrays:
 
 @dataclass(frozen=True)
 class Read:
-    """Read the files."""
+    """Read the files.
+
+    Parameters
+    ----------
+    room : Room
+        What each shard has room for.
+    """
 
     folders: Folders
     source: Source
+    room: Room = None
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the rows of this shard; return the counts."""
         started = _started()
-        shard, counts = ingest(mesh, self.source)
+        shard, counts = ingest(mesh, self.source, room=self.room)
         arrays.save(self.folders.shard(mesh.rank), SHARD, _row_arrays(shard), {})
         return ReadResult(
             vertices=counts.n_vertices,
@@ -92,6 +100,7 @@ class Read:
             weighted=counts.weighted,
             own=int(shard.names.size),
             arcs=int(shard.neighbours.size),
+            largest=int(shard.degrees.max(initial=0)),
             **_measured(mesh, started),
         ).to_json()
 
@@ -114,9 +123,9 @@ class Divide:
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the parts that this shard receives."""
         started = _started()
-        owners = Owners.even(self.n_vertices, mesh.size)
-        shard = load_shard(self.folders.shard(mesh.rank), owners, mesh.rank)
+        shard = load_shard(self.folders.shard(mesh.rank), self.n_vertices)
         _check_alike(mesh, shard)
+        owners = known_owners(mesh, shard.names, self.n_vertices)
         rows = rows_of(mesh, shard.names, shard.indptr, shard.neighbours, owners)
         release_pages(shard.neighbours)
         journal = FolderJournal(self.folders.steps(self.key, mesh.rank))
