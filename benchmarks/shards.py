@@ -196,7 +196,7 @@ def _sent(found: Watched) -> dict[str, float]:
 
 def memory_row(n_edges: int, parts: int, folder: Path, options: argparse.Namespace, more: list[str]) -> dict[str, Any]:
     """Print what shards of one graph take in each stage, from files to vectors, and return it."""
-    n_vertices, edges, begun = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
+    n_vertices, edges, started = n_edges * 116 // 1000, written(n_edges, folder), time.perf_counter()
     sizes = ["--memory", ",".join([options.limit] * parts)] if options.limit else ["--parts", str(parts)]
     with (
         tempfile.TemporaryDirectory(dir=options.folder) as place,
@@ -204,7 +204,7 @@ def memory_row(n_edges: int, parts: int, folder: Path, options: argparse.Namespa
     ):
         words = ["embed", str(edges), "-o", f"{place}/out", *sizes, "--sharded", "--json", *more]
         seen = watched([*words, *where])
-    found, took = seen.answer, time.perf_counter() - begun
+    found, took = seen.answer, time.perf_counter() - started
     rows, vectors = 8 * n_edges + 8 * n_vertices, 4 * found["dim"] * n_vertices
     kind = f"tasks of Ray on {options.cores or parts} cores" if options.ray else "processes"
     print(

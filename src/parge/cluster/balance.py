@@ -19,7 +19,7 @@ from parge.typing import IntArray, PartArray
 Room = Sequence[int] | None
 """What each shard has room for, in any unit; None where all have as much."""
 
-# Arcs are counted in so many runs of vertices a shard: a run is below 1 % of a shard's share, unless it has a hub.
+# Arcs are counted in this many runs of vertices per shard: a run is below 1 % of a shard's share, unless it has a hub.
 _RUNS = 128
 
 # A run with more than this share of what a shard would hold is a block by itself.

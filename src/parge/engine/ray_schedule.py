@@ -97,7 +97,7 @@ _Outcome = _Done | BaseException | None
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A task that was sent to a node; if it has not started after so many seconds, it is sent again."""
+    """A task that was sent to a node; if it has not started after `patience` seconds, it is sent again."""
 
     task: Task
     node: Node
@@ -186,7 +186,7 @@ class Schedule:
     def _begin(self, task: Task, node: Node) -> None:
         n_there = sum(sent.node.id == node.id for sent in self.running.values())
         # Ray starts as many workers at a time as a node has cores.
-        patience = _BEGIN_SECONDS * (2 ** self.not_begun[task.key] + n_there // node.cores)
+        patience = _BEGIN_SECONDS * (2 ** self.not_started[task.key] + n_there // node.cores)
         with ExitStack() as resources:
             job = task.argument
             on_progress = resources.enter_context(job.locked_for_remote()) if isinstance(job, Portable) else None
@@ -240,7 +240,7 @@ class Schedule:
             self.cancelled.append(stream)
             self._drop(stream)
             self.attempts[sent.task.key] -= 1
-            self.not_begun[sent.task.key] += 1
+            self.not_started[sent.task.key] += 1
             self._retry(
                 sent,
                 f"{sent.node.name} did not start {sent.task.label} for {sent.patience:.0f} s (it may be in use); "
@@ -341,9 +341,9 @@ def _check_room(tasks: Sequence[Task], nodes: Sequence[Node]) -> None:
         free[roomiest] -= _needs(task)
         if free[roomiest] < 0:
             raise InfeasibleError(
-                f"{len(tasks)} tasks run at the same time and need {format_bytes(sum(map(_needs, tasks)))} in all, "
-                f"{format_bytes(RAY_WORKER_BYTES)} of them each for Ray's own worker; the nodes have: "
-                f"{names_of(nodes)}. Plan fewer parts, or start more nodes."
+                f"{len(tasks)} tasks run at the same time and need {format_bytes(sum(map(_needs, tasks)))} in all; the "
+                f"nodes have: {names_of(nodes)}. Each needs {format_bytes(RAY_WORKER_BYTES)} for Ray's own worker. "
+                "Plan fewer parts, or start more nodes."
             )
 
 
