@@ -123,7 +123,31 @@ def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeyp
     assert sample.n_edges <= dense.n_edges / 8
     monkeypatch.setattr(auto, "_SMALL", 2_000)
     monkeypatch.setattr(auto, "_SMALL_EDGES", 100_000)
-    assert auto._sample(dense, keyed_rng(0, "choose")).n_vertices >= 2_000, "of a small graph, half"
+    assert 4_000 // 4 <= auto._sample(dense, keyed_rng(0, "choose")).n_vertices < 2_000, "of a small graph, a quarter"
+
+
+def test_a_fifth_of_the_edges_is_held_out_or_a_tenth_where_that_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_LEAST", GRAPH.n_vertices)
+    candidates = (Noise(dim=8), parge.Spectral(dim=8))
+    assert choose(GRAPH, candidates).choice.held_out == 3_000, "a fifth of 15,000"
+    monkeypatch.setattr(auto, "_ENOUGH", 2_000)
+    assert choose(GRAPH, candidates).choice.held_out == 2_000
+    monkeypatch.setattr(auto, "_ENOUGH", 100)
+    assert choose(GRAPH, candidates).choice.held_out == 1_500, "a tenth"
+
+
+def test_a_trial_is_narrower_and_rougher_and_what_it_chooses_is_neither() -> None:
+    rough = auto._narrow(parge.Spectral(dim=128, regularisation=0.5), 0.1)
+    assert isinstance(rough, parge.Spectral)
+    assert (rough.dim, rough.regularisation) == (64, 0.5)
+    assert rough.tolerance > parge.Spectral.tolerance
+    for technique in (parge.Whitened(dim=128, seed=3), parge.Blend(dim=128, seed=3)):
+        short = auto._narrow(technique, 0.1)
+        assert isinstance(short, type(technique))
+        assert (short.dim, short.seed) == (64, 3)
+        assert short.rounds < technique.rounds
+    candidates = Auto(dim=64).candidates(GRAPH)
+    assert choose(GRAPH, candidates[1:]).technique in candidates
 
 
 def test_a_dense_graph_is_sampled_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

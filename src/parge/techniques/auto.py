@@ -11,10 +11,11 @@ from parge.graph.graph import Graph
 from parge.graph.holdout import by_degree, remove_edges
 from parge.graph.sample import connected_sample
 from parge.graph.subgraph import Subgraph, induce
-from parge.linalg.tall import cosines
+from parge.linalg.tall import unit
 from parge.memory import Footprint
 from parge.seeds import keyed_rng
 from parge.stage_reports import TechniqueChoice, Tried
+from parge.storage import row_blocks
 from parge.techniques.base import Chooser, Chosen, Technique, check_counts
 from parge.techniques.blend import Blend
 from parge.techniques.deepwalk import DeepWalk
@@ -29,17 +30,24 @@ from parge.typing import FloatArray, IntArray, Matrix
 _TRIED_FROM = 10_000
 
 # The part of a graph that is looked at: an eighth of its vertices and edges, so that the choice takes less than a fifth
-# of the embedding's time; of a small graph about as many as take an eighth of a second. A tenth of its
-# edges is held out. Half of the columns are computed, more where the sample is most of the graph. (On eleven kinds of
-# generated graphs a quarter of the columns made `blend`, whose halves have an eighth each, look worse than it was.)
-_SHARE, _HELD_OUT, _COLUMNS = 0.125, 0.1, 0.5
-_LEAST, _SMALL, _MOST, _SMALL_EDGES = 2_000, 4_000, 100_000, 50_000
+# of the embedding's time; of a small graph a quarter, within these bounds. A fifth of its edges is held out, and no
+# more than a tenth where that is enough. Half of the columns are computed, more where the sample is most of the graph.
+# (On eleven kinds of generated graphs a quarter of the columns made `blend`, whose halves have an eighth each, look
+# worse than it was.)
+_SHARE, _SMALL_SHARE, _COLUMNS = 1 / 8, 1 / 4, 0.5
+_LEAST, _SMALL, _MOST, _SMALL_EDGES = 2_000, 4_000, 100_000, 35_000
+_HELD_OUT, _HELD_AT_LEAST, _ENOUGH = 0.2, 0.1, 5_000
 _LEAST_DIM, _LEAST_HELD, _SMALLER = 32, 20, 0.7
+
+# Rounds of the trial, and how far its eigenvectors settle: a sample has shorter ways than its graph, and both are for
+# comparison alone (`benchmarks/auto_trials.py`).
+_ROUNDS, _ROUGHLY = 12, 0.2
 
 SMALL = f"it was the best or nearly on every kind of graph under {_TRIED_FROM:,} vertices, so none was tried"
 
 # A technique is preferred to the first one if it is better by more than chance, and by more than this.
-_DEVIATIONS, _CLEARLY, _CHANCE = 2.0, 0.005, 0.5
+# (Two deviations leave out more of what is better than one leaves in of what is not: `benchmarks/auto_trials.py`.)
+_DEVIATIONS, _CLEARLY, _CHANCE = 1.0, 0.005, 0.5
 
 _PAIRS_AT_ONCE = 16_384
 
@@ -51,10 +59,10 @@ class Auto(Technique, Chooser):
     Use it if you have no labels to compare techniques by. On the command line: ``--technique auto``.
 
     A plan with it asks `choose` once, before the graph is decomposed, and runs the chosen technique. A connected sample
-    of an eighth of the vertices, 4,000 at least, loses a tenth of its edges. Each technique embeds the rest, with fewer
-    columns. Its cosines are to separate the lost edges from pairs drawn by degree. Blend is taken unless another one is
-    clearly better (`parge.techniques.auto.choose`), and without a trial on graphs under 10,000 vertices. No label is
-    read. With features in the graph `parge.SGC` is tried as well, however small it is.
+    of an eighth of the vertices, a quarter of small graphs, loses up to a fifth of its edges. Each technique embeds the
+    rest, with fewer columns and rounds. Its cosines are to separate the lost edges from pairs drawn by degree. Blend is
+    taken unless another one is clearly better (`parge.techniques.auto.choose`), and without a trial on graphs under
+    10,000 vertices. No label is read. With features in the graph `parge.SGC` is tried as well, however small it is.
 
     The other techniques are not tried. After their pass over the whole graph LINE, NetMF, ProNE, SGC and the closed
     form are where `parge.Whitened` is, and walks take longer than all else together.
@@ -122,8 +130,8 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
     graph : Graph
         The graph that is to be embedded.
     candidates : sequence of Technique
-        Another than the first is chosen only where its ROC-AUC is above chance (.5) and higher by .005, and by two
-        standard deviations of the difference (DeLong et al., 1988).
+        Another than the first is chosen only where its ROC-AUC is above chance (.5) and higher by .005, and by a
+        standard deviation of the difference (DeLong et al., 1988).
     seed : int
         Same seed, same choice.
     """
@@ -134,7 +142,7 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
         return Chosen(first, TechniqueChoice(first.name, SMALL))
     rng = keyed_rng(seed, "choose")
     sample = _sample(graph, rng)
-    n_held = round(_HELD_OUT * sample.n_edges)
+    n_held = min(round(_HELD_OUT * sample.n_edges), max(_ENOUGH, round(_HELD_AT_LEAST * sample.n_edges)))
     if n_held < _LEAST_HELD:
         return Chosen(first, TechniqueChoice(first.name, "the graph is too small to compare techniques"))
     if sample.n_edges == sample.n_vertices * (sample.n_vertices - 1) // 2:
@@ -158,7 +166,7 @@ def choose(graph: Graph, candidates: Sequence[Technique], seed: int = 0) -> Chos
 def _sample(graph: Graph, rng: np.random.Generator) -> Graph:
     """Return a part of the graph that is close together; with fewer vertices where walks meet hubs and many edges."""
     at_most = max(_SMALL_EDGES, int(_SHARE * graph.n_edges))
-    small = max(_LEAST, min(graph.n_vertices // 2, _SMALL))
+    small = max(_LEAST, min(int(_SMALL_SHARE * graph.n_vertices), _SMALL))
     wanted = min(_MOST, max(small, int(_SHARE * graph.n_vertices)))
     while True:
         sample = induce(graph, connected_sample(graph, wanted, rng), np.zeros(0, np.int64)).graph
@@ -178,9 +186,22 @@ def _in_doubt(tried: Sequence[Tried]) -> str:
     return "no other separated held-out edges from other pairs clearly better"
 
 
+class _Rough(Spectral):
+    """Spectral vectors that settle less: good enough to compare by."""
+
+    tolerance: ClassVar[float] = _ROUGHLY
+
+
 def _narrow(technique: Technique, share: float) -> Technique:
-    """Return the technique with as many columns as suit a share of the vertices."""
-    return replace(technique, dim=min(technique.dim, max(_LEAST_DIM, int(max(_COLUMNS, share) * technique.dim))))
+    """Return the technique with as many columns and rounds as suit a share of the vertices."""
+    dim = min(technique.dim, max(_LEAST_DIM, int(max(_COLUMNS, share) * technique.dim)))
+    if isinstance(technique, Blend | Whitened):
+        return replace(technique, dim=dim, rounds=min(technique.rounds, _ROUNDS))
+    return _roughly(replace(technique, dim=dim))
+
+
+def _roughly(technique: Technique) -> Technique:
+    return _Rough(technique.dim, technique.regularisation) if type(technique) is Spectral else technique
 
 
 def _embedded(techniques: Sequence[Technique], train: Graph) -> list[FloatArray]:
@@ -192,7 +213,7 @@ def _embedded(techniques: Sequence[Technique], train: Graph) -> list[FloatArray]
 
 def _blended(technique: Technique, whole: Subgraph, known: Mapping[Technique, FloatArray]) -> FloatArray:
     if isinstance(technique, Blend):
-        wider = replace(technique.spectral, dim=technique.dim)
+        wider = _roughly(replace(technique.spectral, dim=technique.dim))
         if wider in known:
             return technique.with_spectral(known[wider], whole)
     return technique.embed(whole, np.random.default_rng(0))
@@ -208,9 +229,18 @@ class _Test(NamedTuple):
 def _tested(vectors: FloatArray, train: Graph, edges: IntArray, others: IntArray) -> _Test:
     if train.features is None:
         vectors[train.degrees == 0] = 0.0
+    rows = unit(np.asarray(vectors, np.float64))
     # What differs by rounding is equal on every processor.
-    alike, apart = (cosines(vectors, pairs, _PAIRS_AT_ONCE).round(6) for pairs in (edges, others))
+    alike, apart = (_cosines(rows, pairs).round(6) for pairs in (edges, others))
     return _Test(_share_below(alike, apart), 1.0 - _share_below(apart, alike))
+
+
+def _cosines(rows: Matrix, pairs: IntArray) -> Matrix:
+    """Return the cosines of pairs of rows of length 1; each row was scaled once, not with every pair that it is in."""
+    found = np.empty(len(pairs))
+    for some in row_blocks(len(pairs), _PAIRS_AT_ONCE):
+        found[some] = np.einsum("ij,ij->i", rows[pairs[some, 0]], rows[pairs[some, 1]])
+    return found
 
 
 def _share_below(scores: Matrix, others: Matrix) -> Matrix:
