@@ -126,10 +126,11 @@ bench-links: $(BIN)/.installed $(VENV)-pbg/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.links_in_parts --peers --seeds $(SEEDS) $(if $(ONLY),--graphs $(ONLY))
 
-# What --technique auto chooses, beside the best fixed technique, and why it tries nothing on small graphs: 15 minutes.
+# What --technique auto chooses, beside the best fixed technique, why it tries nothing on small graphs, and how long it tries: 20 minutes.
 bench-auto: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.auto_chooses
 	$(BIN)/python -m benchmarks.small_graphs_blend
+	$(BIN)/python -m benchmarks.auto_trials
 
 # PIP of parts to the whole graph, as they are and with --refine scale: five minutes.
 bench-fidelity: $(BIN)/.installed

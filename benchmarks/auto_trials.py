@@ -49,7 +49,13 @@ MADE: dict[str, Callable[[int], Graph | Planted]] = {
     "small world": lambda seed: kinds.small_world(10_500, 12, seed),
 }
 
-LONGER: dict[str, Any] = {"_SMALL_SHARE": 0.5, "_SMALL_EDGES": 50_000, "_HELD_OUT": 0.1, "_ROUNDS": 20}
+LONGER: dict[str, Any] = {
+    "_SMALL_SHARE": 0.5,
+    "_SMALL_EDGES": 50_000,
+    "_LEAST_DENSE": 2_000,
+    "_HELD_OUT": 0.1,
+    "_ROUNDS": 20,
+}
 SETTINGS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "8 rounds": {"_ROUNDS": 8},

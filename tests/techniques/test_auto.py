@@ -115,7 +115,7 @@ def test_the_limit_counts_vertices_with_an_edge(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_sample_is_a_small_part_of_a_large_graph_in_vertices_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"_LEAST": 100, "_SMALL": 100, "_SMALL_EDGES": 1_000}.items():
+    for name, value in {"_LEAST": 100, "_LEAST_DENSE": 100, "_SMALL": 100, "_SMALL_EDGES": 1_000}.items():
         monkeypatch.setattr(auto, name, value)
     dense = planted(4_000, 60_000, communities=20, exponent=2.1, seed=2).graph
     sample = auto._sample(dense, keyed_rng(0, "choose"))
@@ -151,7 +151,7 @@ def test_a_trial_is_narrower_and_rougher_and_what_it_chooses_is_neither() -> Non
 
 
 def test_a_dense_graph_is_sampled_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"_LEAST": 100, "_SMALL": 400, "_SMALL_EDGES": 10, "_SHARE": 1e-6}.items():
+    for name, value in {"_LEAST": 100, "_LEAST_DENSE": 100, "_SMALL": 400, "_SMALL_EDGES": 10, "_SHARE": 1e-6}.items():
         monkeypatch.setattr(auto, name, value)
     asked = []
 

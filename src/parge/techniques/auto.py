@@ -35,7 +35,8 @@ _TRIED_FROM = 10_000
 # (On eleven kinds of generated graphs a quarter of the columns made `blend`, whose halves have an eighth each, look
 # worse than it was.)
 _SHARE, _SMALL_SHARE, _COLUMNS = 1 / 8, 1 / 4, 0.5
-_LEAST, _SMALL, _MOST, _SMALL_EDGES = 2_000, 4_000, 100_000, 35_000
+_LEAST, _SMALL, _MOST = 2_000, 4_000, 100_000
+_SMALL_EDGES, _LEAST_DENSE = 35_000, 1_500
 _HELD_OUT, _HELD_AT_LEAST, _ENOUGH = 0.2, 0.1, 5_000
 _LEAST_DIM, _LEAST_HELD, _SMALLER = 32, 20, 0.7
 
@@ -170,11 +171,11 @@ def _sample(graph: Graph, rng: np.random.Generator) -> Graph:
     wanted = min(_MOST, max(small, int(_SHARE * graph.n_vertices)))
     while True:
         sample = induce(graph, connected_sample(graph, wanted, rng), np.zeros(0, np.int64)).graph
-        if sample.n_edges <= at_most or wanted <= _LEAST:  # walks may bring a few vertices more than are wanted
+        if sample.n_edges <= at_most or wanted <= _LEAST_DENSE:  # walks may bring a few vertices more than are wanted
             return sample
         # In a dense core the edges of a sample grow with the square of its vertices.
         smaller = min(_SMALLER, (at_most / sample.n_edges) ** 0.5)
-        wanted = max(_LEAST, int(smaller * min(wanted, sample.n_vertices)))
+        wanted = max(_LEAST_DENSE, int(smaller * min(wanted, sample.n_vertices)))
 
 
 def _in_doubt(tried: Sequence[Tried]) -> str:
