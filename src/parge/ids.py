@@ -88,6 +88,19 @@ def as_numbers(strings: IdArray) -> IdArray:
     return numbers if (numbers.astype(STRING) == strings).all() else strings
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is written as an integer of 64 bits is.
+
+    >>> [is_number(text) for text in ("7", "-2", "007", "x", "9" * 20)]
+    [True, True, False, False, False]
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        return False
+    return -(2**63) <= number < 2**63 and str(number) == text
+
+
 def repeated_numbers(strings: IdArray) -> IdArray:
     """Return `as_numbers` of strings of which many are alike: each different one is looked at once."""
     different, place = unique_ids(strings)

@@ -126,6 +126,17 @@ def test_ids_of_another_type_meet_by_how_they_are_written() -> None:
     assert np.array_equal(texts.vectors, numbers.vectors)
 
 
+@pytest.mark.parametrize("verb", [parge.place, parge.update])
+def test_a_name_among_integers_is_said(verb: Any) -> None:
+    integers, odd = [(0, 777), (1, 777)], [(0, 777), (1, 777), (1, "odd")]
+    assert verb(frozen(), integers).notices == ()
+    (said,) = verb(frozen(), odd).notices
+    assert "'odd'" in said
+    assert "777" not in said
+    named = parge.Space.of(np.eye(3, dtype=np.float32), Graph.from_edges(["a", "b"], ["b", "7"]))
+    assert verb(named, [("a", "odd"), ("b", 8)]).notices == ()
+
+
 @pytest.mark.parametrize("verb", [parge.place, parge.update, parge.drift])
 def test_the_verbs_take_an_embedding_and_refuse_what_is_no_space(verb: Any) -> None:
     assert verb(frozen().embedding(), pairs(new=True)) is not None

@@ -55,7 +55,7 @@ def test_the_edges_are_those_of_plain_sets(data: st.DataObject) -> None:
     if graph is None:
         return
     space = Space.of(np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32), graph)
-    if more and all(min(edge) > 5 for edge in more):
+    if not (more or less) or (more and all(min(edge) > 5 for edge in more)):
         return
     found = update(space, np.array(sorted(more), np.int64).reshape(-1, 2) if more else None, sorted(less) or None)
     assert edges_of(found.space) == both(*((old - less) | more))
@@ -140,3 +140,18 @@ def test_edges_that_a_space_lacks_are_named() -> None:
     strange = Graph.from_edges([("5", "elsewhere"), ("here", "there")])
     assert unknown_edges(space, strange) == "'5' - 'elsewhere', 'here' - 'there'"
     assert update(space, None, Graph.from_edges(given)).missing == len(absent)
+
+
+@pytest.mark.parametrize("given", [(), ([],), ([], []), (None, []), (np.zeros((0, 2), np.int64),)])
+def test_an_update_without_edges_is_refused(given: tuple[object, ...]) -> None:
+    with pytest.raises(InputError):
+        update(frozen(), *given)
+
+
+def test_an_update_that_changes_nothing_says_so() -> None:
+    known = pairs(new=False)[:3]
+    found = update(frozen(), known)
+    assert len(found.notices) == 1
+    assert np.array_equal(found.space.vectors, frozen().vectors)
+    assert len(update(frozen(), None, [(9_000, 9_001)]).notices) == 1
+    assert update(frozen(), None, known).notices == update(frozen(), (*known.T, np.full(3, 2.0))).notices == ()

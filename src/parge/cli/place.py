@@ -94,7 +94,7 @@ def command(
 
 def _notices(placed: Placed) -> list[str]:
     unused = f"{count(placed.unused, 'edge')} between known vertices not used; parge update uses them"
-    return [*([unused] if placed.unused else []), *show.unreachable(placed.unreachable)]
+    return [*placed.notices, *([unused] if placed.unused else []), *show.unreachable(placed.unreachable)]
 
 
 def _is_ours(path: Path) -> bool:

@@ -177,7 +177,7 @@ def _notices(found: Updated, space: Space, removed: Graph | None) -> list[str]:
         missing = [f"{count(found.missing, 'edge')} of --removed not found: {unknown_edges(space, removed)}"]
     else:
         missing = []
-    return [*missing, *show.unreachable(found.unreachable)]
+    return [*found.notices, *missing, *show.unreachable(found.unreachable)]
 
 
 def _earlier_look(found: Updated, place: Path) -> list[str]:

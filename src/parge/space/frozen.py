@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from parge.embedding import Embedding
 from parge.errors import InputError
 from parge.graph.graph import Graph
-from parge.ids import as_ids
+from parge.ids import STRING, as_ids, is_number, show_ids
 from parge.io.graphs.anything import as_graph
 from parge.links import LinkHead
 from parge.space.communities import measure_told
@@ -265,3 +265,14 @@ def as_edges(edges: Any) -> Graph:
         raise InputError("edges must be pairs of ids; give weights as a third array: (sources, targets, weights)")
     source, target = zip(*edges, strict=True) if edges else ((), ())
     return Graph.from_edges(as_ids(list(source)), as_ids(list(target)))
+
+
+def named_notice(space: Space, new: IdArray) -> tuple[str, ...]:
+    """Say that new ids are names where those of the space are integers; nothing where all are of one kind."""
+    if not new.size or new.dtype != STRING or space.ids.dtype == STRING:
+        return ()
+    names = np.array([name for name in new.tolist() if not is_number(name)] or new[:1].tolist(), STRING)
+    return (
+        f"the ids of the space are integers, but new ones are names, such as {show_ids(names)}: so all ids that are "
+        "written are names, '7' instead of 7. If that is a slip, correct the edges.",
+    )

@@ -14,7 +14,7 @@ from parge.graph.graph import Graph
 from parge.ids import positions, show_ids
 from parge.linalg.threads import Threads, one_blas_thread
 from parge.space.edges import NO_ARCS, Arcs, change
-from parge.space.frozen import Space, as_edges, as_space
+from parge.space.frozen import Space, as_edges, as_space, named_notice
 from parge.space.learned import entries, inverse, row_sums, weights_at
 from parge.space.moving import Moving, layers, split_rows, still_sums
 from parge.space.rehearsal import new_directions
@@ -49,6 +49,8 @@ class Placed:
         Edges between vertices that the space knows.
     seconds : float
         How long it took.
+    notices : tuple of str
+        What to know of the new ids.
     """
 
     embedding: Embedding
@@ -59,6 +61,7 @@ class Placed:
     n_edges: int
     unused: int
     seconds: float
+    notices: tuple[str, ...] = ()
 
     @property
     def unreachable(self) -> IdArray:
@@ -136,6 +139,7 @@ def place(space: Space | Embedding, edges: Any, *, storage: Storage = MEMORY, pr
         n_edges - nowhere,
         graph.n_edges - n_edges,
         time.perf_counter() - started,
+        named_notice(space, graph.outside_ids[new]),
     )
 
 

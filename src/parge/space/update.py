@@ -19,7 +19,7 @@ from parge.linalg.threads import Threads, one_blas_thread
 from parge.numbers import check_number
 from parge.space.aging import aged
 from parge.space.edges import NO_ARCS, Arcs, Changed, change, lacking
-from parge.space.frozen import EMBEDDED, MOVED, PLACED, Age, Space, as_edges, as_space
+from parge.space.frozen import EMBEDDED, MOVED, PLACED, Age, Space, as_edges, as_space, named_notice
 from parge.space.learned import entries, inverse, neighbour_means, row_lengths, unit_of, weights_at
 from parge.space.moving import Moving, split_rows, still_sums
 from parge.space.rehearsal import new_directions
@@ -46,6 +46,8 @@ class Updated:
     added, removed, reweighted, missing : int
         Edges: new ones, those removed, those with another weight, and those that were to be removed and were not there.
     seconds : float
+    notices : tuple of str
+        What to know of the new ids, and that nothing changed.
     """
 
     space: Space
@@ -57,6 +59,7 @@ class Updated:
     reweighted: int
     missing: int
     seconds: float
+    notices: tuple[str, ...] = ()
 
     @property
     def age(self) -> Age:
@@ -131,7 +134,10 @@ def update(
         What takes the steps; it may keep what they return, or know it already.
     """
     started = time.perf_counter()
-    found = changed_space(space, edges, removed, threshold=threshold, storage=storage, progress=progress, steps=steps)
+    more, less = (None if given is None else as_edges(given) for given in (edges, removed))
+    if not any(given is not None and given.n_vertices for given in (more, less)):
+        raise InputError("there is nothing to change: give edges to add, or edges to remove.")
+    found = changed_space(space, more, less, threshold=threshold, storage=storage, progress=progress, steps=steps)
     return replace(found, space=aged(found.space), seconds=time.perf_counter() - started)
 
 
@@ -170,7 +176,14 @@ def changed_space(
         found.reweighted,
         missing,
         time.perf_counter() - started,
+        (*named_notice(space, ids[len(space) :]), *_unchanged_notice(space, found)),
     )
+
+
+def _unchanged_notice(space: Space, found: Changed) -> tuple[str, ...]:
+    if found.added or found.removed or found.reweighted or found.graph.n_vertices > len(space):
+        return ()
+    return ("nothing changed: the space has the edges that were to be added, and lacks those that were to go.",)
 
 
 def _refuse_unless(fits: bool) -> None:
