@@ -161,8 +161,8 @@ $(VENV)-pbg/.installed:
 bench-scale: $(BIN)/.installed
 	$(BIN)/python benchmarks/scales_with_edges.py --constants
 
-# What a frozen space keeps; ONLY=ages, times or calibrate for the other tables, GRAPHS=cora,planted for some graphs. It
-# goes on where it stopped (results/space).
+# What a frozen space keeps; ONLY=ages, times, large or calibrate for the other tables, GRAPHS=cora,planted for some
+# graphs. It goes on where it stopped (results/space).
 bench-space: $(BIN)/.installed
 	$(BIN)/python -m benchmarks.space_stays --seeds $(SEEDS) $(if $(ONLY),--only $(ONLY)) $(if $(GRAPHS),--graphs $(GRAPHS))
 

@@ -37,10 +37,23 @@ def residual(one: Any, other: Any) -> float:
 
 
 Embed = Callable[[Graph, int], tuple[Any, float]]
+Look = Callable[[Space, Space], dict[str, float]]
 
 
-def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) -> Iterator[dict[str, Any]]:
-    """Yield, for each age and way, the score, the loss, the distance to fresh vectors, and the drift, all plain."""
+def drift_of(_: Space, aged: Space) -> dict[str, float]:
+    """Return what `parge drift` says of a space that was another when it was new."""
+    return asdict(drift(aged))
+
+
+def ages(
+    case: Case,
+    seed: int,
+    embed: Embed,
+    shares: Sequence[float] = AGES,
+    batches: int = BATCHES,
+    look: Look = drift_of,
+) -> Iterator[dict[str, Any]]:
+    """Yield, for each age and way, the score, the loss, the distance to fresh vectors, and what a look finds."""
     everything = Split.of(case, 0.0, seed).everything()
     fresh, other = (embed(everything, seed + more)[0] for more in (100, 200))
     floor = residual(fresh, other)
@@ -59,13 +72,13 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
         turn = rotation(fresh[judge.old][both].T.astype(np.float64) @ old[judge.old][both])
         found = {"again + aligned": (fresh @ turn, None), "warm": (warm(split, old), None)}
         for way, threshold in (("placed", np.inf), ("updated", 0.2)):
-            space = Space.of(vectors, graph)
-            cuts = np.linspace(split.n_old, n, BATCHES + 1).astype(int)
+            space = new = Space.of(vectors, graph)
+            cuts = np.linspace(split.n_old, n, batches + 1).astype(int)
             for first, last in pairwise(cuts):
                 some = split.later(first, last)
                 if len(some) and np.isin(some, space.ids).any():
                     space = update(space, some, threshold=min(threshold, 1e9)).space
-            found[way] = (split.spread(space.ids, space.vectors), drift(space))
+            found[way] = (split.spread(space.ids, space.vectors), look(new, space))
         for way, (rows, reported) in found.items():
             score = judge.score(trained, rows)
             whole_loss = None if reported is None else float(1 - judge.over_all(rows) / best)
@@ -77,7 +90,7 @@ def ages(case: Case, seed: int, embed: Embed, shares: Sequence[float] = AGES) ->
                 "loss": 1 - score / again,
                 "whole": whole_loss,
                 "true": max(0.0, true),
-                "drift": None if reported is None else asdict(reported),
+                "drift": reported,
             }
 
 

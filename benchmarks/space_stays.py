@@ -8,6 +8,7 @@ graphs are left out where there are none::
     python -m benchmarks.space_stays --only times       # of a placed vertex, and of ten updates against embedding all
     python -m benchmarks.space_stays --only choices     # what the settings of placing are worth, on other graphs
     python -m benchmarks.space_stays --only calibrate   # the factors of parge.space.aging, on other graphs
+    python -m benchmarks.space_stays --only large       # drift of graphs of which a part is looked at
 
 A classifier (or the cosine, for links) is trained once, on vectors of the old vertices, and asked for the new ones.
 Known-count micro-F1, or the ROC-AUC of held-out edges at new vertices. *Again*: everything embedded again with another
@@ -314,7 +315,7 @@ def show_ten(names: list[str], seeds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("ten", "ages", "times", "choices", "calibrate"), default="ten")
+    parser.add_argument("--only", choices=("ten", "ages", "times", "choices", "calibrate", "large"), default="ten")
     parser.add_argument("--graphs", default="cora,blogcatalog,planted,growing,ca-AstroPh,youtube-groups")
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
@@ -329,6 +330,10 @@ def main() -> None:
             from benchmarks.space_times import show_times
 
             show_times(given.seeds)
+        elif given.only == "large":
+            from benchmarks.space_large import show_large
+
+            show_large(given.seeds)
         else:
             from benchmarks import space_settings
 

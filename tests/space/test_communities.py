@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from tests.space.world import frozen
 
-from parge.graph.generate import ring_of_cliques
+import parge
+from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.graph import Graph
+from parge.graph.sample import connected_sample
 from parge.space import communities
 from parge.space.communities import Told, measure_told
 
@@ -53,6 +55,51 @@ def test_a_part_of_a_large_graph_is_looked_at(monkeypatch: pytest.MonkeyPatch) -
     whole, fresh = len(frozen()), measure_told(_shuffled(0.0), frozen().graph)
     assert 0 < fresh.weight < whole
     assert fresh.share - 0.1 > measure_told(_shuffled(1.0), frozen().graph).share
+
+
+def test_a_part_that_has_fewer_small_vertices_counts_them_more() -> None:
+    """A star's leaves are most of its vertices, and few of those that walks meet."""
+    degrees = np.array([1] * 90 + [3] * 6 + [40] * 4)
+    part = np.array([0, 1, 2, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99])
+    counts = communities._stands_for(degrees, part)
+    for degree, share in ((1, 0.9), (3, 0.06), (40, 0.04)):
+        assert counts[degrees[part] == degree].sum() / counts.sum() == pytest.approx(share)
+    assert (communities._stands_for(degrees, np.arange(100)) == 1).all()
+
+
+def test_a_part_has_as_many_small_vertices_as_hang_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half are met by walks; of the others half of the edges lead to these. No vertex without edges is in it."""
+    monkeypatch.setattr(communities, "_LOOKED_AT", 600)
+    monkeypatch.setattr(communities, "_ENTRIES", 500)
+    graph = planted(4_000, 9_000, communities=10, mixing=0.2, seed=1).graph
+    assert (graph.degrees == 0).any()
+    part = communities._part(graph, np.random.default_rng(0))
+    met = connected_sample(graph, 300, np.random.default_rng(0))
+    assert part.size == np.unique(part).size == 600
+    assert np.isin(met, part).all()
+    drawn = np.setdiff1d(part, met)
+    for v in drawn.tolist():
+        assert 2 * np.isin(graph.indices[graph.indptr[v] : graph.indptr[v + 1]], met).sum() >= graph.degrees[v] > 0
+    assert graph.degrees[drawn].mean() < graph.degrees[met].mean()
+    monkeypatch.setattr(communities, "_LOOKED_AT", 4_000)
+    np.testing.assert_array_equal(communities._part(graph, np.random.default_rng(0)), np.flatnonzero(graph.degrees))
+
+
+@pytest.mark.slow
+def test_what_small_vertices_lose_is_seen_in_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vertices of one or two edges, out of place: a part shows that as much as the whole graph does."""
+    made = planted(8_000, 18_000, communities=24, mixing=0.15, seed=2)
+    vectors = np.asarray(parge.embed(made.graph, parge.Plan(technique=parge.Whitened(dim=32), parts=1)).vectors)
+    small = np.flatnonzero((made.graph.degrees > 0) & (made.graph.degrees <= 2))
+    worse = vectors.copy()
+    worse[small] = vectors[np.random.default_rng(0).permutation(small)]
+    lost = []
+    for limit in (8_000, 2_000):
+        monkeypatch.setattr(communities, "_LOOKED_AT", limit)
+        now, before = (measure_told(each, made.graph) for each in (worse, vectors))
+        lost.append(1 - now.share / before.share)
+    assert lost[0] > 0.2
+    assert lost[1] == pytest.approx(lost[0], rel=0.25)
 
 
 def test_vectors_on_disk_tell_the_same_and_stay(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from a copy of them after two whitened rounds over the graph as it is now, which
 tell. What the vectors tell less than the copy is lost. Nothing is embedded.
 
 A vertex counts by how clearly its neighbours are of one group: others are where they are by chance, and no label
-follows them.
+follows them. Of a large graph a part is looked at. Walks find it, so it has too many hubs, and what is lost is lost at
+small vertices first: new ones have few edges. Half of the part are therefore vertices drawn from all those whose edges
+lead to what the walks met, and each counts for all vertices with about its degree.
 """
 
 from dataclasses import dataclass
@@ -21,11 +23,15 @@ from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.linalg.whitening import whitened_rounds
 from parge.seeds import keyed_rng
-from parge.storage import release_pages, usable_cores
+from parge.space.learned import row_sums
+from parge.storage import arc_blocks, release_pages, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Vertices that are looked at, at most and at least; groups that they are cut into, and how often, each time anew.
-_LOOKED_AT, _FEWEST, _GROUPS, _CUTS = 6_000, 128, 8, 3
+_LOOKED_AT, _FEWEST, _GROUPS, _CUTS = 16_000, 128, 8, 3
+
+# A vertex may be drawn where walks met such a share of its neighbours: else its part of the graph is not looked at.
+_MET = 0.5
 
 # What a classifier names without knowing anything.
 _CHANCE = 1 / _GROUPS
@@ -35,6 +41,9 @@ _ROOM = 1.5
 
 # Rounds of the copy: as many as a pass of placing has. After more, the copy tells edges that labels do not follow.
 _ROUNDS = 2
+
+# Entries of rows that are looked at together.
+_ENTRIES = 1 << 20
 
 # Of the classifier's ridge, of the mean of the squares.
 _RIDGE = 0.03
@@ -52,6 +61,7 @@ class Told:
         Standard error.
     weight : float
         Vertices that were asked for, times the square of what the copy tells of them: near 0, the share says nothing.
+        Of a part in which they do not count alike: as many as would say as much if they did.
     """
 
     share: float = 1.0
@@ -77,14 +87,15 @@ def measure_told(vectors: FloatArray, graph: Graph) -> Told:
         A memory map is accepted: rows of the part alone are read.
     graph : Graph
     """
-    some = connected_sample(graph, _LOOKED_AT, keyed_rng(0, "communities")) if graph.n_edges else np.zeros(0, np.int64)
+    some = _part(graph, keyed_rng(0, "communities")) if graph.n_edges else np.zeros(0, np.int64)
     if some.size < _FEWEST:
         return Told()
     part = induce(graph, some, np.zeros(0, np.int64)).graph
     rows: FloatArray = unit(np.array(vectors[some], np.float32))
     release_pages(vectors, graph.indices, graph.weights)
     groups = np.stack([_groups(part, cut) for cut in range(_CUTS)])
-    clear = np.stack([_clearness(part, group) for group in groups])
+    stands_for = _stands_for(graph.degrees, some)
+    clear = stands_for * np.stack([_clearness(part, group) for group in groups])
     if not clear.any():
         return Told()
     with one_blas_thread():
@@ -94,7 +105,35 @@ def measure_told(vectors: FloatArray, graph: Graph) -> Told:
         return Told()
     share = float(now.sum() / copy.sum())
     error = float(np.linalg.norm((now - share * copy).sum(axis=0)) / copy.sum())
-    return Told(share, error, some.size * told**2)
+    return Told(share, error, float(stands_for.sum() ** 2 / (stands_for**2).sum()) * told**2)
+
+
+def _part(graph: Graph, rng: np.random.Generator) -> IntArray:
+    """Return vertices with edges, ascending: all, or those that walks meet and as many that hang on these."""
+    if np.count_nonzero(graph.degrees) <= _LOOKED_AT:
+        return np.flatnonzero(graph.degrees)
+    met = connected_sample(graph, _LOOKED_AT // 2, rng)
+    is_met = np.zeros(graph.n_vertices, np.bool_)
+    is_met[met] = True
+    into = np.zeros(graph.n_vertices)
+    for first, last in arc_blocks(graph.indptr, _ENTRIES):
+        some = slice(*graph.indptr[[first, last]].tolist())
+        into[first:last] = row_sums(is_met[graph.indices[some]], graph.indptr[first : last + 1] - some.start)
+        release_pages(graph.indices)
+    near = np.flatnonzero(~is_met & (graph.degrees > 0) & (into >= _MET * graph.degrees))
+    return np.sort(np.concatenate([met, rng.permutation(near)[: _LOOKED_AT - met.size]]))
+
+
+def _stands_for(degrees: IntArray, some: IntArray) -> Matrix:
+    """Return how many vertices each one of the part stands for, 1 on average: degrees count by their power of two.
+
+    >>> _stands_for(np.array([1, 1, 1, 1, 5, 6]), np.array([0, 4, 5])).tolist()
+    [2.0, 0.5, 0.5]
+    """
+    kind = np.frexp(degrees.astype(np.float64))[1]
+    all_of, here = (np.bincount(kinds) for kinds in (kind[degrees > 0], kind[some]))
+    counts = (all_of[: here.size] / np.maximum(here, 1))[kind[some]]
+    return np.asarray(counts / counts.mean())
 
 
 def _groups(graph: Graph, cut: int) -> IntArray:
