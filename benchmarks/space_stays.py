@@ -12,11 +12,12 @@ graphs are left out where there are none::
 
 A classifier (or the cosine, for links) is trained once, on vectors of the old vertices, and asked for the new ones.
 Known-count micro-F1, or the ROC-AUC of held-out edges at new vertices. *Again*: everything embedded again with another
-seed, and a classifier of its own. *Warm*: the pass once more over the grown graph, from the old vectors and the mean of
-the neighbours (what pycleora's `embed_inductive` does); it moves the old vertices, too. Two rows say what the frozen
-space allows. *Fresh, mapped*: the vectors that embedding again gives to the new vertices, through the best linear map
-to the old vectors (fitted on old vertices), for the classifier of these. *Old / fresh*: old vertices in turn, by
-classifiers of nine tenths of them: the score of their old vectors over that of fresh ones, same vertices, same splits.
+seed, and a classifier of its own; *sd of its seeds*: that of its score for the same new vertices, from two seeds each
+time. *Warm*: the pass once more over the grown graph, from the old vectors and the mean of the neighbours (what
+pycleora's `embed_inductive` does); it moves the old vertices, too. Two rows say what the frozen space allows. *Fresh,
+mapped*: the vectors that embedding again gives to the new vertices, through the best linear map to the old vectors
+(fitted on old vertices), for the classifier of these. *Old / fresh*: old vertices in turn, by classifiers of nine
+tenths of them: the score of their old vectors over that of fresh ones, same vertices, same splits.
 Times are CPU seconds.
 """
 
@@ -268,7 +269,7 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
     vectors, _ = embedded(graph, seed)
     old = split.spread(graph.outside_ids, vectors)
     trained = judge.trained(old)
-    fresh, _ = embedded(split.everything(), seed + 100)
+    fresh, other = (embedded(split.everything(), seed + more)[0] for more in (100, 200))
     space = Space.of(vectors, graph)
     before = vectors.copy()
     started = time.process_time()
@@ -280,6 +281,7 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
         "mapped": judge.score(trained, mapped(split, fresh, old)),
         "old / fresh": judge.over_old(old) / judge.over_old(fresh),
         "again": judge.score(judge.trained(fresh), fresh),
+        "other": judge.score(judge.trained(other), other),
         "placed": judge.score(trained, found),
         "mean": judge.score(trained, mean_of_neighbours(split, old)),
         "warm": judge.score(trained, warm(split, old)),
@@ -288,12 +290,19 @@ def ten_percent(case: Case, seed: int) -> dict[str, float]:
     }
 
 
+def _paired(differences: Any) -> str:
+    """Return the mean of differences of the same seeds, with its standard error."""
+    error = differences.std(ddof=1) / np.sqrt(differences.size) if differences.size > 1 else np.nan
+    return f"{differences.mean():+.4f} ± {error:.4f}"
+
+
 def show_ten(names: list[str], seeds: int) -> None:
     print(
         "| 10 % new | again | placed | of again | mean of neighbours | warm | placed - warm, standard error | "
-        "fresh, mapped | its share of again | old / fresh | bits | ms per vertex |"
+        "placed - again | warm - again | again, sd of its seeds | fresh, mapped | its share of again | old / fresh | "
+        "bits | ms per vertex |"
     )
-    print("|---" * 12 + "|")
+    print("|---" * 15 + "|")
     for case in cases(names):
         rows = list(by_seed(f"ten.{case.name}", seeds, lambda seed, case=case: ten_percent(case, seed)))
         found = {key: np.array([row[key] for row in rows]) for key in rows[0]}
@@ -301,12 +310,13 @@ def show_ten(names: list[str], seeds: int) -> None:
             key: f"{found[key].mean():.3f} ± {found[key].std():.3f}"
             for key in ("again", "placed", "mean", "warm", "mapped")
         }
-        ahead = found["placed"] - found["warm"]
-        error = ahead.std(ddof=1) / np.sqrt(ahead.size) if ahead.size > 1 else np.nan
+        pairs = (("placed", "warm"), ("placed", "again"), ("warm", "again"))
+        ahead = [_paired(found[one] - found[another]) for one, another in pairs]
+        twice = np.sqrt(((found["again"] - found["other"]) ** 2).mean() / 2)
         placed, bound = (f"{100 * found[key].mean() / found['again'].mean():.1f} %" for key in ("placed", "mapped"))
         print(
             f"| {case.name} | {cells['again']} | {cells['placed']} | {placed} | {cells['mean']} | {cells['warm']} | "
-            f"{ahead.mean():+.4f} ± {error:.4f} | "
+            f"{' | '.join(ahead)} | {twice:.4f} | "
             f"{cells['mapped']} | {bound} | {100 * found['old / fresh'].mean():.1f} % | {found['changed'].sum():.0f} | "
             f"{found['ms'].mean():.3f} |",
             flush=True,
