@@ -2,12 +2,13 @@
 
 Run it by ``make bench-space ONLY=large``. Eight kinds, 12,000 to 24,000 vertices, a third of them labelled; 1 to 50 %
 new vertices in five batches, `whitened` with 64 columns. The part has fewer vertices the larger the graph is beside it,
-so smaller parts of these graphs stand for larger graphs. *Walks alone*: how 0.4.0 chose the part, 6,000 vertices; no
-vertex is drawn beside those that walks meet, and all count alike.
+so smaller parts of these graphs stand for larger graphs. *8 groups*: not more of them in larger parts. *Walks alone*:
+how 0.4.0 chose the part, of 6,000 vertices and in 8 groups; no vertex is drawn beside those that walks meet, and all
+count alike.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -30,12 +31,23 @@ from parge.space.frozen import Space
 
 DIM, BATCHES = 64, 5
 
-PARTS: dict[str, tuple[int, bool]] = {
-    "as it is": (communities._LOOKED_AT, False),
-    "of 6,000": (6_000, False),
-    "of 3,000": (3_000, False),
-    "walks alone, 6,000": (6_000, True),
-    "walks alone, 3,000": (3_000, True),
+
+def _walks(graph: Graph, rng: np.random.Generator) -> Any:
+    return connected_sample(graph, communities._LOOKED_AT, rng)
+
+
+def _alike(_: Any, some: Any) -> Any:
+    return np.ones(some.size)
+
+
+BEFORE = {"_part": _walks, "_stands_for": _alike, "_GROUP": 1 << 30}
+PARTS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "8 groups": {"_GROUP": 1 << 30},
+    "of 6,000": {"_LOOKED_AT": 6_000},
+    "of 3,000": {"_LOOKED_AT": 3_000},
+    "walks alone, 6,000": {"_LOOKED_AT": 6_000, **BEFORE},
+    "walks alone, 3,000": {"_LOOKED_AT": 3_000, **BEFORE},
 }
 
 
@@ -85,9 +97,7 @@ LARGE: dict[str, Callable[[], Case]] = {
         planted(24_000, 100_000, communities=60, mixing=0.45, labels_per_vertex=1.6, exponent=2.1, seed=401),
         401,
     ),
-    "hubs first": lambda: _of(
-        "hubs first", planted(20_000, 70_000, communities=100, mixing=0.3, exponent=2.2, seed=402), 402, True
-    ),
+    "hubs first": lambda: _of("hubs first", planted(16_000, 110_000, communities=100, mixing=0.4, seed=402), 402, True),
     "sparse": lambda: _of("sparse", planted(20_000, 45_000, communities=60, mixing=0.2, seed=403), 403),
     "tree": lambda: _of("tree", tree(20_000, seed=404), 404),
     "groups within groups": _nested,
@@ -104,16 +114,8 @@ LARGE: dict[str, Callable[[], Case]] = {
 def looks(new: Space, aged: Space) -> dict[str, float]:
     """Return the drift by how the part is chosen; what the new space told is measured in the same way."""
     found = {}
-    for name, (limit, is_before) in PARTS.items():
-        with ExitStack() as stack:
-            stack.enter_context(patch.object(communities, "_LOOKED_AT", limit))
-            if is_before:
-                stack.enter_context(
-                    patch.object(
-                        communities, "_part", lambda graph, rng, limit=limit: connected_sample(graph, limit, rng)
-                    )
-                )
-                stack.enter_context(patch.object(communities, "_stands_for", lambda _, some: np.ones(some.size)))
+    for name, changes in PARTS.items():
+        with patch.multiple(communities, **changes) if changes else nullcontext():
             told = communities.measure_told(new.vectors, new.graph)
             history = replace(aged.history, told=told.beyond_error(), told_weight=told.weight)
             found[name] = drift_now(replace(aged, history=history)).drift

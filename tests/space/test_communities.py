@@ -10,8 +10,10 @@ import parge
 from parge.graph.generate import planted, ring_of_cliques
 from parge.graph.graph import Graph
 from parge.graph.sample import connected_sample
+from parge.graph.subgraph import Subgraph
 from parge.space import communities
 from parge.space.communities import Told, measure_told
+from parge.techniques.whitened import Whitened
 
 
 def _shuffled(share: float) -> np.ndarray:
@@ -100,6 +102,18 @@ def test_what_small_vertices_lose_is_seen_in_a_part(monkeypatch: pytest.MonkeyPa
         lost.append(1 - now.share / before.share)
     assert lost[0] > 0.2
     assert lost[1] == pytest.approx(lost[0], rel=0.25)
+
+
+def test_a_large_part_has_more_groups_so_that_what_is_lost_within_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors exchanged among four cliques side by side: where groups are larger than these, less seems lost."""
+    graph, rng = ring_of_cliques(96, 8), np.random.default_rng(5)
+    vectors = Whitened(dim=32).embed(Subgraph.whole(graph), np.random.default_rng(0))
+    mixed = vectors[np.concatenate([first + rng.permutation(32) for first in range(0, 768, 32)])]
+    coarse = measure_told(mixed, graph).share
+    monkeypatch.setattr(communities, "_GROUP", 8)
+    assert measure_told(vectors, graph).share > 0.9
+    fine = measure_told(mixed, graph).share
+    assert fine < coarse - 0.2
 
 
 def test_vectors_on_disk_tell_the_same_and_stay(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What a space still tells of its graph: communities of the graph as it is now stand in for labels.
 
-A part of the graph is cut into a few groups of vertices with many edges within, by a partitioner that sees no vectors.
+A part of the graph is cut into groups of vertices with many edges within, by a partitioner that sees no vectors.
 A linear classifier of one half of the vertices names the groups of the other half: once from the space's vectors, once
 from a copy of them after two whitened rounds over the graph as it is now, which is near to what a fresh embedding would
 tell. What the vectors tell less than the copy is lost. Nothing is embedded.
@@ -27,14 +27,13 @@ from parge.space.learned import row_sums
 from parge.storage import arc_blocks, release_pages, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
-# Vertices that are looked at, at most and at least; groups that they are cut into, and how often, each time anew.
-_LOOKED_AT, _FEWEST, _GROUPS, _CUTS = 16_000, 128, 8, 3
+# Vertices that are looked at, at most and at least; groups that they are cut into at least, vertices of a group in
+# larger parts, and how often all are cut, each time anew. With 8 groups of 2,000 vertices a sixth of the loss was seen
+# where labels had 250 vertices each, with groups of 750 a half (`make bench-space ONLY=large`).
+_LOOKED_AT, _FEWEST, _GROUPS, _GROUP, _CUTS = 16_000, 128, 8, 750, 3
 
 # A vertex may be drawn where walks met such a share of its neighbours: else its part of the graph is not looked at.
 _MET = 0.5
-
-# What a classifier names without knowing anything.
-_CHANCE = 1 / _GROUPS
 
 # A group may hold this many times its share: communities differ in size.
 _ROOM = 1.5
@@ -93,13 +92,15 @@ def measure_told(vectors: FloatArray, graph: Graph) -> Told:
     part = induce(graph, some, np.zeros(0, np.int64)).graph
     rows: FloatArray = unit(np.array(vectors[some], np.float32))
     release_pages(vectors, graph.indices, graph.weights)
-    groups = np.stack([_groups(part, cut) for cut in range(_CUTS)])
-    stands_for = _stands_for(graph.degrees, some)
-    clear = stands_for * np.stack([_clearness(part, group) for group in groups])
+    count = max(_GROUPS, round(some.size / _GROUP))
+    groups = np.stack([_groups(part, count, cut) for cut in range(_CUTS)])
+    stands_for, chance = _stands_for(graph.degrees, some), 1 / count
+    clear = stands_for * np.stack([_clearness(part, count, group) for group in groups])
     if not clear.any():
         return Told()
     with one_blas_thread():
-        now, copy = (clear * (_named(X, groups) - _CHANCE) / (1 - _CHANCE) for X in (rows, _after_rounds(part, rows)))
+        both = (_named(X, count, groups) for X in (rows, _after_rounds(part, rows)))
+        now, copy = (clear * (named - chance) / (1 - chance) for named in both)
     told = float(copy.sum() / clear.sum())
     if told <= 0:
         return Told()
@@ -136,21 +137,21 @@ def _stands_for(degrees: IntArray, some: IntArray) -> Matrix:
     return np.asarray(counts / counts.mean())
 
 
-def _groups(graph: Graph, cut: int) -> IntArray:
+def _groups(graph: Graph, count: int, cut: int) -> IntArray:
     """Cut a graph into groups."""
     from parge.decompose.partitioners import Problem, partitioner_named
 
     each = np.ones(graph.n_vertices, np.int64)
-    limits = np.full(_GROUPS, int(np.ceil(_ROOM * graph.n_vertices / _GROUPS)), np.int64)
+    limits = np.full(count, int(np.ceil(_ROOM * graph.n_vertices / count)), np.int64)
     problem = Problem(graph.indptr, graph.indices, each, limits, each, seed=cut, quick=True)
     return partitioner_named("kaminpar").split(problem).astype(np.int64)
 
 
-def _clearness(graph: Graph, group: IntArray) -> Matrix:
+def _clearness(graph: Graph, count: int, group: IntArray) -> Matrix:
     """Return the share of each vertex's edges that lead to the group most of them lead to, less that of the next."""
     row = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
-    counts = np.bincount(row * _GROUPS + group[graph.indices], minlength=graph.n_vertices * _GROUPS)
-    highest = np.sort(counts.reshape(-1, _GROUPS), axis=1)[:, -2:]
+    counts = np.bincount(row * count + group[graph.indices], minlength=graph.n_vertices * count)
+    highest = np.sort(counts.reshape(-1, count), axis=1)[:, -2:]
     return np.asarray((highest[:, -1] - highest[:, 0]) / np.maximum(np.diff(graph.indptr), 1))
 
 
@@ -161,14 +162,14 @@ def _after_rounds(graph: Graph, rows: FloatArray) -> FloatArray:
     return copy
 
 
-def _named(rows: FloatArray, groups: IntArray) -> Matrix:
+def _named(rows: FloatArray, count: int, groups: IntArray) -> Matrix:
     """Return 1 where a classifier of the other half names a vertex's group, 0 elsewhere, (n_cuts, n_vertices)."""
     X = np.hstack([rows, np.ones((len(rows), 1))], dtype=np.float64)
-    truth = (groups.T[:, :, None] == np.arange(_GROUPS)).reshape(len(rows), -1).astype(np.float64)
+    truth = (groups.T[:, :, None] == np.arange(count)).reshape(len(rows), -1).astype(np.float64)
     half: BoolArray = keyed_rng(0, "halves").permutation(len(rows)) % 2 == 0
     found = np.empty(groups.shape)
     for trained, asked in ((half, ~half), (~half, half)):
-        said = (X[asked] @ _classifier(X[trained], truth[trained])).reshape(-1, len(groups), _GROUPS)
+        said = (X[asked] @ _classifier(X[trained], truth[trained])).reshape(-1, len(groups), count)
         found[:, asked] = groups[:, asked] == np.argmax(said, axis=2).T
     return found
 
