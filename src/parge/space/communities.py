@@ -119,7 +119,9 @@ def _part(graph: Graph, rng: np.random.Generator) -> IntArray:
     into = np.zeros(graph.n_vertices)
     for first, last in arc_blocks(graph.indptr, _ENTRIES):
         some = slice(*graph.indptr[[first, last]].tolist())
-        into[first:last] = row_sums(is_met[graph.indices[some]], graph.indptr[first : last + 1] - some.start)
+        into[first:last] = row_sums(
+            is_met[graph.indices[some]].astype(np.float64), graph.indptr[first : last + 1] - some.start
+        )
         release_pages(graph.indices)
     near = np.flatnonzero(~is_met & (graph.degrees > 0) & (into >= _MET * graph.degrees))
     return np.sort(np.concatenate([met, rng.permutation(near)[: _LOOKED_AT - met.size]]))
