@@ -11,6 +11,7 @@ small vertices first: new ones have few edges. Half of the part are therefore ve
 lead to what the walks met, and each counts for all vertices with about its degree.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +25,13 @@ from parge.linalg.threads import one_blas_thread
 from parge.linalg.whitening import whitened_rounds
 from parge.seeds import keyed_rng
 from parge.space.learned import row_sums
-from parge.storage import arc_blocks, release_pages, usable_cores
+from parge.storage import arc_blocks, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Vertices that are looked at, at most and at least; groups that they are cut into at least, vertices of a group in
 # larger parts, and how often all are cut, each time anew. With 8 groups of 2,000 vertices a sixth of the loss was seen
 # where labels had 250 vertices each, with groups of 750 a half (`make bench-space ONLY=large`).
-_LOOKED_AT, _FEWEST, _GROUPS, _GROUP, _CUTS = 16_000, 128, 8, 750, 3
+_LOOKED_AT, _FEWEST, _GROUPS, _GROUP, _CUTS = 32_000, 128, 8, 750, 3
 
 # A vertex may be drawn where walks met such a share of its neighbours: else its part of the graph is not looked at.
 _MET = 0.5
@@ -41,8 +42,8 @@ _ROOM = 1.5
 # Rounds of the copy: as many as a pass of placing has. After more, the copy tells edges that labels do not follow.
 _ROUNDS = 2
 
-# Entries of rows that are looked at together.
-_ENTRIES = 1 << 20
+# Entries of rows, and vertices, that are looked at together.
+_ENTRIES, _AT_ONCE = 1 << 20, 1 << 12
 
 # Of the classifier's ridge, of the mean of the squares.
 _RIDGE = 0.03
@@ -166,17 +167,33 @@ def _after_rounds(graph: Graph, rows: FloatArray) -> FloatArray:
 
 def _named(rows: FloatArray, count: int, groups: IntArray) -> Matrix:
     """Return 1 where a classifier of the other half names a vertex's group, 0 elsewhere, (n_cuts, n_vertices)."""
-    X = np.hstack([rows, np.ones((len(rows), 1))], dtype=np.float64)
-    truth = (groups.T[:, :, None] == np.arange(count)).reshape(len(rows), -1).astype(np.float64)
     half: BoolArray = keyed_rng(0, "halves").permutation(len(rows)) % 2 == 0
     found = np.empty(groups.shape)
     for trained, asked in ((half, ~half), (~half, half)):
-        said = (X[asked] @ _classifier(X[trained], truth[trained])).reshape(-1, len(groups), count)
-        found[:, asked] = groups[:, asked] == np.argmax(said, axis=2).T
+        classifier = _classifier(rows, count, groups, np.flatnonzero(trained))
+        for some in _blocks(np.flatnonzero(asked)):
+            said = (_with_ones(rows[some]) @ classifier).reshape(-1, len(groups), count)
+            found[:, some] = groups[:, some] == np.argmax(said, axis=2).T
     return found
 
 
-def _classifier(X: Matrix, truth: Matrix) -> Matrix:
-    gram = X.T @ X
+def _classifier(rows: FloatArray, count: int, groups: IntArray, trained: IntArray) -> Matrix:
+    """Return the ridge regression of some vertices' groups on their rows, (dim + 1, n_cuts * count)."""
+    share = np.concatenate([np.bincount(group[trained], minlength=count) for group in groups]) / trained.size
+    gram, cross = np.zeros((rows.shape[1] + 1,) * 2), np.zeros((rows.shape[1] + 1, share.size))
+    for some in _blocks(trained):
+        X = _with_ones(rows[some])
+        truth = (groups[:, some].T[:, :, None] == np.arange(count)).reshape(some.size, -1)
+        gram += X.T @ X
+        cross += X.T @ (truth - share)
     gram[np.diag_indices(len(gram))] += _RIDGE * np.trace(gram) / len(gram)
-    return np.asarray(np.linalg.solve(gram, X.T @ (truth - truth.mean(axis=0))))
+    return np.asarray(np.linalg.solve(gram, cross))
+
+
+def _with_ones(rows: FloatArray) -> Matrix:
+    return np.hstack([rows, np.ones((len(rows), 1))], dtype=np.float64)
+
+
+def _blocks(vertices: IntArray) -> Iterator[IntArray]:
+    """Yield some vertices after the other: what a classifier sees of them is many times their rows."""
+    return (vertices[some] for some in row_blocks(vertices.size, _AT_ONCE))
