@@ -1,10 +1,10 @@
-"""Whether drift follows the loss where a part of the graph is looked at: generated graphs larger than that part.
+"""Whether drift follows the loss on graphs of more than some thousand vertices, and where a part of one is looked at.
 
-Run it by ``make bench-space ONLY=large``. Eight kinds, 12,000 to 24,000 vertices, a third of them labelled; 1 to 50 %
-new vertices in five batches, `whitened` with 64 columns. The part has fewer vertices the larger the graph is beside it,
-so smaller parts of these graphs stand for larger graphs. *8 groups*: not more of them in larger parts. *Walks alone*:
-how 0.4.0 chose the part, of 6,000 vertices and in 8 groups; no vertex is drawn beside those that walks meet, and all
-count alike.
+Run it by ``make bench-space ONLY=large``. Eight generated kinds, 12,000 to 24,000 vertices, a third of them labelled; 1
+to 50 % new vertices in five batches, `whitened` with 64 columns. They are looked at as a whole; parts of 6,000 and
+3,000 vertices stand for graphs that are larger. *8 groups*: not more of them for more vertices. *Walks alone*: how
+0.4.0 chose a part, of 6,000 vertices and in 8 groups; no vertex is drawn beside those that walks meet, and all count
+alike.
 """
 
 from collections.abc import Callable
