@@ -26,7 +26,7 @@ from parge.graph.graph import Graph
 from parge.graph.pairs import edges_once
 from parge.graph.sample import connected_sample
 from parge.space import communities
-from parge.space.aging import drift_now
+from parge.space.aging import EMBED_AGAIN, WATCH, drift_now
 from parge.space.frozen import Space
 
 DIM, BATCHES = 64, 5
@@ -124,8 +124,8 @@ def looks(new: Space, aged: Space) -> dict[str, float]:
 
 def show_large(seeds: int) -> None:
     """Print how drift ranks spaces by the loss of all vertices, and how far it is from that, by the part looked at."""
-    print(f"| rank correlation of the drift with the loss, its mean less the loss's | {' | '.join(PARTS)} |")
-    print("|---" * (1 + len(PARTS)) + "|")
+    print(f"| rank correlation of the drift with the loss, its mean less the loss's | loss | {' | '.join(PARTS)} |")
+    print("|---" * (2 + len(PARTS)) + "|")
     points: list[Any] = []
     for name, make in LARGE.items():
         runs = list(
@@ -143,6 +143,9 @@ def show_large(seeds: int) -> None:
         points += here
         _show(name, np.array(here))
     _show("all", np.array(points))
+    loss, drift = np.array(points)[:, :2].T
+    for limit in (WATCH, EMBED_AGAIN):
+        print(f"drift below {limit}, as it is: loss up to {loss[drift < limit].max():.3f}")
 
 
 def _show(name: str, table: Any) -> None:
@@ -151,4 +154,4 @@ def _show(name: str, table: Any) -> None:
         f"{spearmanr(drift, loss)[0]:.3f}, {(drift - loss).mean():+.3f} ± {(drift - loss).std():.3f}"
         for drift in table[:, 1:].T
     ]
-    print(f"| {name} ({len(table)} points) | {' | '.join(cells)} |", flush=True)
+    print(f"| {name} ({len(table)} points) | {loss.mean():.3f} | {' | '.join(cells)} |", flush=True)

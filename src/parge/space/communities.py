@@ -29,8 +29,8 @@ from parge.storage import arc_blocks, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Vertices that are looked at, at most and at least; groups that they are cut into at least, vertices of a group in
-# larger parts, and how often all are cut, each time anew. With 8 groups of 2,000 vertices a sixth of the loss was seen
-# where labels had 250 vertices each, with groups of 750 a half (`make bench-space ONLY=large`).
+# larger parts, and how often all are cut, each time anew. Where labels had 250 vertices each, 8 groups of 2,000 saw a
+# seventh of the loss, and groups of 750 a half (`make bench-space ONLY=large`).
 _LOOKED_AT, _FEWEST, _GROUPS, _GROUP, _CUTS = 32_000, 128, 8, 750, 3
 
 # A vertex may be drawn where walks met such a share of its neighbours: else its part of the graph is not looked at.
