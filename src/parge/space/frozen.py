@@ -273,6 +273,6 @@ def named_notice(space: Space, new: IdArray) -> tuple[str, ...]:
         return ()
     names = np.array([name for name in new.tolist() if not is_number(name)] or new[:1].tolist(), STRING)
     return (
-        f"the ids of the space are integers, but new ones are names, such as {show_ids(names)}: so all ids that are "
-        "written are names, '7' instead of 7. If that is a slip, correct the edges.",
+        f"the space has integers as ids, but new ones are names, such as {show_ids(names)}. All ids are now written as "
+        "names, '7' instead of 7. If that is a mistake, correct the edges.",
     )
