@@ -232,7 +232,7 @@ def test_native_techniques_are_checked_the_same() -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        (3, "got 3, a int"),
+        (3, "3, a int"),
         (object(), "or an object with fit_transform"),
         (lambda: None, r"called as f\(csr, rng\), but is declared as <lambda>\(\)"),
         (lambda a, b, c: None, r"called as f\(csr, rng\)"),

@@ -173,7 +173,7 @@ def test_settings_reach_functions_and_classes() -> None:
         ),
         ("mymodule:scale", {}, r"'mymodule' has no 'scale'; .* Did you mean scaled\?"),
         ("mymodule:", {}, "'mymodule' has no ''"),
-        ("mymodule:number", {}, "got 3, a int"),
+        ("mymodule:number", {}, "3, a int"),
         ("mymodule:ones", {"walks": "3"}, "mymodule:ones has no setting 'walks'; it has none"),
         ("mymodule:scaled", {"loud": "maybe"}, "loud of mymodule:scaled must be true or false; got 'maybe'"),
         ("mymodule:scaled", {"dim": "x"}, "dim of mymodule:scaled must be a whole number; got 'x'"),
