@@ -12,6 +12,9 @@ COUNT  ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 FAST   := not (slow or ray or browser)
 
+# Hundreds of tests start a process: without compiled sources each of them compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: bench-quality bench-backbone demo docs test test-slow test-all test-processors package pythons lint format fuzz soak bench-parts bench-memory bench-shards bench-reads bench-plans bench-f1 bench-kernel bench-pip bench-paper bench-peers bench-pbg bench-scale bench-passes bench-eigen bench-links bench-auto bench-fidelity bench-space bench-neighbors clean
 
 $(BIN)/.installed: pyproject.toml
