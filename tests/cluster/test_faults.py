@@ -11,7 +11,6 @@ import cloudpickle
 import numpy as np
 import psutil
 import pytest
-from tests.examples import slow
 
 import parge
 from parge.cluster import run as sharded
@@ -144,7 +143,8 @@ class StoppedError(Exception):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("last", ["level-1", *slow("coarsest", "parts-0")])
+@pytest.mark.slow
+@pytest.mark.parametrize("last", ["level-1", "coarsest", "parts-0"])
 def test_steps_that_all_shards_kept_are_not_computed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:

@@ -103,6 +103,7 @@ def test_options_are_refused_before_anything_is_read(
     assert "counting" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_random_parts_lose_no_more_than_the_forecast_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "in")
     words = [str(tmp_path / "in"), "--parts", "3", "--dim", "8", "--sharded", "--json"]
