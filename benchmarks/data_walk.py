@@ -3,7 +3,7 @@
 Every own function counts once, where it is first called in the process that the user starts (class bodies and workers
 are left out). A change of folder is a step from one to the next in that order. Leaf folders are those that import no
 stage: base modules, what people read, compiled loops, linear algebra. A helper there costs two changes, wherever it is
-kept. Between stages the walk has at most 60 files and 95 changes, and a text file is read through at most 6 files of
+kept. Between stages the walk has at most 60 files and 90 changes, and a text file is read through at most 6 files of
 `io/` and what knows of columns (`tests/benchmarks/test_data_walk.py`).
 
 Run it with ``python -m benchmarks.data_walk``; with ``--list`` it prints the walk itself.

@@ -24,7 +24,7 @@ from benchmarks.harness import markdown_table
 from parge.graph.clusters import group_vertices
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
-from parge.graph.subgraph import coarse_matrix
+from parge.landmarks.backbone import coarse_matrix
 from parge.linalg.adjacency import Adjacency
 from parge.linalg.subspace import Eigenpairs, Operator, leading_eigenpairs
 from parge.linalg.threads import Threads, one_blas_thread

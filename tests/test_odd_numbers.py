@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import slow
 
 import parge
 from parge import evaluate
@@ -191,7 +192,11 @@ def sound(value: Any) -> bool:
     return not isinstance(value, float) or bool(np.isfinite(value))
 
 
-@pytest.mark.parametrize("name", CALLS)
+# Whole runs, one for each value: `embed` and `plan` check the same numbers first.
+LONG = ("update", "embed by keywords")
+
+
+@pytest.mark.parametrize("name", [*(name for name in CALLS if name not in LONG), *slow(*LONG)])
 def test_odd_numbers_are_refused_or_do_no_harm(name: str) -> None:
     function, given, replaced = CALLS[name]
     wrong = []

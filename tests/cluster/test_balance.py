@@ -67,6 +67,7 @@ def held(folder: Path, size: int, room: list[int] | None = None, *, even: bool =
     return [int(shard.neighbours.size + 2 * shard.names.size) for shard, _ in found]
 
 
+@pytest.mark.slow
 def test_a_hub_does_not_add_to_what_its_shard_holds_besides(tmp_path: Path) -> None:
     rng, n = np.random.default_rng(4), 6000
     ring, hub = np.arange(n), np.arange(1, n // 2)

@@ -18,6 +18,7 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return named_edges(tmp_path_factory.mktemp("command"))
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_a_folder_that_every_command_reads(
     edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

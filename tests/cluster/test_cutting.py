@@ -20,7 +20,8 @@ from parge.decompose.partitioners import Problem, partition
 from parge.decompose.registry import COMPRESSED
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
-from parge.graph.subgraph import LINKS, Subgraph, coarse_matrix, induce, induce_with_context
+from parge.graph.subgraph import LINKS, Subgraph, induce, induce_with_context
+from parge.landmarks.backbone import coarse_matrix
 
 
 def part_rows(graph: Graph, part: np.ndarray, anchors: np.ndarray, index: int) -> PartRows:

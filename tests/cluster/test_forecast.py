@@ -66,6 +66,7 @@ def test_integers_and_strings_in_one_graph_are_counted_as_they_are_read(tmp_path
     assert (found.vertices, found.edges) == (4, 4)
 
 
+@pytest.mark.slow
 def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = write(tmp_path / "in")
     words = ["plan", str(tmp_path / "in"), "--sharded"]

@@ -77,7 +77,7 @@ def test_neighbours_are_close(edges: Path, reference: parge.Embedding) -> None:
     assert linked > drawn + 0.2
 
 
-@pytest.mark.parametrize("technique", [parge.HOPE(dim=8), parge.Spectral(dim=8)], ids=lambda one: one.name)
+@pytest.mark.parametrize("technique", [parge.HOPE(dim=8), *slow(parge.Spectral(dim=8))], ids=lambda one: one.name)
 def test_factorisations_have_the_vectors_of_the_whole_graph(edges: Path, tmp_path: Path, technique: Any) -> None:
     found = embedded(edges, tmp_path, plan(technique=technique))
     assert found.report.refine.steps

@@ -125,9 +125,9 @@ def anything(csr: Any, rng: np.random.Generator, **settings: Any) -> Any:
 
 
 def test_settings_of_one_s_own_function_are_passed_by_name() -> None:
-    found = parge.embed(GRAPH, technique=squares, dim=3, power=2.0)
+    found = parge.embed(GRAPH, technique=squares, dim=3, power=2.0, engine="serial")
     assert np.array_equal(found.vectors, np.repeat(GRAPH.degrees[:, None] ** 2.0, 3, axis=1).astype(np.float32))
-    assert (parge.embed(GRAPH, technique=anything, level=7).vectors == 7).all()
+    assert (parge.embed(GRAPH, technique=anything, level=7, engine="serial").vectors == 7).all()
 
 
 @pytest.mark.parametrize(

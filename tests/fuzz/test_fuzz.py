@@ -75,6 +75,7 @@ def test_a_damaged_run_folder_is_refused_or_gives_the_bits_of_the_undisturbed_ru
             assert re.search(rf"\d+ x {command} {code}\b", said), said
 
 
+@pytest.mark.slow
 def test_a_few_damaged_run_folders_end_without_a_traceback(tmp_path: Path) -> None:
     assert re.match(rf"{FEW} folders: \d+ x ", _fuzz("run_folder", tmp_path, str(FEW)))
 

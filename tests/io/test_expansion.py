@@ -121,11 +121,11 @@ def test_the_variable_goes_before_the_size_of_the_file(tmp_path: Path, monkeypat
     refuse_expansion(1e9, 4_000_000, "g.txt")
     with pytest.raises(InputError, match=r"g\.txt.* 3,999,999 bytes.* 1\.00 GB"):
         refuse_expansion(1e9, 3_999_999, "g.txt")
-    monkeypatch.setenv(VARIABLE, "300MB")
+    monkeypatch.setenv(VARIABLE, "30MB")
     refuse_expansion(1e12, 1, "g.txt")
     path = tmp_path / "labels.txt.gz"
-    path.write_bytes(_gzipped(b"0 1\n"))
-    with pytest.raises(InputError, match="300 MB"):
+    path.write_bytes(_gzipped(b"0 1\n", 60_000_000))
+    with pytest.raises(InputError, match="30 MB"):
         read_labels(path)
 
 

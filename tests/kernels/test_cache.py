@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.examples import first
 
 from parge.engine.base import Progress, Task
 from parge.engine.processes import Processes
@@ -139,7 +138,8 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("edit", first(EDITS, 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_source_is_compiled_again(edit: str, tmp_path: Path) -> None:
     """Of equal length and time of change, too, as after a checkout: contents alone tell."""
     package = tmp_path / "kernel_package"

@@ -49,6 +49,7 @@ def test_a_folder_of_somebody_else_is_not_safe(tmp_path: Path) -> None:
     assert is_safe(folder, theirs), "as trusted as the program that they own"
 
 
+@pytest.mark.slow
 def test_no_code_is_taken_from_a_folder_that_everybody_may_write_to(tmp_path: Path) -> None:
     script = (
         "import numpy as np; from parge.kernels import cut as c;"

@@ -18,7 +18,7 @@ from parge.cli.main import run as parge_command
 from parge.errors import InfeasibleError, InputError, TechniqueError
 from parge.graph.generate import planted, ring_of_cliques, tree
 from parge.graph.graph import Graph
-from parge.graph.subgraph import Subgraph, coarse_matrix, context_edges, induce_with_context
+from parge.graph.subgraph import Subgraph, context_edges, induce_with_context
 from parge.kernels import skipgram, skipgram_ir
 from parge.kernels.skipgram import Tables
 from parge.kernels.walks import alias_table
@@ -73,7 +73,7 @@ def test_weights_between_landmarks_are_the_quotient(graph: Graph, seed: int) -> 
     landmark = keyed_rng(seed, "lumps").integers(0, n_landmarks, n)
     member = sp.csr_matrix((np.ones(n), landmark, np.arange(n + 1)), shape=(n, n_landmarks))
     expected = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
-    np.testing.assert_allclose(coarse_matrix(graph, landmark, n_landmarks), expected, rtol=1e-6)
+    np.testing.assert_allclose(backbone.coarse_matrix(graph, landmark, n_landmarks), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n_landmarks", "dim"), [(700, 16), (400, 128), (300, 256)])

@@ -121,6 +121,7 @@ def test_what_is_not_as_declared_is_refused_before_any_worker_starts(bad: str) -
         )
 
 
+@pytest.mark.slow
 def test_a_part_folder_carries_prepared_arrays_to_another_process(tmp_path: Path) -> None:
     """`parge embed-part --technique module:Class` on a folder that was copied elsewhere."""
     module = tmp_path / "code" / "their_technique.py"

@@ -39,6 +39,7 @@ def test_the_recipe_for_conda_can_be_rendered() -> None:
     assert f"python {PROJECT['requires-python']}" in [str(need) for need in found.requirements.run]
 
 
+@pytest.mark.slow
 def test_types_are_checked_without_any_extra() -> None:
     """`make test` runs mypy where no extra is installed: it has to skip what only an extra brings, and all else that
     has no types of its own.

@@ -9,6 +9,7 @@ import pytest
 
 import parge
 from parge.cli.main import run
+from parge.engine.base import make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.graph.generate import planted
 from parge.planning.plan import PRESETS
@@ -73,7 +74,8 @@ def outcome(setting: str, option: str | None) -> tuple[Any, tuple[str, ...]]:
         plan = replace(plan, **{option: VALUES[option]})
     # Which engine works changes no bit, so the vectors are computed by the quick one, and the engine is compared.
     found = parge.embed(GRAPH, replace(plan, engine="serial", jobs=None))
-    return (found.vectors.tobytes(), repr(plan.make_engine()), plan.seed, plan.coordinator_limit()), idle(plan)
+    engine = make_engine(plan.engine, jobs=plan.jobs, address=plan.address)
+    return (found.vectors.tobytes(), repr(engine), plan.seed, plan.coordinator_limit()), idle(plan)
 
 
 def test_every_field_has_a_value_here() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import parge
 from parge.graph.generate import planted
 from parge.graph.graph import Graph
 from parge.memory import format_bytes
@@ -126,25 +127,30 @@ def test_what_is_saved_can_be_seen() -> None:
     assert "Parts save no memory here" in found.verdict
 
 
-def notice_of(graph: Graph, technique: Any, **settings: Any) -> tuple[str | None, Planned]:
+def notice_of(graph: Graph, technique: Any, **settings: Any) -> tuple[tuple[str, ...], Planned]:
     decomposed = decompose(graph, decide(graph, Plan(technique, **settings)))
     found = planned(decomposed)
     return no_savings(decomposed.plan, decomposed.decomposition, found.parts), found
 
 
 def test_embedding_gives_the_verdict_of_the_plan_where_parts_save_no_memory(graph: Graph) -> None:
-    said, found = notice_of(graph, DeepWalk(), parts=2)
+    [said], found = notice_of(graph, DeepWalk(), parts=2)
     assert largest(found) >= found.whole.projected_bytes
-    assert said is not None
     assert said.startswith(found.verdict)
     assert said != found.verdict  # the remedy follows
 
 
 def test_embedding_says_nothing_of_parts_that_save_memory_or_are_needed(graph: Graph) -> None:
-    assert notice_of(planted(20_000, 40_000).graph, HOPE(), parts=4)[0] is None
-    assert notice_of(graph, DeepWalk())[0] is None  # one part
+    assert not notice_of(planted(20_000, 40_000).graph, HOPE(), parts=4)[0]
+    assert not notice_of(graph, DeepWalk())[0]  # one part
     settings: dict[str, Any] = {"capacities": [1000, 1000], "reconcile": "backbone"}
     said, found = notice_of(graph, DeepWalk(), **settings)
     assert largest(found) >= found.whole.projected_bytes
-    assert said is None  # no worker may hold 1,200 vertices
-    assert notice_of(graph, DeepWalk(), **{**settings, "capacities": [1200, 1200]})[0] is not None
+    assert not said  # no worker may hold 1,200 vertices
+    assert notice_of(graph, DeepWalk(), **{**settings, "capacities": [1200, 1200]})[0]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_python_is_given_the_notice_too(graph: Graph, parts: int) -> None:
+    found = parge.embed(graph, Plan(DeepWalk(dim=8, walks=1), parts=parts, engine="serial"))
+    assert ("save no memory" in " ".join(found.report.notices)) == (parts == 2)

@@ -59,7 +59,8 @@ def states(place: Path) -> list[str]:
     return [part.state for part in parts(place)]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, *slow(signal.SIGTERM)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     place: Path, reference: bytes, how: signal.Signals
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_technique_that_ends_the_process_has_failed(place: Path, engine: str, 
     assert not (place / "v.npy").exists()
 
 
+@pytest.mark.slow
 def test_a_subgraph_that_lied_about_its_memory_fails_alone_with_both_numbers(place: Path) -> None:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:Liar", "--memory", "300MB,300MB,300MB"]
     failed = finish(place, *line, "--anchors", 10, code=1)

@@ -133,6 +133,7 @@ def mounted(path: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", path], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_the_run_goes_on_when_there_is_room(place: Path, ends: Ends) -> None:
     """Every amount of room from none to plenty: the disk fills up in each of the stages."""
     if shutil.which("mount") is None:

@@ -135,19 +135,6 @@ def induce(graph: Graph, own: IntArray, anchors: IntArray, *, index: int = 0) ->
     return Subgraph(part, vertices, own.size, index)
 
 
-def coarse_matrix(graph: Graph, landmark: IntArray, n_landmarks: int) -> NDArray[np.float64]:
-    """Return the weights between and inside landmarks, (n_landmarks, n_landmarks); a row sums to its members' degrees.
-
-    Dense, so that it takes as many bytes for any number of edges; where most pairs of landmarks touch, sparse rows and
-    their copies would take more.
-    """
-    from parge.kernels import csr  # compiled code, loaded only where it is needed
-
-    between = np.zeros((n_landmarks, n_landmarks))
-    csr.quotient_matrix(graph.indptr, graph.indices, _weights(graph), landmark, between)
-    return between
-
-
 # Edges among landmarks that a worker keeps for each, about. Only walks that left the part pass there, and all of them
 # would be up to two million for 2,000 landmarks. On BlogCatalog in 8 parts a worker then has 105,000 instead of 282,000
 # edges; micro-F1 .419 and .422 refined instead of .419 and .421 (cora .818, .816 instead of .817, .811; 3 seeds).

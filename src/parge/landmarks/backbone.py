@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parge.graph.graph import Graph
-from parge.graph.subgraph import coarse_matrix
 from parge.landmarks.base import LandmarkTechnique
 from parge.linalg.signs import signs, weighed_sums
 from parge.linalg.threads import Threads, one_blas_thread
@@ -136,6 +135,20 @@ def prepare(settings: WalkSettings, graph: Graph, landmark: IntArray, n_landmark
     """Return what every worker needs of the backbone, float32."""
     mass: Matrix = np.bincount(landmark, graph.strengths**NOISE_POWER, n_landmarks).astype(np.float64)
     return prepare_merged(settings, coarse_matrix(graph, landmark, n_landmarks), mass)
+
+
+def coarse_matrix(graph: Graph, landmark: IntArray, n_landmarks: int) -> NDArray[np.float64]:
+    """Return the weights between and inside landmarks, (n_landmarks, n_landmarks); a row sums to its members' degrees.
+
+    Dense, so that it takes as many bytes for any number of edges; where most pairs of landmarks touch, sparse rows and
+    their copies would take more.
+    """
+    from parge.kernels import csr  # compiled code, loaded only where it is needed
+
+    weights = np.empty(0, np.float32) if graph.weights is None else graph.weights
+    between = np.zeros((n_landmarks, n_landmarks))
+    csr.quotient_matrix(graph.indptr, graph.indices, weights, landmark, between)
+    return between
 
 
 def prepare_merged(settings: WalkSettings, weights: Matrix, mass: Matrix) -> dict[str, NDArray[Any]]:

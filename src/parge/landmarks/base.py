@@ -54,7 +54,7 @@ class LandmarkTechnique(ABC):
         Parameters
         ----------
         weights : (n_landmarks, n_landmarks) float64
-            Between and inside landmarks, as `parge.graph.subgraph.coarse_matrix` has them; may be overwritten.
+            Between and inside landmarks, as `parge.landmarks.backbone.coarse_matrix` has them; may be overwritten.
         noise : (n_landmarks,) float64
             The sum of `noise` over the members of each landmark.
         """

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, get_args
 
 from parge.decompose.limits import Limits, check_request
-from parge.engine.base import Engine, check_engine, make_engine
+from parge.engine.base import check_engine, make_engine
 from parge.errors import InfeasibleError, InputError
 from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
@@ -191,10 +191,6 @@ class Plan:
         """The plan with every name looked up and every field decided that needs no graph; raises if it is invalid."""
         return _resolved(self)
 
-    def make_engine(self) -> Engine:
-        """Return the engine that runs the subgraphs."""
-        return make_engine(self.engine, jobs=self.jobs, address=self.address)
-
     def settings(self) -> dict[str, Any]:
         """Return the fields as plain values, for people and files."""
         return {_KEYS.get(name, name): getattr(self, name) for name in PLAN_FIELDS}
@@ -298,10 +294,6 @@ class ResolvedPlan:
         """Return the plan with that reconciler, and no other."""
         return replace(self, reconcile=name, fallbacks=())
 
-    def make_engine(self) -> Engine:
-        """Return the engine that runs the subgraphs."""
-        return self.request.make_engine()
-
     def settings(self) -> dict[str, Any]:
         """Return all fields of a plan as they were decided, as plain values, for people and files."""
         decided = ("memory", "anchor_strategy", "partitioner", "reconcile", "refine")
@@ -314,7 +306,7 @@ def _resolved(plan: Plan) -> ResolvedPlan:
     check_engine(plan.engine, plan.address)
     technique, memory, n_parts = resolve(plan.technique), plan.memory, plan.n_parts
     if plan.memory_is_auto:
-        memory = sizes = plan.make_engine().worker_memory()
+        memory = sizes = make_engine(plan.engine, jobs=plan.jobs, address=plan.address).worker_memory()
         _check_nodes(sizes, technique)
         n_parts = len(sizes)
     refine = str(plan.asked("refine"))

@@ -139,7 +139,7 @@ def _verdict(
     return f"Parts save memory: {saved}{_in_time(whole, total)}."
 
 
-def no_savings(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence[Part]) -> str | None:
+def no_savings(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence[Part]) -> tuple[str, ...]:
     """Return a notice if parts save no memory and nothing asks for them: what `planned` says, and what to do.
 
     Where limits were given that no worker could hold the whole graph in, parts are needed.
@@ -147,12 +147,12 @@ def no_savings(plan: ResolvedPlan, decomposition: Decomposition, parts: Sequence
     graph, request = decomposition.graph, plan.request
     need = plan.technique.footprint_for(graph).bytes(graph.n_vertices, graph.n_edges)
     if len(parts) == 1 or _saves(max(part.projected_bytes for part in parts), need):
-        return None
+        return ()
     has_limits = request.memory is not None or request.capacities is not None
     if has_limits and _holds_alone(request, parts, graph.n_vertices, need) is None:
-        return None
+        return ()
     remedy = "To embed it whole, give one worker." if has_limits else "To embed it whole, use --parts 1."
-    return f"{_saves_none(plan, decomposition, parts, need)} {remedy}"
+    return (f"{_saves_none(plan, decomposition, parts, need)} {remedy}",)
 
 
 def _saves(largest: int, need: int) -> bool:

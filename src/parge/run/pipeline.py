@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parge.embedding import Embedding
-from parge.engine.base import Engine, Task
+from parge.engine.base import Engine, Task, make_engine
 from parge.errors import InputError, PargeError
 from parge.events import Listener, OnStep, Part, Step, ignore
 from parge.graph.graph import Graph
@@ -101,15 +101,11 @@ def embed_to_file(
     """Embed a graph into a file without holding all vectors in memory; return the report.
 
     A function that reads the graph is called while workers are being prepared. `spaces` are the folders that the
-    frozen space is written to. A notice says where parts save no memory.
+    frozen space is written to.
     """
-    from parge.planning.verdict import no_savings  # what it imports is not needed to refuse a run
-
     _refuse_inside(out, run_dir)
     with _embedded(graph, plan, run_dir, resume=resume, listener=listener) as run:
-        report = finish(run, out, listener, spaces)
-        unsaved = no_savings(run.plan, run.decomposition, report.parts)
-    return report if unsaved is None else replace(report, notices=(*report.notices, unsaved))
+        return finish(run, out, listener, spaces)
 
 
 @contextmanager
@@ -136,7 +132,7 @@ def prepared_engine(plan: Plan) -> Iterator[Engine]:
     """Yield the engine of a plan, prepared in the background for the workers of its technique."""
     named = plan.technique  # not resolved here: a run that is resumed has a plan of its own
     described = describe(named) if isinstance(named, Technique) else Described(str(named))
-    engine = plan.make_engine()
+    engine = make_engine(plan.engine, jobs=plan.jobs, address=plan.address)
     if plan.n_parts == 1:
         yield engine
         return
@@ -253,7 +249,9 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
         waiting = write_subgraphs(run)
         listener(Step("embed", f"{count(n_parts, 'subgraph')} with {run.technique.name}"))
         tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
-        run_parts(engine or run.plan.make_engine(), tasks, n_parts, listener)
+        asked = run.plan.request
+        engine = engine or make_engine(asked.engine, jobs=asked.jobs, address=asked.address)
+        run_parts(engine, tasks, n_parts, listener)
 
 
 def run_parts(engine: Engine, tasks: Sequence[Task], n_parts: int, listener: Listener) -> None:

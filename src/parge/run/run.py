@@ -189,7 +189,11 @@ class Run:
 
     def report(self, reconciliation: Reconciliation, refinement: Refined) -> Report:
         """Return the run in numbers, as `parge embed --json` prints them."""
-        summary, reconciled = summarise(self.decomposition, self.technique), reconciliation.report()
+        from parge.planning.verdict import no_savings  # what it imports is not needed to refuse a run
+
+        summary = summarise(self.decomposition, self.technique)
+        unsaved = no_savings(self.plan, self.decomposition, summary.parts)
+        reconciled = reconciliation.report()
         dim = self.shape[1]  # which reads every result
         took = [self.results[i].metadata for i in range(self.decomposition.n_parts)]
         return Report(
@@ -206,7 +210,7 @@ class Run:
                 for part, metadata in zip(summary.parts, took, strict=True)
             ),
             warnings=tuple(dict.fromkeys((*summary.warnings, *reconciliation.warnings))),  # each once
-            notices=(*summary.notices, *self.notices),
+            notices=(*summary.notices, *self.notices, *unsaved),
             seconds=stage_seconds(self.seconds, [metadata.seconds for metadata in took]),
             reconcile=reconciled,
             refine=refinement,

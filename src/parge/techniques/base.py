@@ -117,7 +117,8 @@ class Technique(ABC):
 
     def footprint_for(self, graph: Graph) -> Footprint:
         """Return the bound for subgraphs of this graph, including the features that every worker reads."""
-        return with_features(self.footprint(), graph)
+        bound = self.footprint()
+        return bound if graph.features is None else with_features(bound, graph)
 
     def projected_bytes(self, n_vertices: int, n_edges: int) -> int:
         """Return the most memory that a worker needs for a subgraph of that size, in bytes."""
