@@ -116,7 +116,7 @@ def looks(new: Space, aged: Space) -> dict[str, float]:
     found = {}
     for name, changes in PARTS.items():
         with patch.multiple(communities, **changes) if changes else nullcontext():
-            told = communities.measure_told(new.vectors, new.graph)
+            told = communities.measure_communities(new.vectors, new.graph)
             history = replace(aged.history, told=told.beyond_error(), told_weight=told.weight)
             found[name] = drift_now(replace(aged, history=history)).drift
     return found

@@ -51,7 +51,7 @@ def test_a_look_finds_what_drift_finds_and_later_versions_keep_it() -> None:
 
 def test_an_update_that_does_not_look_costs_no_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aging, "measure_fit", None)
-    monkeypatch.setattr(aging, "measure_told", None)
+    monkeypatch.setattr(aging, "measure_communities", None)
     found = update(frozen(), removed=pairs(new=False)[:20])
     assert found.to_json()["drift"] == 0.0  # that of the new space
     assert found.to_json()["drift_version"] == 1

@@ -12,7 +12,7 @@ from parge.graph.graph import Graph
 from parge.graph.sample import connected_sample
 from parge.graph.subgraph import Subgraph
 from parge.space import communities
-from parge.space.communities import Told, measure_told
+from parge.space.communities import CommunityFit, measure_communities
 from parge.techniques.whitened import Whitened
 
 
@@ -26,7 +26,7 @@ def _shuffled(share: float) -> np.ndarray:
 
 def test_the_more_vectors_are_out_of_place_the_less_they_tell() -> None:
     graph = frozen().graph
-    fresh, aged, unrelated = (measure_told(_shuffled(share), graph).share for share in (0.0, 0.4, 1.0))
+    fresh, aged, unrelated = (measure_communities(_shuffled(share), graph).share for share in (0.0, 0.4, 1.0))
     assert fresh > 0.9
     assert fresh - 0.1 > aged > unrelated + 0.1
     assert unrelated < 0.3
@@ -35,28 +35,28 @@ def test_the_more_vectors_are_out_of_place_the_less_they_tell() -> None:
 def test_the_error_is_that_of_the_vertices_that_were_asked() -> None:
     """A share of 340 vertices is known to some percent, and better where nothing differs."""
     graph = frozen().graph
-    assert 0.01 < measure_told(_shuffled(0.4), graph).error < 0.1
-    assert measure_told(_shuffled(0.0), graph).error < measure_told(_shuffled(0.4), graph).error
+    assert 0.01 < measure_communities(_shuffled(0.4), graph).error < 0.1
+    assert measure_communities(_shuffled(0.0), graph).error < measure_communities(_shuffled(0.4), graph).error
 
 
 def test_a_graph_of_few_vertices_says_nothing() -> None:
     small = ring_of_cliques(4, 5)
-    assert measure_told(np.eye(20, dtype=np.float32), small) == Told()
+    assert measure_communities(np.eye(20, dtype=np.float32), small) == CommunityFit()
     without_edges = Graph.from_edges(np.zeros((0, 2), np.int64), vertices=500)
-    assert measure_told(np.ones((500, 4), np.float32), without_edges) == Told()
+    assert measure_communities(np.ones((500, 4), np.float32), without_edges) == CommunityFit()
 
 
 def test_vectors_at_the_origin_say_nothing() -> None:
-    told = measure_told(np.zeros_like(frozen().vectors), frozen().graph)
+    told = measure_communities(np.zeros_like(frozen().vectors), frozen().graph)
     assert told.weight < 0.05 * len(frozen()) or told.share < 0.3
     assert np.isfinite([told.share, told.error, told.weight]).all()
 
 
 def test_a_part_of_a_large_graph_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(communities, "_LOOKED_AT", 200)
-    whole, fresh = len(frozen()), measure_told(_shuffled(0.0), frozen().graph)
+    whole, fresh = len(frozen()), measure_communities(_shuffled(0.0), frozen().graph)
     assert 0 < fresh.weight < whole
-    assert fresh.share - 0.1 > measure_told(_shuffled(1.0), frozen().graph).share
+    assert fresh.share - 0.1 > measure_communities(_shuffled(1.0), frozen().graph).share
 
 
 def test_a_part_that_has_fewer_small_vertices_counts_them_more() -> None:
@@ -98,7 +98,7 @@ def test_what_small_vertices_lose_is_seen_in_a_part(monkeypatch: pytest.MonkeyPa
     lost = []
     for limit in (8_000, 2_000):
         monkeypatch.setattr(communities, "_LOOKED_AT", limit)
-        now, before = (measure_told(each, made.graph) for each in (worse, vectors))
+        now, before = (measure_communities(each, made.graph) for each in (worse, vectors))
         lost.append(1 - now.share / before.share)
     assert lost[0] > 0.2
     assert lost[1] == pytest.approx(lost[0], rel=0.25)
@@ -109,10 +109,10 @@ def test_a_large_part_has_more_groups_so_that_what_is_lost_within_one_is_seen(mo
     graph, rng = ring_of_cliques(96, 8), np.random.default_rng(5)
     vectors = Whitened(dim=32).embed(Subgraph.whole(graph), np.random.default_rng(0))
     mixed = vectors[np.concatenate([first + rng.permutation(32) for first in range(0, 768, 32)])]
-    coarse = measure_told(mixed, graph).share
+    coarse = measure_communities(mixed, graph).share
     monkeypatch.setattr(communities, "_GROUP", 8)
-    assert measure_told(vectors, graph).share > 0.9
-    fine = measure_told(mixed, graph).share
+    assert measure_communities(vectors, graph).share > 0.9
+    fine = measure_communities(mixed, graph).share
     assert fine < coarse - 0.2
 
 
@@ -120,11 +120,11 @@ def test_vectors_on_disk_tell_the_same_and_stay(tmp_path: Path) -> None:
     vectors = np.array(frozen().vectors)
     np.save(tmp_path / "vectors.npy", vectors)
     mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    assert measure_told(mapped, frozen().graph) == measure_told(vectors, frozen().graph)
+    assert measure_communities(mapped, frozen().graph) == measure_communities(vectors, frozen().graph)
     np.testing.assert_array_equal(vectors, frozen().vectors)
 
 
 def test_a_difference_within_its_error_is_none() -> None:
-    assert Told(1.02, 0.02).beyond_error() == 1.0
-    assert Told(1.1, 0.02).beyond_error() == pytest.approx(1.06)
-    assert Told(-0.4, 0.02).beyond_error() == 0.05  # a share that others can be divided by
+    assert CommunityFit(1.02, 0.02).beyond_error() == 1.0
+    assert CommunityFit(1.1, 0.02).beyond_error() == pytest.approx(1.06)
+    assert CommunityFit(-0.4, 0.02).beyond_error() == 0.05  # a share that others can be divided by

@@ -54,7 +54,7 @@ def test_unrelated_vectors_have_drifted_all_the_way() -> None:
 
 def test_where_hardly_anything_changed_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """One edge costs no look at communities: the drift is next to nothing, and not that of a sample."""
-    monkeypatch.setattr(aging, "measure_told", None)
+    monkeypatch.setattr(aging, "measure_communities", None)
     found = drift(frozen(), pairs(new=True)[:1])
     assert 0 < found.drift < 0.01
     assert found.advice == "as fresh"
@@ -64,8 +64,8 @@ def test_where_hardly_anything_changed_nothing_is_asked(monkeypatch: pytest.Monk
 def test_what_a_new_space_tells_less_is_no_drift() -> None:
     """A technique may tell little from the start: it is compared with itself."""
     grown = update(frozen(), pairs(new=True)).space
-    poor = replace(grown, history=replace(grown.history, told=0.5))
-    rich = replace(grown, history=replace(grown.history, told=1.5))
+    poor = replace(grown, history=replace(grown.history, communities=0.5))
+    rich = replace(grown, history=replace(grown.history, communities=1.5))
     assert drift(poor).communities <= drift(grown).communities < drift(rich).communities
 
 

@@ -72,7 +72,7 @@ class Counts:
 
 def ingest(mesh: Mesh, source: Source, owners: Owners | None = None, room: Room = None) -> tuple[Shard, Counts]:
     """Read the files and return the rows of this shard, and the counts of all; see `balanced` for what it holds."""
-    told, maybe_names = _of_columns(mesh, source)
+    notices, maybe_names = _of_columns(mesh, source)
     batches = _read(mesh, source)
     _check_weighted(mesh, batches)
     batches.append(_extra_vertices(mesh, source, batches))
@@ -83,8 +83,8 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None, room: Room 
     owners = owners or balanced(mesh, mesh.count(home_ids.size), ends, room)
     shard, counts = _assembled(mesh, owners, edges, _delivered(mesh, owners, home_ids, first))
     if _is_header(mesh, shard, counts, maybe_names):
-        told = (*told, header_notice(maybe_names))
-    return shard, replace(counts, notices=(*told, *counts.notices))
+        notices = (*notices, header_notice(maybe_names))
+    return shard, replace(counts, notices=(*notices, *counts.notices))
 
 
 def _of_columns(mesh: Mesh, source: Source) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -177,7 +177,7 @@ class ShardedRun:
         return counts, decision, self._stage(CutResult, CUT, size, lambda: self._cut(counts, decision))
 
     def _room(self) -> Room:
-        """Return what each shard has room for beside its libraries, if workers are limited."""
+        """Return what each shard has room for besides its libraries, if workers are limited."""
         limits = self.plan.budgets()
         return None if limits is None else [max(1, limit - int(BASE_BYTES)) for limit in limits]
 

@@ -2,7 +2,7 @@
 
 There is one connection between two shards, and one thread in each that sends and receives on all of its connections
 at once, so that no shard waits for one that waits. A connection says by its end that its shard is gone. A shard that
-is started again registers again; the others notice, and the program begins anew on all of them, with what the last
+is started again registers again; the others notice, and the program starts again on all of them, with what the last
 step left in files.
 """
 
@@ -104,8 +104,8 @@ class SocketMesh(Mesh):
 
     def join(self) -> None:
         """Meet the others: return when all have agreed to begin."""
-        begun, reason, there = time.monotonic(), "no answer", 0
-        until, most = begun + PATIENCE_SECONDS, begun + MOST_SECONDS
+        started, reason, there = time.monotonic(), "no answer", 0
+        until, most = started + PATIENCE_SECONDS, started + MOST_SECONDS
         while time.monotonic() < until:
             roster = self.rendezvous.roster()
             if roster is None and (now := self.rendezvous.n_registered()) > there:  # many start slowly on few cores
@@ -128,7 +128,7 @@ class SocketMesh(Mesh):
             remedy = "All of them run at the same time: give the cluster more free cores, or plan fewer parts."
         else:
             remedy = f"They do not reach each other ({reason}). Open the ports between the machines."
-        raise GoneError(f"{there} of {self.size} shards started within {time.monotonic() - begun:.0f} s. {remedy}")
+        raise GoneError(f"{there} of {self.size} shards started within {time.monotonic() - started:.0f} s. {remedy}")
 
     def _connect(self, roster: Roster) -> None:
         """Have a connection to every other shard: this one calls those before it, and those after it call."""

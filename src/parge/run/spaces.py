@@ -105,15 +105,15 @@ def space_history(path: str | PathLike[str]) -> History:
 
 
 def _checked_history(history: History) -> History:
-    numbers = [history.fit, history.links, history.told, history.told_weight, *history.head]
+    numbers = [history.fit, history.links, history.communities, history.communities_weight, *history.head]
     numbers += [number for age in history.ages for number in (age.placed, age.edges, age.drift, age.error)]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a number of its history is not finite")
     if not 0 <= history.looked <= history.changed:
         raise ValueError("more edges were looked at than have changed")
     _check_ages(history)
-    if history.told <= 0 or history.told_weight < 0:
-        raise ValueError("what it told of communities is not above 0")
+    if history.communities <= 0 or history.communities_weight < 0:
+        raise ValueError("how well it fitted communities is not above 0")
     if len(history.head) not in (0, 3):
         raise ValueError("its degree head has not three numbers")
     return history

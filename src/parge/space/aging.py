@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from parge.space.communities import Told, measure_told
+from parge.space.communities import CommunityFit, measure_communities
 from parge.space.fit import measure_fit
 from parge.space.frozen import EMBEDDED, Age, History, Space
 
@@ -17,7 +17,7 @@ from parge.space.frozen import EMBEDDED, Age, History, Space
 EDGES, STALE, RESIDUAL, LINKS = 0.262, 0.135, 0.569, 0.206
 DISTANCE_ERROR = 0.015
 
-# The loss that the distance alone would suggest counts as so many vertices, beside those that were asked for their
+# The loss that the distance alone would suggest counts as this many vertices, besides those that were asked for their
 # community. Where a smaller share of the edges changed, none is asked: as little as is lost then is not seen, and a
 # small update stays quick.
 _SUGGESTED, _FEW = 200.0, 0.015
@@ -117,11 +117,11 @@ def drift_now(space: Space) -> Drift:
     # A space in which nothing changed is fresh, whatever is drawn.
     distance = min(1.0, EDGES * changed + STALE * stale + (RESIDUAL * residual + LINKS * links if changed else 0.0))
     sampling = math.hypot(RESIDUAL * seen.alike_error, LINKS * seen.links_error / above, DISTANCE_ERROR)
-    nothing = Told(was.told, 0.0, was.told_weight)
-    told = measure_told(space.vectors, space.graph) if changed >= _FEW else nothing
-    lost = min(1.0, max(0.0, 1.0 - told.share / was.told)) if told.weight else 0.0
-    trust = told.weight / (told.weight + _SUGGESTED)
-    error = math.hypot(trust * told.error / was.told, (1 - trust) * sampling / 2, CALIBRATION_ERROR)
+    nothing = CommunityFit(was.communities, 0.0, was.communities_weight)
+    fitted = measure_communities(space.vectors, space.graph) if changed >= _FEW else nothing
+    lost = min(1.0, max(0.0, 1.0 - fitted.share / was.communities)) if fitted.weight else 0.0
+    trust = fitted.weight / (fitted.weight + _SUGGESTED)
+    error = math.hypot(trust * fitted.error / was.communities, (1 - trust) * sampling / 2, CALIBRATION_ERROR)
     return Drift(
         drift=trust * lost + (1 - trust) * suggested_loss(distance),
         error=error if changed else 0.0,

@@ -29,7 +29,7 @@ from parge.storage import arc_blocks, release_pages, row_blocks, usable_cores
 from parge.typing import BoolArray, FloatArray, IntArray, Matrix
 
 # Vertices that are looked at, at most and at least; groups that they are cut into at least, vertices of a group in
-# larger parts, and how often all are cut, each time anew. Where labels had 250 vertices each, 8 groups of 2,000 saw a
+# larger parts, and how often all are cut, again each time. Where labels had 250 vertices each, 8 groups of 2,000 saw a
 # seventh of the loss, and groups of 750 a half (`make bench-space ONLY=large`).
 _LOOKED_AT, _FEWEST, _GROUPS, _GROUP, _CUTS = 32_000, 128, 8, 750, 3
 
@@ -50,7 +50,7 @@ _RIDGE = 0.03
 
 
 @dataclass(frozen=True)
-class Told:
+class CommunityFit:
     """How much vectors tell of the communities of their graph, as a share of what a copy of them tells.
 
     Parameters
@@ -71,14 +71,14 @@ class Told:
     def beyond_error(self) -> float:
         """Return the share, drawn toward 1 by twice its error, and at least .05.
 
-        >>> Told(0.75, 0.0625).beyond_error(), Told(0.99, 0.02).beyond_error()
+        >>> CommunityFit(0.75, 0.0625).beyond_error(), CommunityFit(0.99, 0.02).beyond_error()
         (0.875, 1.0)
         """
         apart = self.share - 1.0
         return max(0.05, 1.0 + float(np.copysign(max(0.0, abs(apart) - 2 * self.error), apart)))
 
 
-def measure_told(vectors: FloatArray, graph: Graph) -> Told:
+def measure_communities(vectors: FloatArray, graph: Graph) -> CommunityFit:
     """Look at a part of the graph; the same one for the same graph.
 
     Parameters
@@ -89,7 +89,7 @@ def measure_told(vectors: FloatArray, graph: Graph) -> Told:
     """
     some = _part(graph, keyed_rng(0, "communities")) if graph.n_edges else np.zeros(0, np.int64)
     if some.size < _FEWEST:
-        return Told()
+        return CommunityFit()
     part = induce(graph, some, np.zeros(0, np.int64)).graph
     rows: FloatArray = unit(np.array(vectors[some], np.float32))
     release_pages(vectors, graph.indices, graph.weights)
@@ -98,16 +98,16 @@ def measure_told(vectors: FloatArray, graph: Graph) -> Told:
     stands_for, chance = _stands_for(graph.degrees, some), 1 / count
     clear = stands_for * np.stack([_clearness(part, count, group) for group in groups])
     if not clear.any():
-        return Told()
+        return CommunityFit()
     with one_blas_thread():
         both = (_named(X, count, groups) for X in (rows, _after_rounds(part, rows)))
         now, copy = (clear * (named - chance) / (1 - chance) for named in both)
-    told = float(copy.sum() / clear.sum())
-    if told <= 0:
-        return Told()
+    named = float(copy.sum() / clear.sum())
+    if named <= 0:
+        return CommunityFit()
     share = float(now.sum() / copy.sum())
     error = float(np.linalg.norm((now - share * copy).sum(axis=0)) / copy.sum())
-    return Told(share, error, float(stands_for.sum() ** 2 / (stands_for**2).sum()) * told**2)
+    return CommunityFit(share, error, float(stands_for.sum() ** 2 / (stands_for**2).sum()) * named**2)
 
 
 def _part(graph: Graph, rng: np.random.Generator) -> IntArray:

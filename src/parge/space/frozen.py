@@ -15,7 +15,7 @@ from parge.graph.graph import Graph
 from parge.ids import STRING, as_ids, is_number, show_ids
 from parge.io.graphs.anything import as_graph
 from parge.links import LinkHead
-from parge.space.communities import measure_told
+from parge.space.communities import measure_communities
 from parge.space.fit import measure_fit
 from parge.space.head import fit_head
 from parge.space.learned import LearnedRound, fit, row_lengths, row_sums
@@ -78,9 +78,9 @@ class History(Value):
     fit, links : float
         How the space was when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
         their neighbours expect them, and the ROC-AUC of held-out edges.
-    told, told_weight : float
-        What it told of communities when it was new (`parge.space.communities.measure_told`), drawn toward 1 by twice
-        its error; and how much that says, 0 in spaces older than this number.
+    communities, communities_weight : float
+        How well it fitted communities of its graph when it was new (`parge.space.communities.measure_communities`),
+        drawn toward 1 by twice its error; and how much that says, 0 in spaces older than this number.
     ages : tuple of Age
         One for each update.
     looked : int
@@ -90,7 +90,7 @@ class History(Value):
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
-    KEYS: ClassVar[Mapping[str, str]] = {}
+    KEYS: ClassVar[Mapping[str, str]] = {"communities": "told", "communities_weight": "told_weight"}
 
     technique: str
     refine: str
@@ -99,8 +99,8 @@ class History(Value):
     changed: int = 0
     fit: float = 1.0
     links: float = 1.0
-    told: float = 1.0
-    told_weight: float = 0.0
+    communities: float = 1.0
+    communities_weight: float = 0.0
     ages: tuple[Age, ...] = ()
     head: tuple[float, ...] = ()
     looked: int = 0
@@ -173,15 +173,15 @@ class Space:
         plain = Graph(graph.indptr, graph.indices, graph.weights)
         lengths = row_lengths(vectors)
         learned = fit(vectors, plain, lengths, storage)
-        seen, told = measure_fit(vectors, plain, learned, lengths), measure_told(vectors, plain)
+        seen, fitted = measure_fit(vectors, plain, learned, lengths), measure_communities(vectors, plain)
         history = History(
             technique=technique,
             refine=refine,
             edges=graph.n_edges,
             fit=seen.alike,
             links=seen.links,
-            told=told.beyond_error(),
-            told_weight=told.weight,
+            communities=fitted.beyond_error(),
+            communities_weight=fitted.weight,
             head=astuple(fit_head(vectors, plain) if head is None else head),
         )
         new = (np.zeros(len(vectors), np.uint8), np.zeros(len(vectors), np.float32))
