@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.outputs import MADE, OUTPUTS, PLAN, refused
+from tests.examples import slow
 
 from parge.cli.main import run
 from parge.embedding import Embedding
@@ -70,7 +71,7 @@ CASES = [(case, name, way) for case, (_, _, names) in INPUTS.items() for name in
 
 
 @pytest.mark.parametrize(("case", "name", "way"), CASES)
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("overwrite", [True, *slow(False)])
 def test_inputs_are_never_written_over(
     case: str, name: str, way: str, overwrite: bool, world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cluster.tampering import FAR, PARTS, Change, N, at, cut_short, tamper, without, write_edges
-from tests.examples import examples
+from tests.examples import examples, first
 
 from parge.cluster.checks import check_all_there, leads_both_ways
 from parge.cluster.cutting import hold, landmarks
@@ -85,7 +85,7 @@ SHARDS = {**ROWS_OF_A_GRAPH, **WEIGHTS_AND_IDS, "no weights": without("weights")
 
 
 @pytest.mark.parametrize("change", SHARDS.values(), ids=SHARDS.keys())
-@pytest.mark.parametrize("rank", range(PARTS))
+@pytest.mark.parametrize("rank", first(range(PARTS), 1))
 def test_tampered_shards_are_refused(folder: Path, rank: int, change: Change) -> None:
     tamper(folder / "shards" / f"{rank:03d}", SHARD, change)
     with pytest.raises(DamagedError):
@@ -110,7 +110,7 @@ PART_ROWS = {
 
 
 @pytest.mark.parametrize("change", PART_ROWS.values(), ids=PART_ROWS.keys())
-@pytest.mark.parametrize("rank", range(PARTS))
+@pytest.mark.parametrize("rank", first(range(PARTS), 1))
 def test_tampered_rows_of_parts_are_refused(folder: Path, rank: int, change: Change) -> None:
     tamper(folder / "rows" / f"{rank:03d}", ROWS, change)
     with pytest.raises(DamagedError):

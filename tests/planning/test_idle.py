@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.examples import slow
 
 import parge
 from parge.cli.main import run
@@ -40,6 +41,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "processes, one part": {"engine": "processes"},
     "backbone": {"technique": parge.DeepWalk(dim=4, walks=2, walk_length=8), "parts": 3},
 }
+
+# One part, parts with anchors and without, and around landmarks.
+QUICK = ("3 parts", "no anchors", "processes, one part", "backbone")
 
 # A value of every field that is nobody's default.
 VALUES: dict[str, Any] = {
@@ -82,7 +86,7 @@ def test_every_field_has_a_value_here() -> None:
     assert set(VALUES) == {field.name for field in fields(parge.Plan)}
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", [*QUICK, *slow(*(name for name in SETTINGS if name not in QUICK))])
 @pytest.mark.parametrize("option", VALUES)
 def test_an_option_does_something_or_is_named_or_refused(setting: str, option: str) -> None:
     given = {**PRESETS[SETTINGS[setting].get("preset", "best")], **SETTINGS[setting]}

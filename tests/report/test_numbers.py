@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.examples import slow
 from tests.report.conftest import named_graph, plan
 from tests.report.counted import Counted
 
@@ -138,7 +139,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return place / "run", json.loads(json.dumps(report))
 
 
-@pytest.fixture(scope="module", params=["at once", "from the folder"])
+@pytest.fixture(scope="module", params=["from the folder", *slow("at once")])
 def reported(
     request: pytest.FixtureRequest, ran: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Page, Counted, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import slow
 from tests.run.resealed import GRAPH, PLAN, finish_run, put, reseal, seal_file
 
 import parge
@@ -223,7 +224,7 @@ def test_plans_that_say_nonsense_are_refused(
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "null", "[]", "3", '"x"', "{}", "\xff", "1" * 9999])
-@pytest.mark.parametrize("kind", ["plan", "parts/000/subgraph", "parts/000/result"])
+@pytest.mark.parametrize("kind", ["plan", *slow("parts/000/subgraph", "parts/000/result")])
 def test_manifests_that_are_none_are_refused(
     text: str, kind: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
