@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.outputs import snapshot
+from tests.examples import slow
 
 import parge
 from parge.cli.main import run as command
@@ -77,7 +78,7 @@ OWN: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("case", OWN)
-@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("resume", [True, *slow(False)])
 def test_a_folder_of_the_user_s_own_is_refused_and_stays_as_it_was(
     case: str, resume: bool, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
