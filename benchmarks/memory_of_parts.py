@@ -9,8 +9,8 @@ From the project's root; 0.1 to 34.5 M edges take an hour of one core, and 7 GB 
 
 Planted graphs of mean degree 17, `parge decompose --parts 8` and `--parts 1`, and then `parge embed-part` in a process
 that has imported everything and loaded the compiled code: the peak of its resident memory above what it had then.
-The largest worker is that of the two parts that hold most. One walk per vertex instead of ten: walks take time, and
-what is held of them is the same. *Ideal* is an eighth of the whole graph's.
+The largest worker is that of the two parts that hold most. The whole graph is walked once per vertex instead of ten
+times: walks take time, and what is held of them is the same. *Ideal* is an eighth of the whole graph's.
 
 With ``--kinds``, the same for generated graphs of several kinds and numbers of parts, and for files: what the largest
 worker takes, as a multiple of the whole graph's memory and of its share, and in brackets what is projected (as a
@@ -50,7 +50,7 @@ def above(folder: str) -> dict[str, Any]:
 def folders(graph: Path, place: Path, n_parts: int) -> list[Path]:
     """Decompose a graph; return the part folders, those that hold most first."""
     run = place / f"{graph.stem}-{n_parts}"
-    options = ("--parts", str(n_parts), "--seed", "1", "--param", "walks=1")
+    options = ("--parts", str(n_parts), "--seed", "1", *(("--param", "walks=1") if n_parts == 1 else ()))
     measure_command(parge_command("decompose", str(graph), "--run-dir", str(run), *options, "--json"))
     found = sorted((run / "parts").iterdir())
     return sorted(found, key=lambda part: -_size(part))
@@ -97,6 +97,12 @@ def made(name: str) -> Any:
     import parge
     from parge.graph.generate import planted
 
+    if name == "random, small":
+        return random_graph(1_000, 5_000)
+    if name == "random, mean degree 40":
+        return random_graph(60_000, 1_200_000)
+    if name == "random, mean degree 120":
+        return random_graph(20_000, 1_200_000)
     if name == "random, dense":
         return random_graph(4_000, 400_000)
     if name == "random, large":
@@ -110,12 +116,15 @@ def made(name: str) -> Any:
 
 
 KINDS = (
+    "random, small",
     "random, dense",
     "like words",
     "overlapping communities",
     "hubs and triangles",
     "like co-purchases",
     "tree with few cycles",
+    "random, mean degree 40",
+    "random, mean degree 120",
     "random, large",
     "communities, large",
     "co-purchases, large",
@@ -128,8 +137,9 @@ def prepare_kind(name: str, place: str, parts: list[int]) -> dict[str, Any]:
     from parge.memory import BASE_BYTES
     from parge.planning.summary import footprint_of
 
-    graph, technique, projected = made(name), parge.DeepWalk(walks=1), {}
+    graph, projected = made(name), {}
     for n in (1, *parts):
+        technique = parge.DeepWalk(walks=1) if n == 1 else parge.DeepWalk()
         place_of_n = Path(place) / str(n)
         found = parge.decompose(graph, parts=n, seed=1, technique=technique, run_dir=place_of_n, progress=False)
         projected[n] = int(found.projected(footprint_of(technique, found)).max()) - BASE_BYTES

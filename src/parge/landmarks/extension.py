@@ -32,6 +32,7 @@ from parge.landmarks.backbone import (
     step_shares,
 )
 from parge.linalg.threads import one_blas_thread
+from parge.memory import trim_heap
 from parge.skipgram.settings import NOISE_POWER, WalkSettings
 from parge.storage import arc_blocks, read_rows, release_pages, row_blocks
 from parge.typing import FloatArray, IntArray, NeighbourArray
@@ -46,8 +47,12 @@ Slices = tuple[slice, slice]
 BORROWED_EDGES = 4.0
 _BORROWING_ROUNDS = 3
 
-# Chances that are computed at a time, so that they stay in the cache.
-_ROWS, _ENTRIES = 512, 2**15
+# Rows whose chances are computed at a time, so that they stay in the cache: at most, at least, and one for so many
+# vertices of the subgraph.
+_MOST_ROWS, _LEAST_ROWS, _VERTICES_PER_ROW = 512, 32, 16
+
+# Landmarks whose vectors are read at a time: 64 kB.
+_LANDMARKS = 128
 
 # Arcs that are read at a time: a quarter of a megabyte with their weights.
 _READ_ARCS = 2**15
@@ -105,11 +110,15 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CS
     # One row more than vertices: see Tables.
     tables = Tables(skipgram.new_table(n + 1, dim), skipgram.new_table(n + 1, dim), False, o)
     width = shared["in"].shape[1]
-    for frozen in (slice(o, o + a), slice(o + a + context.n_halo, n)):
-        tables.In[frozen, :width] = shared["in"][context.landmark[frozen]]
-        tables.Out[frozen, :width] = shared["out"][context.landmark[frozen]]
-    release_pages(shared["in"], shared["out"])
     _place(settings, shared, np.asarray(context.landmark), rows, single, tables)
+    frozen = np.concatenate([np.arange(o, o + a), np.arange(single[1].stop, n)])
+    for some in row_blocks(
+        len(shared["in"]), _LANDMARKS
+    ):  # not before: placing takes most memory, and none of these rows
+        number = context.landmark[frozen] - some.start
+        here = (number >= 0) & (number < some.stop - some.start)
+        tables.In[frozen[here], :width] = read_rows(shared["in"], some)[number[here]]
+        tables.Out[frozen[here], :width] = read_rows(shared["out"], some)[number[here]]
     _borrow(rows, single, tables, _columns_at_once(rows, shared))
     lone = np.flatnonzero(rows.strength == 0)
     lone = lone[(lone < o) | ((lone >= single[1].start) & (lone < single[1].stop))]
@@ -131,8 +140,9 @@ def _place(
     del strength
     back, noise = _log(shared["degree"], np.inf), _log(k * shared["mass"].astype(np.float64) / total, np.inf)
     sides = ((tables.Out, "to_out", back, against_noise), (tables.In, "to_in", noise, np.zeros_like(against_noise)))
-    met, moves = np.empty((2, _ENTRIES), np.float32), np.empty((_ROWS, width), np.float32)
-    for columns in row_blocks(noise.size, _columns_at_once(rows, shared)):
+    at_once, n_rows = _columns_at_once(rows, shared), 1 + _rows_at_once(rows.strength.size)
+    met, moves = np.empty((2, n_rows * at_once), np.float32), np.empty((n_rows, width), np.float32)
+    for columns in row_blocks(noise.size, at_once):
         onward = _onward(settings, shared, landmark, rows, single, columns)
         to = {name: read_rows(shared[name], columns) for _, name, _, _ in sides}
         for some, chances, logs in _met(rows, single, onward, met):
@@ -140,6 +150,8 @@ def _place(
                 products.shift_floored(chances, above[some], below[columns], np.log(FLOOR), logs)
                 table[some, :width] += np.matmul(logs, to[name], out=moves[: len(logs)])
         del onward  # before the next ones are made
+    del met, moves
+    trim_heap()
 
 
 def _met(
@@ -149,13 +161,37 @@ def _met(
     itself = np.arange(len(onward), dtype=rows.indices.dtype)
     for part in single:
         for begin, piece in rows.pieces(part):
-            for some in row_blocks(len(piece.strength), min(_ROWS, _ENTRIES // onward.shape[1])):
+            for some in _few(len(piece.strength), _rows_at_once(rows.strength.size)):
                 n_rows = some.stop - some.start
                 chances, logs = (row[: n_rows * onward.shape[1]].reshape(n_rows, -1) for row in buffers)
                 products.mean_neighbours(*piece, itself[some], itself, onward, chances)
                 np.maximum(chances, _TINY, out=chances)
                 np.log(chances, out=chances)
                 yield slice(begin + some.start, begin + some.stop), chances, logs
+
+
+def _rows_at_once(n_vertices: int) -> int:
+    """Return how many rows are placed at a time, a power of two: a small part has small buffers.
+
+    >>> [_rows_at_once(n) for n in (100, 2_000, 1_000_000)]
+    [32, 64, 512]
+    """
+    wanted = max(_LEAST_ROWS, min(_MOST_ROWS, n_vertices // _VERTICES_PER_ROW))
+    return 1 << (wanted.bit_length() - 1)
+
+
+def _few(n_rows: int, at_once: int) -> Iterator[slice]:
+    """Yield rows, `at_once` at a time; where one would be left of `_MOST_ROWS`, the slice before has it too.
+
+    BLAS multiplies a single row by another routine, with other last digits: which rows are alone must not change.
+
+    >>> [(some.start, some.stop) for some in _few(257, 128)], [some.stop for some in _few(513, 256)]
+    ([(0, 128), (128, 257)], [256, 512, 513])
+    """
+    for block in row_blocks(n_rows, _MOST_ROWS):
+        starts = range(block.start, max(block.start + 1, block.stop - 1), at_once)
+        for first, stop in zip(starts, [*starts[1:], block.stop], strict=True):
+            yield slice(first, stop)
 
 
 def _log(values: NDArray[Any], of_zero: float) -> FloatArray:
@@ -196,6 +232,11 @@ def _columns_at_once(rows: CSR, shared: Arrays) -> int:
     if float(shared["degree"].sum(dtype=np.float64)) >= LARGE_WEIGHT:
         more = more[:-1]
     return max([least, *(width for width in more if width <= fit)])
+
+
+def extension_bytes(rows: CSR, shared: Arrays) -> int:
+    """Return what columns for all vertices take."""
+    return 4 * rows.strength.size * _columns_at_once(rows, shared)
 
 
 def _borrow(rows: CSR, single: Slices, tables: Tables, at_once: int) -> None:

@@ -22,8 +22,8 @@ from parge.storage import create_new, flush, release_pages, reserve_disk, row_bl
 
 FORMAT = 1
 
-# Bytes of a file that are looked at together.
-_BLOCK = 1 << 20
+# Bytes of a file that are written together, and read together: a worker on a small graph holds little else.
+_BLOCK, _READ = 1 << 20, 1 << 16
 
 # Settings and a few numbers per subgraph; a longer manifest is none of ours.
 _MOST_MANIFEST_BYTES = 1 << 26
@@ -317,10 +317,10 @@ def _refuse_link(path: Path) -> None:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, read in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
+    digest, block = hashlib.sha256(), memoryview(bytearray(_READ))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(block):
+            digest.update(block[:size])
     return digest.hexdigest()
 
 

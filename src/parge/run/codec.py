@@ -42,6 +42,7 @@ def graph_of(content: Arrays, ids: IdArray | None = None) -> Graph:
     """
     graph = Graph(content["indptr"], content["indices"], content.get("weights"), ids, _features(content))
     for block in row_blocks(graph.indices.size, _NEIGHBOURS):
+        release_pages(graph.indices, graph.weights)  # or checking a dense part takes more memory than embedding it
         check_neighbours(graph.indptr, graph.indices, graph.weights, block)
     release_pages(graph.indptr, graph.indices, graph.weights)
     return graph
