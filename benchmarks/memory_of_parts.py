@@ -81,6 +81,16 @@ def row(graph: Path, place: Path, n_edges: int) -> list[str]:
     ]
 
 
+RANDOM = {
+    "random, small": (1_000, 5_000),
+    "random, dense": (4_000, 400_000),
+    "random, mean degree 40": (60_000, 1_200_000),
+    "random, mean degree 120": (20_000, 1_200_000),
+    "random, large": (20_000, 2_000_000),
+}
+"""Vertices, and edges as drawn."""
+
+
 def random_graph(n: int, n_edges: int) -> Any:
     """Return a graph whose edges are drawn at random: nothing in it can be cut apart."""
     import numpy as np
@@ -97,16 +107,8 @@ def made(name: str) -> Any:
     import parge
     from parge.graph.generate import planted
 
-    if name == "random, small":
-        return random_graph(1_000, 5_000)
-    if name == "random, mean degree 40":
-        return random_graph(60_000, 1_200_000)
-    if name == "random, mean degree 120":
-        return random_graph(20_000, 1_200_000)
-    if name == "random, dense":
-        return random_graph(4_000, 400_000)
-    if name == "random, large":
-        return random_graph(20_000, 2_000_000)
+    if name in RANDOM:
+        return random_graph(*RANDOM[name])
     if name == "communities, large":
         return planted(125_000, 1_100_000, seed=SEED).graph
     if name == "co-purchases, large":

@@ -66,14 +66,19 @@ def measured(folder: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="peaks are reset on Linux alone")
-def test_a_worker_of_a_dense_random_graph_in_two_parts_takes_no_more_than_the_whole_graph(tmp_path: Path) -> None:
-    graph, technique = random_graph(10_000, 1_000_000), parge.DeepWalk(walks=1)
-    taken = {}
-    for n in (1, 2):
+@pytest.mark.parametrize(
+    ("n_vertices", "n_edges", "n_parts", "most"),
+    [(1_000, 5_000, 2, 1.0), (10_000, 1_000_000, 2, 1.0), (20_000, 1_200_000, 8, 1.3 / 8)],
+)
+def test_a_worker_of_a_random_graph_takes_its_part_of_the_memory(
+    n_vertices: int, n_edges: int, n_parts: int, most: float, tmp_path: Path
+) -> None:
+    graph, taken = random_graph(n_vertices, n_edges), {}
+    for n, technique in ((1, parge.DeepWalk(walks=1)), (n_parts, parge.DeepWalk())):
         found = parge.decompose(graph, parts=n, seed=1, technique=technique, run_dir=tmp_path / str(n), progress=False)
         taken[n] = max(measured(folder) for folder in (tmp_path / str(n) / "parts").iterdir())
-    assert taken[2] <= taken[1]
+    assert taken[n_parts] <= most * taken[1]
     around = found.contexts
     assert around is not None
-    projected = int(found.projected(technique.worker_footprint(around.n_landmarks)).max())
-    assert taken[2] <= projected - BASE_BYTES
+    projected = int(found.projected(parge.DeepWalk().worker_footprint(around.n_landmarks)).max())
+    assert taken[n_parts] <= projected - BASE_BYTES
