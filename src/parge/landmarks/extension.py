@@ -112,9 +112,8 @@ def start(settings: WalkSettings, subgraph: Subgraph, context: Context, rows: CS
     width = shared["in"].shape[1]
     _place(settings, shared, np.asarray(context.landmark), rows, single, tables)
     frozen = np.concatenate([np.arange(o, o + a), np.arange(single[1].stop, n)])
-    for some in row_blocks(
-        len(shared["in"]), _LANDMARKS
-    ):  # not before: placing takes most memory, and none of these rows
+    # Not before this: placing takes most memory, and none of these rows.
+    for some in row_blocks(len(shared["in"]), _LANDMARKS):
         number = context.landmark[frozen] - some.start
         here = (number >= 0) & (number < some.stop - some.start)
         tables.In[frozen[here], :width] = read_rows(shared["in"], some)[number[here]]

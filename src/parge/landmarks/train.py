@@ -40,7 +40,6 @@ _RATE_SHARE = 0.2
 # walks (66 kB). It changes no vector.
 _BATCHES = 4
 
-
 # Vertices that two bytes can number.
 _SMALL = 2**16
 
