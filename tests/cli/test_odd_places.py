@@ -78,6 +78,7 @@ def test_a_reader_that_leaves_early_is_no_news(end: str, reader: str, world: Pat
     assert done.stderr.split() in ([b"0"], [b"1"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [

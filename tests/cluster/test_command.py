@@ -65,6 +65,7 @@ def test_options_that_shards_do_not_know_are_refused(edges: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_corrected_command_starts_again_where_no_graph_was_read(
     edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_processes_give_the_same_bits(edges: Path, reference: parge.Embedding, t
     check_same(embedded(edges, tmp_path, plan("processes")), reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["Divide", *slow("Read", "Cut", "Finish")])
 def test_a_run_that_failed_is_resumed_with_the_same_bits(
     edges: Path, reference: parge.Embedding, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch

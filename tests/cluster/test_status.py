@@ -69,6 +69,7 @@ def test_status_tells_how_far_a_run_in_shards_is(
     assert "--resume" in said
 
 
+@pytest.mark.slow
 def test_status_counts_what_a_stage_has_kept(
     edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

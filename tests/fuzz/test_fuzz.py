@@ -59,6 +59,7 @@ def test_a_reader_answers_damaged_files_with_a_refusal_or_a_value(group: str, tm
         assert read + refused >= count  # hypothesis may ask a little more
 
 
+@pytest.mark.slow
 def test_readers_answer_a_few_damaged_files(tmp_path: Path) -> None:
     names = [name for name in CASES if name != "mat"]  # a process for each file
     said = _fuzz("readers", tmp_path, str(FEW), *names)

@@ -222,6 +222,7 @@ def test_the_command_line_works_where_nothing_may_be_compiled(tmp_path: Path) ->
     assert np.load(tmp_path / "out.npy").shape == (30, 4)
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported_where_nothing_may_be_compiled() -> None:
     script = """
 import importlib, pkgutil, parge

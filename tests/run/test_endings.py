@@ -83,6 +83,7 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     assert not (place / "v.npy.run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="only Linux hands orphans to an ancestor of theirs")
 @pytest.mark.parametrize("how", [signal.SIGKILL, *slow("end", "fail", signal.SIGINT)])
 def test_nothing_that_a_technique_started_is_left_however_the_run_ends(place: Path, how: str | signal.Signals) -> None:
