@@ -59,6 +59,12 @@ def states(place: Path) -> list[str]:
     return [part.state for part in parts(place)]
 
 
+def named_workers(place: Path) -> list[str]:
+    """Return the workers of locks that say by whom they are held: they do so a moment after they are."""
+    found = (part.worker or "" for part in parts(place))
+    return sorted(worker for worker in found if re.fullmatch(r"process \d+", worker))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
@@ -68,7 +74,8 @@ def test_an_interrupted_run_leaves_no_worker_and_says_how_to_resume(
     wait_for(lambda: len(list(place.glob("v.npy.run/parts/*/lock"))) == 2)
     wait_for(lambda: sorted(states(place)) == ["running", "running", "waiting"])  # a lock is there before it is held
     children = workers(running.pid)
-    assert sorted(part.worker for part in parts(place) if part.worker) == sorted(f"process {c.pid}" for c in children)
+    named = sorted(f"process {child.pid}" for child in children)
+    wait_for(lambda: named_workers(place) == named)
     running.send_signal(how)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
@@ -185,6 +192,7 @@ def test_a_second_run_in_the_folder_is_refused_while_the_first_is_stopped(place:
     line = ["embed", "g.txt", "-o", "v.npy", "--technique", "odd:slow", *PLAN]
     running = start(place, *line, NAP="2")
     wait_for(lambda: len(list(place.glob("v.npy.run/parts/*/lock"))) == 2)
+    wait_for(lambda: len(named_workers(place)) == 2)
     stopped = psutil.Process(running.pid)
     stopped.suspend()
     child = workers(running.pid)[0]
