@@ -112,12 +112,12 @@ LARGE: dict[str, Callable[[], Case]] = {
 
 
 def looks(new: Space, aged: Space) -> dict[str, float]:
-    """Return the drift by how the part is chosen; what the new space told is measured in the same way."""
+    """Return the drift by how the part is chosen; what the new space fitted is measured in the same way."""
     found = {}
     for name, changes in PARTS.items():
         with patch.multiple(communities, **changes) if changes else nullcontext():
-            told = communities.measure_communities(new.vectors, new.graph)
-            history = replace(aged.history, told=told.beyond_error(), told_weight=told.weight)
+            fitted = communities.measure_communities(new.vectors, new.graph)
+            history = replace(aged.history, communities=fitted.beyond_error(), communities_weight=fitted.weight)
             found[name] = drift_now(replace(aged, history=history)).drift
     return found
 

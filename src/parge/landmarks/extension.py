@@ -47,8 +47,8 @@ Slices = tuple[slice, slice]
 BORROWED_EDGES = 4.0
 _BORROWING_ROUNDS = 3
 
-# Rows whose chances are computed at a time, so that they stay in the cache: at most, at least, and one for so many
-# vertices of the subgraph.
+# Rows whose chances are computed at a time, so that they stay in the cache: at most, at least, and one for this
+# many vertices of the subgraph.
 _MOST_ROWS, _LEAST_ROWS, _VERTICES_PER_ROW = 512, 32, 16
 
 # Landmarks whose vectors are read at a time: 64 kB.
