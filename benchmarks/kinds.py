@@ -57,8 +57,7 @@ def hubs(n: int, degree: int, seed: int, triangles: float = 0.6) -> Graph:
 
 def coauthors(n: int, n_papers: int, seed: int, fields: int = 60) -> Graph:
     """Papers as cliques of some authors of a field, busy ones more often, and now and then a stranger."""
-    rng = np.random.default_rng(seed)
-    busy, field = rng.pareto(1.5, n) + 1, rng.integers(fields, size=n)
+    rng, busy, field = _authors(n, seed, fields)
     members = [np.flatnonzero(field == i) for i in range(fields)]
     source, target = [], []
     for _ in range(n_papers):
@@ -70,6 +69,17 @@ def coauthors(n: int, n_papers: int, seed: int, fields: int = 60) -> Graph:
         source.append(authors[i])
         target.append(authors[j])
     return _graph(np.concatenate(source), np.concatenate(target))
+
+
+def fields_of_coauthors(graph: Graph, n: int, seed: int, fields: int = 60) -> Labels:
+    """Return the field of every author of `coauthors`, to score vectors by."""
+    authors = np.asarray(graph.outside_ids)
+    return Labels.from_pairs(authors, _authors(n, seed, fields)[2][authors])
+
+
+def _authors(n: int, seed: int, fields: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng, rng.pareto(1.5, n) + 1, rng.integers(fields, size=n)
 
 
 def buyers(n: int, n_edges: int, seed: int, tastes: int = 40) -> Graph:
@@ -122,6 +132,12 @@ def nested(n: int, n_edges: int, seed: int, levels: int = 5, split: int = 4) -> 
     drawn = np.minimum((start[:, None] + rng.random((n_edges, 4)) * size[:, None]).astype(np.int64), n - 1)
     best = np.argmax(np.log(rng.random(drawn.shape)) / busy[drawn], axis=1)
     return _graph(source, np.take_along_axis(drawn, best[:, None], axis=1).ravel())
+
+
+def groups_of_nested(graph: Graph, n: int, groups: int = 16) -> Labels:
+    """Return the group of every vertex of `nested`, to score vectors by; `groups` is a power of its `split`."""
+    vertices = np.asarray(graph.outside_ids)
+    return Labels.from_pairs(vertices, vertices * groups // n)
 
 
 def _graph(source: np.ndarray, target: np.ndarray) -> Graph:

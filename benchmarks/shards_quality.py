@@ -3,8 +3,8 @@
 ``python -m benchmarks.shards_quality`` prints, for each kind and the mean over seeds, the cut of 8 unequal parts within
 3 % over that of KaMinPar on the whole graph, and the lost edges with a tenth of the vertices as anchors over those of
 `alternating`. ``--data ../shared/data`` has the same of the shared graphs instead, on which no setting was chosen.
-``--labels`` has the micro-F1 of DeepWalk with ``--sharded`` over that without, instead: on planted graphs, or on the
-shared graphs that have labels.
+``--labels`` has the micro-F1 of DeepWalk with ``--sharded`` over that without, instead: on four generated kinds, or on
+the shared graphs that have labels.
 """
 
 import argparse
@@ -15,7 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from benchmarks.kinds import coauthors, copurchase, hubs, labels_of, words
+from benchmarks.kinds import (
+    coauthors,
+    copurchase,
+    fields_of_coauthors,
+    groups_of_nested,
+    hubs,
+    labels_of,
+    nested,
+    words,
+)
 
 import parge
 from parge.cluster.coarsen import Level
@@ -28,7 +37,7 @@ from parge.decompose.anchors import AnchorDecomposer
 from parge.decompose.limits import Limits
 from parge.decompose.partitioners import Problem, partitioner_named
 from parge.evaluate.labels import Labels, read_labels
-from parge.graph.generate import grid, planted
+from parge.graph.generate import Planted, grid, planted, tree
 from parge.graph.graph import Graph
 
 SHARES = np.array([3, 3, 4, 4, 5, 5, 6, 6]) / 36
@@ -93,7 +102,7 @@ def scores(graph: Graph, labels: Labels, seed: int, dim: int) -> tuple[float, fl
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         pq.write_table(graph.to_frame(), folder / "e.parquet")
-        source = Source(edge_files(folder / "e.parquet"), graph.n_vertices)
+        source = Source(edge_files(folder / "e.parquet"), graph.n_vertices if graph.ids is None else None)
         embed_sharded(source, plan, folder / "out", run_dir=folder / "run")
         usual = parge.embed(graph, technique=parge.DeepWalk(dim=dim), parts=8, engine="serial", seed=seed)
         for one in (parge.Embedding.load(folder / "out"), usual):
@@ -101,10 +110,27 @@ def scores(graph: Graph, labels: Labels, seed: int, dim: int) -> tuple[float, fl
     return found[0], found[1]
 
 
-def planted_scores(seed: int) -> tuple[float, float]:
-    """Return the scores on a planted graph."""
-    made = planted(4_000, 24_000, mixing=0.65, labels_per_vertex=1.3, seed=seed)
-    return scores(made.graph, labels_of(made), seed, 64)
+def _with_groups(n: int, seed: int) -> tuple[Graph, Labels]:
+    graph = nested(n, 12 * n, seed)
+    return graph, groups_of_nested(graph, n)
+
+
+def _with_fields(n: int, seed: int) -> tuple[Graph, Labels]:
+    graph = coauthors(n, n, seed)
+    return graph, fields_of_coauthors(graph, n, seed)
+
+
+def _with_labels(made: Planted) -> tuple[Graph, Labels]:
+    return made.graph, labels_of(made)
+
+
+# No setting was chosen on these.
+LABELLED: dict[str, Callable[[int], tuple[Graph, Labels]]] = {
+    "planted": lambda seed: _with_labels(planted(4_000, 24_000, mixing=0.65, labels_per_vertex=1.3, seed=seed)),
+    "tree": lambda seed: _with_labels(tree(6_000, seed=seed)),
+    "nested groups": lambda seed: _with_groups(5_000, seed),
+    "co-authors": lambda seed: _with_fields(6_000, seed),
+}
 
 
 def shared_kinds(folder: Path, only: list[str]) -> dict[str, Callable[[int], Graph]]:
@@ -135,10 +161,12 @@ def main() -> None:
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
     kinds = shared_kinds(options.data, options.only) if options.data else KINDS
-    if options.labels and not options.data:
-        print(f"micro-F1, planted, DeepWalk in 8 parts: {ratio([planted_scores(seed) for seed in seeds])}", flush=True)
-        return
     print(f"shards / one machine = ratio (least and most of {options.seeds} seeds)")
+    if options.labels and not options.data:
+        for name, label in LABELLED.items():
+            found = [scores(*label(seed), seed, 64) for seed in seeds]
+            print(f"  {name:14} micro-F1 {ratio(found)}", flush=True)
+        return
     for name, make in kinds.items():
         graphs = [make(seed) for seed in seeds]
         if not options.labels:
