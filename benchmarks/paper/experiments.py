@@ -5,10 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from benchmarks import harness
 from benchmarks.paper import methods
 from benchmarks.paper.cells import Cell, Cells, key
 from benchmarks.paper.datasets import Data
@@ -17,8 +20,9 @@ from benchmarks.paper.published import TECHNIQUES
 
 import parge
 from parge.embedding import Embedding
-from parge.graph.generate import ring_of_cliques
 from parge.reconcile.rotations import Orthogonal
+from parge.run.open_run import open_run
+from parge.run.pipeline import write_subgraphs
 from parge.seeds import keyed_rng
 
 OnStep = Callable[[str], None]
@@ -154,6 +158,10 @@ class _Split:
 
 SCALED = ("Recon-S", "ours")
 
+# In the place of a technique: cells that hold the memory of a worker.
+MEMORY = "memory of deepwalk"
+MEMORY_SEEDS = 3
+
 
 def parallelism(
     data: Data,
@@ -166,10 +174,9 @@ def parallelism(
 ) -> None:
     """Fill Figures 3-5: DeepWalk in more and more parts, one worker at a time so that none disturbs another.
 
-    Each seed runs inside of ``alone()``.
+    Each seed runs inside of ``alone()``. Memory is measured afterwards, in other processes.
     """
     store = _store("parallelism", data, settings, out)
-    store.cell("empty worker", lambda: _empty_worker(settings), on_step)
     whole = [(method, 1) for method in ("centralised", *REFINED)]
     rows = whole + [(method, n) for n in settings.counts for method in SCALED]
     for seed in range(seeds):
@@ -179,6 +186,13 @@ def parallelism(
         with alone():  # a whole seed: its runs are divided by each other
             for name, (method, n_parts) in zip(names, rows, strict=True):
                 store.cell(name, lambda m=method, n=n_parts, s=seed: _scaled(data, settings, m, n, s), on_step)
+    measured = range(min(seeds, MEMORY_SEEDS) if settings.engine == "processes" else 0)
+    for seed, (method, n_parts) in product(measured, rows):
+        store.cell(
+            key(MEMORY, method, n_parts, seed),
+            lambda m=method, n=n_parts, s=seed: _largest_worker(data, settings, m, n, s),
+            on_step,
+        )
 
 
 def _scaled(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
@@ -213,11 +227,18 @@ def _pair_seconds(n_anchors: int, n_vertices: int, dim: int) -> float:
     return time.perf_counter() - started
 
 
-def _empty_worker(settings: Settings) -> Cell:
-    """Return the memory of a worker that has next to nothing to do: Python, libraries and compiled code."""
-    plan = methods.plan("centralised", "deepwalk", settings, n_parts=1, seed=0, engine=settings.engine)
-    report = parge.embed(ring_of_cliques(4, 5), plan).report
-    return {"largest_worker": report.parts[0].peak_bytes}
+def _largest_worker(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
+    """Return the memory of the worker of the largest part, above what its process holds before it reads its part."""
+    plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine)
+    with TemporaryDirectory() as place, open_run(data.graph, plan, run_dir=Path(place, "run")) as run:
+        write_subgraphs(run)
+        folder = max((run.folder.part(i) for i in range(n_parts)), key=_size)
+        measured = harness.measure_call("memory_of_parts:above", folder=str(folder))
+    return {"above_empty": measured.value["above"]}
+
+
+def _size(part: Path) -> int:
+    return sum(file.stat().st_size for file in (part / "subgraph").iterdir())
 
 
 def _store(experiment: str, data: Data, settings: Settings, out: Path) -> Cells:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.harness import markdown_table
 from benchmarks.paper import published
 from benchmarks.paper.cells import Cell, Results, read_results
-from benchmarks.paper.experiments import SCALED
+from benchmarks.paper.experiments import MEMORY, SCALED
 from benchmarks.paper.methods import IN_PARTS, METHODS, TITLES, Settings, reference
 from benchmarks.paper.published import TECHNIQUES
 
@@ -194,13 +194,13 @@ PLOTS = {
 def _figure_table(results: Results) -> str:
     header = ["n"]
     for method in SCALED:
-        header += [f"{method}: time, paper's metric", "time, end to end", "memory", "memory above empty", "micro-F1"]
+        header += [f"{method}: time, paper's metric", "time, end to end", "memory", "micro-F1"]
     rows = []
     for n_parts in (1, *results.settings["counts"]):
         row = [str(n_parts)]
         for method in SCALED:
             found = scaling(results, method, n_parts)
-            row += [mean_sd(found[name], 1) for name in ("paper", "end_to_end", "memory", "memory_net")]
+            row += [mean_sd(found[name], 1) for name in ("paper", "end_to_end", "memory")]
             row.append(mean_sd(found["micro_f1"]))
         rows.append(row)
     return _titled(results, header, rows)
@@ -211,18 +211,17 @@ def scaling(results: Results, method: str, n_parts: int) -> dict[str, list[float
 
     Ours is compared with the centralised run that is refined as ours is.
     """
-    empty = results.cells.get("empty worker", {}).get("largest_worker", 0)
-    names = ("paper", "end_to_end", "memory", "memory_net", "micro_f1")
+    names = ("paper", "end_to_end", "memory", "micro_f1")
     out: dict[str, list[float | None]] = {name: [] for name in names}
     whole = results.over_seeds("deepwalk", reference(method), 1)
     cells = whole if n_parts == 1 else results.over_seeds("deepwalk", method, n_parts)
     for one, cell in zip(whole, cells, strict=False):
         out["paper"].append(one["paper_seconds"] / cell["paper_seconds"])
         out["end_to_end"].append(one["end_to_end_seconds"] / cell["end_to_end_seconds"])
-        out["memory"].append(one["largest_worker"] / cell["largest_worker"])
-        net = cell["largest_worker"] - empty
-        out["memory_net"].append((one["largest_worker"] - empty) / net if net > 0 else None)
         out["micro_f1"].append(cell.get("micro_f1"))
+    whole = results.over_seeds(MEMORY, reference(method), 1)
+    cells = whole if n_parts == 1 else results.over_seeds(MEMORY, method, n_parts)
+    out["memory"] = [one["above_empty"] / cell["above_empty"] for one, cell in zip(whole, cells, strict=False)]
     return out
 
 
