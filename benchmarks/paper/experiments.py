@@ -20,6 +20,7 @@ from benchmarks.paper.published import TECHNIQUES
 
 import parge
 from parge.embedding import Embedding
+from parge.events import ignore
 from parge.reconcile.rotations import Orthogonal
 from parge.run.open_run import open_run
 from parge.run.pipeline import write_subgraphs
@@ -230,7 +231,10 @@ def _pair_seconds(n_anchors: int, n_vertices: int, dim: int) -> float:
 def _largest_worker(data: Data, settings: Settings, method: str, n_parts: int, seed: int) -> Cell:
     """Return the memory of the worker of the largest part, above what its process holds before it reads its part."""
     plan = methods.plan(method, "deepwalk", settings, n_parts=n_parts, seed=seed, engine=settings.engine)
-    with TemporaryDirectory() as place, open_run(data.graph, plan, run_dir=Path(place, "run")) as run:
+    with (
+        TemporaryDirectory() as place,
+        open_run(data.graph, plan, run_dir=Path(place, "run"), resume=False, listener=ignore) as run,
+    ):
         write_subgraphs(run)
         folder = max((run.folder.part(i) for i in range(n_parts)), key=_size)
         measured = harness.measure_call("memory_of_parts:above", folder=str(folder))
