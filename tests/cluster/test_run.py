@@ -17,10 +17,13 @@ from tests.cluster.named_edges import named_edges
 from tests.examples import slow
 
 import parge
+from parge.cluster import run as sharded
 from parge.cluster import stages
 from parge.cluster.checkpoints import FolderCheckpoint
 from parge.cluster.run import embed_sharded
 from parge.cluster.source import Source, edge_files
+from parge.engine.base import Task
+from parge.engine.remote_task import RemoteTask
 from parge.errors import InfeasibleError, InputError, PargeError
 from parge.io.embeddings.folder import MANIFEST
 from parge.memory import VARIABLE
@@ -93,6 +96,30 @@ def test_processes_give_the_same_bits(edges: Path, reference: parge.Embedding, t
     check_same(embedded(edges, tmp_path, plan("processes")), reference)
 
 
+def test_no_file_of_a_part_passes_through_the_process_that_leads(
+    edges: Path, reference: parge.Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts are done as a cluster does them: sent, opened, stored by the worker."""
+    keys = []
+
+    def sent(_engine: Any, tasks: list[Task], *_more: Any) -> None:
+        for task in tasks:
+            with task.argument.locked_for_remote():
+                remote, files = RemoteTask.of(task)
+                assert files == {}
+                away = tmp_path / f"away-{task.key}"
+                opened = remote.opened(away, files)
+                opened.function(opened.argument, lambda _share: None)
+                assert remote.results(away) == {}
+                task.argument.store({})
+            assert not away.exists()
+            keys.append(task.key)
+
+    monkeypatch.setattr(sharded, "run_parts", sent)
+    check_same(embedded(edges, tmp_path, plan()), reference)
+    assert keys == list(range(PARTS))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["Divide", *slow("Read", "Cut", "Finish")])
 def test_a_run_that_failed_is_resumed_with_the_same_bits(
@@ -111,7 +138,10 @@ def test_a_run_that_failed_is_resumed_with_the_same_bits(
         with pytest.raises(PargeError, match="disk"):
             embedded(edges, tmp_path, plan())
     assert not (tmp_path / "out").exists()
+    for part in (tmp_path / "run" / "parts").glob("*"):
+        (part / "result.tmp-7").mkdir()  # of a machine that was lost
     check_same(embedded(edges, tmp_path, plan(), resume=True), reference)
+    assert not list((tmp_path / "run").rglob("*.tmp-*"))
 
 
 def test_rounds_of_a_pass_are_kept(

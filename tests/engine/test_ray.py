@@ -158,7 +158,7 @@ class Carried:
     reads: ClassVar[str] = "in"
     writes: ClassVar[str] = "out"
 
-    def moved_to(self, folder: Path) -> "Carried":
+    def as_remote(self, folder: Path) -> "Carried":
         return replace(self, folder=folder)
 
     @contextmanager

@@ -99,7 +99,7 @@ def embed_sharded(
     check_run_folder(run_dir, resume=resume)
     run_dir.mkdir(parents=True, exist_ok=True)
     with hold(run_dir), prepared_engine(plan) as ready, ready.connected() as engine:
-        arrays.sweep(run_dir)
+        RunFolder(run_dir).sweep()
         run = ShardedRun.opened(run_dir, source, resolved, engine, listener, command)
         return run.embed(out)
 
@@ -274,13 +274,15 @@ class ShardedRun:
         self.listener(Step("retry", reason))
 
     def _embed_parts(self, cut: list[CutResult], decision: Decision, footprint: Footprint) -> None:
-        """Embed every part that has no result yet, as every run does."""
+        """Embed every part that has no result yet, as every run does; no file passes through this process."""
         n_parts, technique = len(cut), decision.plan.technique
         waiting = [i for i in range(n_parts) if parts.whole_result(self.folders.part(i)) is None]
         self.listener(Step("embed", f"{count(n_parts, 'subgraph')} with {technique.name}"))
         projected = [footprint.bytes(found.vertices, found.edges) for found in cut]
         folder, budgets = RunFolder(self.folder), decision.limits.budgets
-        tasks = [part_task(folder, i, technique, projected[i], budgets, self._on_retry) for i in waiting]
+        tasks = [
+            part_task(folder, i, technique, projected[i], budgets, self._on_retry, seen_by_all=True) for i in waiting
+        ]
         with timed(self.seconds, "embed"):
             run_parts(self.engine, tasks, n_parts, self.listener)
 

@@ -34,7 +34,7 @@ class Task:
         A module-level function, or one that cloudpickle can pickle.
     argument : object
         Small and picklable. Large data is given as a path; if the argument is `parge.engine.remote_task.Portable`,
-        it is sent to machines that cannot access the path.
+        it is sent to machines that cannot access the path, unless the argument says that all can.
     projected_bytes : int
         Upper bound on the memory of the task; an engine starts it only where that much is free.
     limit_bytes : int, optional

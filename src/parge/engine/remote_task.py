@@ -1,4 +1,4 @@
-"""RemoteTask: a task and its files, sent to a machine without access to our files, and the files that it returns.
+"""RemoteTask: a task, sent to another machine: with its files, or to be done in place where all machines see them.
 
 `parge.engine.ray_schedule` makes one for each task, and runs it on the machine that Ray chose.
 """
@@ -33,7 +33,11 @@ _YOUNG_SECONDS = 60.0
 
 @runtime_checkable
 class Portable(Protocol):
-    """An argument whose function reads one folder and writes another next to it, so that both can be sent."""
+    """An argument whose function reads one folder and writes another next to it, so that both can be sent.
+
+    Where every machine sees the folder, `reads` and `writes` are empty: no file is sent, and the function stores its
+    result in place.
+    """
 
     @property
     def folder(self) -> Path:
@@ -41,20 +45,20 @@ class Portable(Protocol):
 
     @property
     def reads(self) -> str:
-        """Name of the folder that the function reads."""
+        """Name of the folder that the function reads; empty if it is not to be sent."""
 
     @property
     def writes(self) -> str:
-        """Name of the folder that the function writes."""
+        """Name of the folder that the function writes; empty if it is not to be sent back."""
 
-    def moved_to(self, folder: Path) -> Self:
-        """Return the same work in another place."""
+    def as_remote(self, folder: Path) -> Self:
+        """Return the same work as another machine does it: on the files sent to `folder`; without any, in place."""
 
     def locked_for_remote(self) -> AbstractContextManager[Callable[[float], None]]:
         """Lock the work while it is done elsewhere; yield the function that records the progress."""
 
     def store(self, files: Files) -> None:
-        """Store the files from the other machine, completely or not at all."""
+        """Store the files from the other machine, completely or not at all; without any, check what it stored."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class RemoteTask:
     call : bytes
         The pickled function and its argument.
     reads, writes : str
-        Names of the folders that it reads and writes; empty if it works without files.
+        Names of the folders that are sent, and sent back; empty if it works without files, or in place.
     limit_bytes : int, optional
         Memory limit of the task.
     label : str
@@ -86,9 +90,8 @@ class RemoteTask:
         call = cloudpickle.dumps((task.function, job))
         if not isinstance(job, Portable):
             return RemoteTask(call, "", "", task.limit_bytes, task.label), {}
-        return RemoteTask(call, job.reads, job.writes, task.limit_bytes, task.label), _read_files(
-            job.folder / job.reads
-        )
+        files = _read_files(job.folder / job.reads) if job.reads else {}
+        return RemoteTask(call, job.reads, job.writes, task.limit_bytes, task.label), files
 
     def opened(self, folder: Path, files: Files) -> Task:
         """Return the task as it is run here, its files unpacked in `folder`."""
@@ -102,10 +105,10 @@ class RemoteTask:
 
 
 def call_here(packed: tuple[bytes, Path], progress: Progress) -> Any:
-    """Run a task that was sent, on the files that were unpacked here."""
+    """Run a task that was sent, on the files that were unpacked here, if any were."""
     call, folder = packed
     function, argument = pickle.loads(call)  # from the machine that sent the task, never from a file
-    return function(argument.moved_to(folder) if isinstance(argument, Portable) else argument, progress)
+    return function(argument.as_remote(folder) if isinstance(argument, Portable) else argument, progress)
 
 
 def _read_files(folder: Path) -> Files:

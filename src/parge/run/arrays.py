@@ -1,10 +1,12 @@
 """Folders of checked arrays, written whole or not at all."""
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
 import os
+import secrets
 import stat
 import threading
 from collections.abc import Iterator, Mapping
@@ -44,6 +46,10 @@ class StorageError(PargeError):
     """A run could not be written: the disk is full, or writing is not permitted."""
 
 
+class TakenError(PargeError):
+    """A folder of that name is there already, and was not to be replaced."""
+
+
 def save(
     folder: Path,
     kind: str,
@@ -51,6 +57,7 @@ def save(
     metadata: dict[str, Any],
     *,
     stored: Mapping[str, "Stored"] = MappingProxyType({}),
+    replaces: bool = True,
 ) -> None:
     """Write the arrays and metadata as `folder`, under a temporary name first: no reader sees an unfinished folder.
 
@@ -61,8 +68,11 @@ def save(
     stored : mapping
         Arrays that another folder of the run holds: their files are linked instead of written again, where the file
         system can do that. A copy of the folder holds them as plain files.
+    replaces : bool
+        Whether a folder of that name is replaced. Where another process may write the same without a lock, it is not:
+        the first one stays, and the others get `TakenError`.
     """
-    with _made_whole(folder) as temporary:
+    with _made_whole(folder, replaces=replaces) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
         entries |= {name: _link(temporary / f"{name}.npy", source) for name, source in stored.items()}
         body = {"format": FORMAT, "kind": kind, "arrays": entries, "facts": metadata}
@@ -122,15 +132,17 @@ def save_files(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
 
 
 @contextmanager
-def _made_whole(folder: Path) -> Iterator[Path]:
+def _made_whole(folder: Path, *, replaces: bool = True) -> Iterator[Path]:
     """Yield a new folder to fill; it becomes `folder` on success and is removed on failure."""
-    temporary = folder.with_name(f"{folder.name}.tmp-{os.getpid()}")
+    temporary = _temporary(folder, "tmp")
     try:
-        discard(temporary)
-        temporary.mkdir(parents=True)
+        temporary.mkdir(parents=replaces)  # who works without a lock does not bring back a run that was removed
         yield temporary
         _flush_folder(temporary)
-        replace_folder(temporary, folder)
+        if replaces:
+            replace_folder(temporary, folder)
+        else:
+            _rename_to_free(temporary, folder)
     except BaseException as error:
         discard(temporary)
         if isinstance(error, OSError):
@@ -138,11 +150,26 @@ def _made_whole(folder: Path) -> Iterator[Path]:
         raise
 
 
+def _temporary(folder: Path, kind: str) -> Path:
+    """Return a name for a folder that is being written or removed; processes of other machines have other names."""
+    return folder.with_name(f"{folder.name}.{kind}-{secrets.randbelow(1 << 62)}")
+
+
+def _rename_to_free(temporary: Path, folder: Path) -> None:
+    """Rename the finished folder; an existing folder of that name stays, which the system decides in one step."""
+    try:
+        temporary.rename(folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise TakenError(f"{folder} is there already") from None
+        raise
+    _flush_folder(folder.parent)
+
+
 def replace_folder(temporary: Path, folder: Path) -> None:
     """Rename the finished folder; an existing folder of that name is removed first."""
     if os.path.lexists(folder):
-        doomed = folder.with_name(f"{folder.name}.old-{os.getpid()}")
-        discard(doomed)
+        doomed = _temporary(folder, "old")
         folder.rename(doomed)
         discard(doomed)
     temporary.rename(folder)
@@ -166,10 +193,17 @@ def discard(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files and folders that killed processes left."""
-    for leftover in folder.iterdir():
-        if TEMPORARY_FOLDER.fullmatch(leftover.name):
-            discard(leftover)
+    """Remove temporary files and folders that killed processes left.
+
+    A folder is renamed first: a process that was thought lost and still fills it cannot make it a finished one that
+    lacks files.
+    """
+    for leftover in list(folder.iterdir()):
+        if found := TEMPORARY_FOLDER.fullmatch(leftover.name):
+            doomed = _temporary(leftover.with_name(found[1]), "old")
+            with contextlib.suppress(OSError):
+                leftover.rename(doomed)
+            discard(doomed)
         elif TEMPORARY_FILE.fullmatch(leftover.name):
             with contextlib.suppress(OSError):
                 leftover.unlink(missing_ok=True)

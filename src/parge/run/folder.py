@@ -187,10 +187,10 @@ class RunFolder:
         except OSError as error:
             raise PargeError(f"Cannot create the run folder {self.path}: {error.strerror}") from error
         with hold(self.path):
-            self._sweep()
+            self.sweep()
             yield
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Remove temporary files that a killed run left, except in parts that another process works on."""
         arrays.sweep(self.path)
         arrays.refuse_links(self.path, self.path / PARTS)

@@ -24,6 +24,10 @@ from parge.values import Value
 
 V = TypeVar("V", bound=Value)
 
+# How long a result that another machine has stored may take to be seen here: network file systems keep what they know
+# of a folder for up to a minute.
+_SEEN_SECONDS, _POLL_SECONDS = 90.0, 0.1
+
 
 def save_subgraph(
     folder: Path,
@@ -112,6 +116,36 @@ def save_result(folder: Path, vectors: FloatArray, metadata: ResultMetadata) -> 
     remove_failure(folder)
 
 
+def save_result_in_place(folder: Path, vectors: FloatArray, metadata: ResultMetadata) -> None:
+    """Write the local vectors and their metadata into a folder whose lock another process holds, for this work.
+
+    A machine that was thought lost may do the same work: their vectors have the same bits, and the first ones stay.
+    """
+    try:
+        arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, metadata.to_json(), replaces=False)
+    except arrays.TakenError:
+        if whole_result(folder) is None:
+            raise arrays.DamagedError(f"{folder / RESULT} is damaged. Repeat the command with --resume.") from None
+
+
+def check_stored(folder: Path) -> None:
+    """Refuse a part folder in which another machine has stored no result; arrays are read by who needs them.
+
+    A network file system may show it here only after a while.
+    """
+    until = time.monotonic() + _SEEN_SECONDS
+    while not arrays.exists(folder / RESULT) and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
+    arrays.check_sizes(folder / RESULT, RESULT)
+    remove_failure(folder)
+
+
+def remove_unusable(folder: Path) -> None:
+    """Remove a result that is damaged or of another run, so that its place is free for the next one."""
+    if os.path.lexists(folder / RESULT) and whole_result(folder) is None:
+        arrays.discard(folder / RESULT)
+
+
 def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Store the files of a result from another machine; refuse them if they are not intact and finite."""
     arrays.save_files(folder / RESULT, files)
@@ -138,10 +172,11 @@ def load_result(folder: Path) -> Result:
 def whole_result(folder: Path) -> ResultMetadata | None:
     """Return the metadata of the local vectors if they are intact and belong to this subgraph; None otherwise."""
     schema.check_part(folder)
+    if not arrays.exists(folder / RESULT):
+        return None
     with contextlib.suppress(arrays.DamagedError):
-        asked = subgraph_metadata(folder)
-        found = load_result(folder).metadata if arrays.exists(folder / RESULT) else None
-        if found is not None and (found.run, found.index) == (asked.run, asked.index):
+        asked, found = subgraph_metadata(folder), load_result(folder).metadata
+        if (found.run, found.index) == (asked.run, asked.index):
             return found
     return None
 

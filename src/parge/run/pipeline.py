@@ -273,13 +273,20 @@ def _on_progress(listener: Listener, n_parts: int, task: Task, share: float) -> 
 
 
 def part_task(
-    folder: RunFolder, i: int, technique: Technique, projected: int, budgets: IntArray | None, on_retry: OnStep
+    folder: RunFolder,
+    i: int,
+    technique: Technique,
+    projected: int,
+    budgets: IntArray | None,
+    on_retry: OnStep,
+    *,
+    seen_by_all: bool = False,
 ) -> Task:
     """Return the task of a worker: embed subgraph i of a run, as planned, whatever its folder may say."""
     return Task(
         key=i,
         function=embed_part,
-        argument=PartJob(folder.part(i), describe(technique) or technique),
+        argument=PartJob(folder.part(i), describe(technique) or technique, seen_by_all=seen_by_all),
         projected_bytes=projected,
         limit_bytes=None if budgets is None else int(budgets[i]),
         label=f"subgraph {i}",

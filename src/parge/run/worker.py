@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from parge.graph.subgraph import Subgraph, induce_with_context
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import measured_tree, over_limit, reset_peak, trim_heap
 from parge.run import parts
-from parge.run.lock import Held
 from parge.run.metadata import ResultMetadata
 from parge.run.schema import RESULT, SUBGRAPH
 from parge.run.trust import trusted
@@ -32,7 +31,7 @@ _PROGRESS_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PartJob:
-    """Which part to embed, and with what; an engine may send it to a machine that cannot access its folder.
+    """Which part to embed, and with what; an engine may send it to another machine.
 
     Parameters
     ----------
@@ -43,28 +42,46 @@ class PartJob:
     allow : str
         What the user typed: the technique that the folder must name; as ``module:attribute`` the only one that it
         may name.
+    seen_by_all : bool
+        Whether all machines see the folder: then none of its files is sent, and a worker stores the result in it.
+    is_away : bool
+        Whether the process that sent the job holds the folder's lock. So a machine that is lost leaves no lock.
     """
 
     folder: Path
     technique: Technique | Described | None = None
     allow: str = ""
+    seen_by_all: bool = False
+    is_away: bool = False
 
-    reads, writes = SUBGRAPH, RESULT
+    @property
+    def reads(self) -> str:
+        """The folder to send; empty if all machines see it."""
+        return "" if self.seen_by_all else SUBGRAPH
 
-    def moved_to(self, folder: Path) -> "PartJob":
-        """Return the same work on a part folder in another place."""
-        return replace(self, folder=folder)
+    @property
+    def writes(self) -> str:
+        """The folder to send back; empty if all machines see it."""
+        return "" if self.seen_by_all else RESULT
+
+    def as_remote(self, folder: Path) -> "PartJob":
+        """Return the same work on a part folder that was sent, or in place."""
+        return replace(self, is_away=True) if self.seen_by_all else replace(self, folder=folder)
 
     @contextmanager
     def locked_for_remote(self) -> Iterator[Callable[[float], None]]:
         """Hold the part folder's lock during work elsewhere; yield the function that records the progress."""
-        with parts.at_work(self.folder) as lock:
-            parts.remove_failure(self.folder)
-            yield spaced(lock.record, _PROGRESS_SECONDS)
+        with _locked(self.folder) as record:
+            if self.seen_by_all:
+                parts.remove_unusable(self.folder)
+            yield record
 
     def store(self, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Store the result that was written on another machine."""
-        parts.accept_result(self.folder, files)
+        """Store the result that was written on another machine, or check that it was stored in place."""
+        if self.seen_by_all:
+            parts.check_stored(self.folder)
+        else:
+            parts.accept_result(self.folder, files)
 
 
 def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
@@ -75,15 +92,16 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
     """
     reset_peak()
     started = time.perf_counter()
-    with parts.at_work(job.folder) as lock, measured_tree() as peak_bytes:
-        parts.remove_failure(job.folder)
+    with _at_work(job) as record, measured_tree() as peak_bytes:
+        if job.is_away and (stored := parts.whole_result(job.folder)) is not None:
+            return stored  # by a machine that was thought lost
         subgraph, metadata = parts.load_subgraph(job.folder)
         trim_heap()  # of what checked it: up to 0.7 MB on a small graph, before the largest arrays are made
         technique = _technique(job, metadata.technique)
         check_shared(technique, subgraph.shared, None if subgraph.context is None else subgraph.context.n_landmarks)
         embedding_started = time.perf_counter()
         rng = keyed_rng(metadata.seed, "embed", subgraph.index)
-        vectors = embed_checked(technique, subgraph, rng, _recording(lock, progress))
+        vectors = embed_checked(technique, subgraph, rng, _recording(record, progress))
         if over_limit():
             raise MemoryError  # no result of a worker that kept its limit only by luck
         result = ResultMetadata(
@@ -103,8 +121,22 @@ def embed_part(job: PartJob, progress: Progress = silent) -> ResultMetadata:
                 {"parge": parge.__version__, "python": platform.python_version(), "numpy": np.__version__}
             ),
         )
-        parts.save_result(job.folder, vectors, result)
+        save = parts.save_result_in_place if job.is_away else parts.save_result
+        save(job.folder, vectors, result)
     return result
+
+
+def _at_work(job: PartJob) -> AbstractContextManager[Progress]:
+    """Hold the part folder's lock, unless the process that sent the job does; give what records the progress in it."""
+    return nullcontext(silent) if job.is_away else _locked(job.folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[Progress]:
+    """Hold the part folder's lock; yield the function that now and then writes the progress into it."""
+    with parts.at_work(folder) as lock:
+        parts.remove_failure(folder)
+        yield spaced(lock.record, _PROGRESS_SECONDS)
 
 
 def prepare_worker(described: Described | None) -> None:
@@ -136,9 +168,8 @@ def _with_landmarks(ring: Graph, technique: LandmarkTechnique) -> Subgraph:
     return replace(part, shared=shared)
 
 
-def _recording(lock: Held, progress: Progress) -> Progress:
-    """Return a function that passes progress on, and now and then writes it into the part's lock for `parge status`."""
-    record = spaced(lock.record, _PROGRESS_SECONDS)
+def _recording(record: Progress, progress: Progress) -> Progress:
+    """Return a function that passes progress on, and into the part's lock for `parge status`."""
 
     def on_progress(share: float) -> None:
         progress(share)
