@@ -3,17 +3,24 @@
 import importlib.util
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
-from tests.cluster.test_faults import KILLS, check_kills, embedded, write_edges
+from tests.cluster.test_faults import KILLS, Killed, check_kills, embedded, write_edges
+from tests.cluster.test_run import check_same
 from tests.engine.ray_token import TOKEN
 from tests.engine.test_ray_hosts import HEAD, PARGE, Host, ray_on_hosts
 
 import parge
+from parge.engine.remote_task import RemoteTask
+from parge.run import pipeline
 
 pytestmark = [
     pytest.mark.ray,
@@ -70,6 +77,49 @@ def test_what_is_killed_on_ray_costs_one_step(tmp_path: Path, monkeypatch: pytes
     }
     for step, rank in KILLS.items():
         assert any(f"shard {rank} ({stages[step]})" in words for words in retries), (step, retries)
+
+
+@dataclass(frozen=True)
+class KilledWhileStoring:
+    """What embeds a part; at part 1 it dies once, with all files of the result written, and with Ray's own worker."""
+
+    notes: Path
+
+    def __call__(self, job: Any, progress: Any) -> Any:
+        from parge.run import arrays
+        from parge.run.worker import embed_part
+
+        rename = arrays._rename_to_free
+
+        def dies(temporary: Path, folder: Path) -> None:
+            Killed(None, self.notes, {"store": 1}, with_ray=True).note(int(folder.parent.name), "store")
+            rename(temporary, folder)
+
+        arrays._rename_to_free = dies
+        return embed_part(job, progress)
+
+
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("ray_here", [2], indirect=True)
+def test_a_worker_of_ray_killed_while_it_stores_a_part_changes_no_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges, sent, found = write_edges(tmp_path), list[Any](), {}
+    for name in ("processes", "ray", "notes"):
+        (tmp_path / name).mkdir()
+    found["processes"], _ = embedded(edges, tmp_path / "processes", "processes")
+    for module in (__name__, Killed.__module__):
+        cloudpickle.register_pickle_by_value(sys.modules[module])
+    monkeypatch.setattr(pipeline, "embed_part", KilledWhileStoring(tmp_path / "notes"))
+    of = RemoteTask.of
+    monkeypatch.setattr(RemoteTask, "of", lambda task: sent.append((task.label, *of(task))) or sent[-1][1:])
+    found["ray"], report = embedded(edges, tmp_path / "ray", "ray")
+    check_same(found["ray"], found["processes"])
+    (words,) = report.retries
+    assert words.startswith("the worker of subgraph 1 on ")
+    assert sorted(label for label, _, _ in sent if "subgraph" in label) == [f"subgraph {i}" for i in (0, 1, 1, 2)]
+    assert not any(files for _, _, files in sent)
+    assert not list((tmp_path / "ray" / "run").rglob("*.tmp-*"))
 
 
 def at_step(run: Path, name: str, driver: "subprocess.Popen[str]") -> bool:
