@@ -25,12 +25,15 @@ def connected_sample(graph: Graph, wanted: int, rng: np.random.Generator) -> Int
     seen, known = np.zeros(graph.n_vertices, np.bool_), 0
     n_walks = max(16, wanted // _PER_WALK)
     home = with_edges[rng.integers(with_edges.size, size=n_walks)]
+    met = np.empty((_STEPS, n_walks), np.int64)
     while known < wanted:
-        at = home
-        for _ in range(_STEPS):
-            seen[at] = True
-            step = (rng.random(n_walks) * graph.degrees[at]).astype(np.int64)
-            at = np.where(rng.random(n_walks) < _RESTART, home, graph.indices[graph.indptr[at] + step])
+        at, draws = home, rng.random((_STEPS, 2, n_walks))
+        goes_home = draws[:, 1] < _RESTART
+        for i in range(_STEPS):
+            met[i] = at
+            step = (draws[i, 0] * graph.degrees[at]).astype(np.int64)
+            at = np.where(goes_home[i], home, graph.indices[graph.indptr[at] + step])
+        seen[met] = True
         found = int(seen.sum())
         if found < known + max(1, known // 50):
             home = with_edges[rng.integers(with_edges.size, size=n_walks)]

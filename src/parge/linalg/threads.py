@@ -1,12 +1,15 @@
 """How many threads the numerical libraries may use, and our own over blocks of rows."""
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from types import TracebackType
 from typing import Self, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 # Results of each thread that wait for those before them.
 WAITING = 4
@@ -15,12 +18,20 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-def one_blas_thread() -> threadpool_limits:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Keep BLAS to one thread: sums in one order give the same bits anywhere, and threads fight over small SVDs.
 
     (On two busy cores the rotations of 8 spaces took 400 s with two threads, 1 s with one.)
     """
-    return threadpool_limits(1, "blas")
+    limited: AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Return the libraries that are loaded; they are looked for again, which takes up to 2 ms, after an import."""
+    del n_modules
+    return ThreadpoolController()
 
 
 class Threads:
