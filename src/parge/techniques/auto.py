@@ -207,17 +207,26 @@ def _roughly(technique: Technique) -> Technique:
 
 
 def _embedded(techniques: Sequence[Technique], train: Graph) -> list[FloatArray]:
-    """Return the vectors of each technique; the spectral half of a blend are the first columns of `Spectral`'s."""
+    """Return the vectors of each technique; a blend shares first columns of `Spectral`'s and of `Whitened`'s start."""
     whole = Subgraph.whole(train)
-    known = {each: each.embed(whole, np.random.default_rng(0)) for each in techniques if not isinstance(each, Blend)}
-    return [known[each] if each in known else _blended(each, whole, known) for each in techniques]
+    drawn = {each.seed: each.start(whole) for each in techniques if type(each) is Whitened and train.features is None}
+    known = {each: _alone(each, whole, drawn) for each in techniques if not isinstance(each, Blend)}
+    return [known[each] if each in known else _blended(each, whole, known, drawn) for each in techniques]
 
 
-def _blended(technique: Technique, whole: Subgraph, known: Mapping[Technique, FloatArray]) -> FloatArray:
+def _alone(technique: Technique, whole: Subgraph, drawn: Mapping[int, FloatArray]) -> FloatArray:
+    if type(technique) is Whitened and technique.seed in drawn:
+        return technique.embed_from(drawn[technique.seed][:, : technique.dim].copy(), whole)
+    return technique.embed(whole, np.random.default_rng(0))
+
+
+def _blended(
+    technique: Technique, whole: Subgraph, known: Mapping[Technique, FloatArray], drawn: Mapping[int, FloatArray]
+) -> FloatArray:
     if isinstance(technique, Blend):
         wider = _roughly(replace(technique.spectral, dim=technique.dim))
         if wider in known:
-            return technique.with_spectral(known[wider], whole)
+            return technique.with_spectral(known[wider], whole, drawn.get(technique.seed))
     return technique.embed(whole, np.random.default_rng(0))
 
 
@@ -234,7 +243,7 @@ def _tested(vectors: FloatArray, train: Graph, edges: IntArray, others: IntArray
     rows = unit(np.asarray(vectors, np.float64))
     # What differs by rounding is equal on every processor.
     alike, apart = (_cosines(rows, pairs).round(6) for pairs in (edges, others))
-    return _Test(_share_below(alike, apart), 1.0 - _share_below(apart, alike))
+    return _Test(*_shares(alike, apart))
 
 
 def _cosines(rows: Matrix, pairs: IntArray) -> Matrix:
@@ -245,11 +254,19 @@ def _cosines(rows: Matrix, pairs: IntArray) -> Matrix:
     return found
 
 
-def _share_below(scores: Matrix, others: Matrix) -> Matrix:
-    """Return which share of the others is below each score; equal ones count half."""
-    ordered = np.sort(others)
-    lower, upper = (np.searchsorted(ordered, scores, side) for side in ("left", "right"))
-    return np.asarray((lower + upper) / (2.0 * max(1, ordered.size)))
+def _shares(alike: Matrix, apart: Matrix) -> tuple[Matrix, Matrix]:
+    """Return which share of `apart` is below each of `alike`, and which of `alike` above each of `apart`.
+
+    Equal ones count half.
+    """
+    orders = [np.argsort(scores) for scores in (alike, apart)]
+    one, other = (scores[order] for scores, order in zip((alike, apart), orders, strict=True))
+    below = np.empty(one.size), np.empty(other.size)
+    # Scores that are looked for in ascending order are found faster.
+    for out, order, scores, others in zip(below, orders, (one, other), (other, one), strict=True):
+        places = np.searchsorted(others, scores, "left") + np.searchsorted(others, scores, "right")
+        out[order] = places / (2.0 * max(1, others.size))
+    return below[0], 1.0 - below[1]
 
 
 def _is_better(test: _Test, first: _Test) -> bool:

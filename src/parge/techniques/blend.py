@@ -80,12 +80,18 @@ class Blend(Technique):
         progress(1.0)
         return vectors
 
-    def with_spectral(self, spectral: FloatArray, subgraph: Subgraph) -> FloatArray:
-        """Return nearly what `embed` does, with spectral vectors of more columns at hand: the first ones are taken."""
+    def with_spectral(self, spectral: FloatArray, subgraph: Subgraph, start: FloatArray | None = None) -> FloatArray:
+        """Return nearly what `embed` does, with spectral vectors of more columns at hand: the first ones are taken.
+
+        So are those of a start of `parge.Whitened` with the same seed, if there is one.
+        """
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
         width = self.spectral.dim
         vectors[:, :width] = unit_rows(spectral[:, :width])
-        self._whiten(vectors[:, width:], subgraph, silent)
+        if self.whitened is None or start is None:
+            self._whiten(vectors[:, width:], subgraph, silent)
+        else:
+            vectors[:, width:] = self.whitened.embed_from(start[:, : self.dim // 2].copy(), subgraph)
         return vectors
 
     def _whiten(self, columns: FloatArray, subgraph: Subgraph, progress: Progress) -> None:

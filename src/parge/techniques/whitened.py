@@ -70,7 +70,10 @@ class Whitened(Technique):
 
     def embed(self, subgraph: Subgraph, rng: np.random.Generator, *, progress: Progress = silent) -> FloatArray:
         """Return one vector per vertex, of length 1. The generator is not used."""
-        vectors = self._start(subgraph)
+        return self.embed_from(self.start(subgraph), subgraph, progress=progress)
+
+    def embed_from(self, vectors: FloatArray, subgraph: Subgraph, *, progress: Progress = silent) -> FloatArray:
+        """Return what `embed` does with that start, which is overwritten."""
         whitened_rounds(
             Adjacency(subgraph.graph, self.threads),
             vectors,
@@ -84,8 +87,11 @@ class Whitened(Technique):
         progress(1.0)
         return vectors
 
-    def _start(self, subgraph: Subgraph) -> FloatArray:
-        """Return what `vertex_features` does; drawn by all threads, as each row is decided by its vertex alone."""
+    def start(self, subgraph: Subgraph) -> FloatArray:
+        """Return what `vertex_features` does; drawn by all threads, as each row is decided by its vertex alone.
+
+        Without features it has the first columns of a wider start of the same seed.
+        """
         if subgraph.graph.features is not None:
             return vertex_features(subgraph, self.dim, self.seed)
         vectors = np.empty((subgraph.n_vertices, self.dim), np.float32)
