@@ -1,4 +1,4 @@
-"""Claim: the trial of `auto` takes a fifth of the embedding at most on average, and chooses as well as a longer one.
+"""Claim: the trial of `auto` takes a fifth of any embedding at most, and chooses as well as a longer one.
 
 From the project's root, some minutes::
 
@@ -8,7 +8,8 @@ Generated graphs of 10,500 to 25,000 vertices, dense ones and ones with hubs amo
 the best. Half of the edges are held out; ROC-AUC by cosine against pairs drawn by degree, 128 columns, one part. Each
 setting of the trial chooses for every graph, once for each seed. The settings were chosen on these graphs
 (``--generated 11``); other seeds make other graphs of the same kinds. *cost* is core time of the choice as a share of
-that of the fastest of the three embeddings.
+that of the fastest of the three embeddings. The choice is made three times, and the fastest counts, too: other work on
+the machine makes some of them slower. *once* is the cost of the first.
 """
 
 import argparse
@@ -49,6 +50,8 @@ MADE: dict[str, Callable[[int], Graph | Planted]] = {
     "small world": lambda seed: kinds.small_world(10_500, 12, seed),
 }
 
+TIMES = 3
+
 LONGER: dict[str, Any] = {
     "_SMALL_SHARE": 0.5,
     "_SMALL_EDGES": 50_000,
@@ -74,12 +77,15 @@ def changed(settings: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def tried(train: Graph, seed: int, settings: dict[str, Any]) -> tuple[str, float]:
-    """Return what a trial with these settings chooses, and the seconds of a core."""
+def tried(train: Graph, seed: int, settings: dict[str, Any]) -> tuple[str, list[float]]:
+    """Return what a trial with these settings chooses, and the seconds of a core that it takes, each time."""
+    seconds = []
     with changed(settings):
-        begun = process_time()
-        chosen = auto.Auto().choose(train, seed).technique.name
-        return chosen, process_time() - begun
+        for _ in range(TIMES):
+            begun = process_time()
+            chosen = auto.Auto().choose(train, seed).technique.name
+            seconds.append(process_time() - begun)
+    return chosen, seconds
 
 
 def main() -> None:
@@ -91,6 +97,7 @@ def main() -> None:
     rows: list[list[str]] = []
     shares: dict[str, list[float]] = {name: [] for name in ("blend", *asked.settings)}
     costs: dict[str, list[float]] = {name: [] for name in asked.settings}
+    once: dict[str, list[float]] = {name: [] for name in asked.settings}
     for kind, make in MADE.items():
         made = make(asked.generated)
         graph = made.graph if isinstance(made, Planted) else made
@@ -103,20 +110,28 @@ def main() -> None:
             for seed in range(asked.seeds):
                 chosen, seconds = tried(held.train, seed, SETTINGS[name])
                 shares[name].append(found[chosen] / best)
-                costs[name].append(seconds / min(took.values()))
+                costs[name].append(min(seconds) / min(took.values()))
+                once[name].append(seconds[0] / min(took.values()))
         shown = [f"{found[name]:.3f}".lstrip("0") for name in TECHNIQUES]
         kept = [f"{100 * np.mean(shares[name][-asked.seeds :]):.1f}" for name in asked.settings]
         rows.append([f"{kind}, {graph.n_vertices:,}", *shown, f"{100 * shares['blend'][-1]:.1f}", *kept])
-        print(" | ".join(rows[-1]), [f"{100 * costs[name][-1]:.0f} %" for name in asked.settings], flush=True)
+        dearest = [f"{100 * max(costs[name][-asked.seeds :]):.0f} %" for name in asked.settings]
+        print(" | ".join(rows[-1]), dearest, flush=True)
+        rows[-1].append(dearest[0])
     print()
-    print(markdown_table(["", *TECHNIQUES, "blend, % of the best", *asked.settings], rows))
+    print(markdown_table(["", *TECHNIQUES, "blend, % of the best", *asked.settings, "cost of the first"], rows))
     print()
     for name, some in shares.items():
         within = f"{sum(share >= 0.99 for share in some)} of {len(some)} within 1 %"
-        cost = f"cost {100 * np.mean(costs[name]):.0f} %, most {100 * max(costs[name]):.0f} %" if name in costs else ""
+        cost = ""
+        if name in costs:
+            (mean, most), (first_mean, first_most) = (
+                (100 * np.mean(each[name]), 100 * max(each[name])) for each in (costs, once)
+            )
+            cost = f"cost {mean:.1f} %, most {most:.1f} %; once {first_mean:.1f} %, most {first_most:.1f} %"
         print(f"{name}: {100 * np.mean(some):.2f} % of the best, {within}. {cost}")
     first = asked.settings[0]
-    claims = [Claim(f"{first}: mean cost", float(np.mean(costs[first])), 0.2)]
+    claims = [Claim(f"{first}: most cost", max(costs[first]), 0.2)]
     if "0.4.0" in shares:
         gain = float(np.mean(shares[first]) - np.mean(shares["0.4.0"]))
         claims.append(Claim(f"{first}: share of the best less that of 0.4.0", gain, 0.0, at_least=True))
