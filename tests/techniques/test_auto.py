@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.examples import examples
 
 import parge
@@ -173,6 +174,35 @@ def test_the_spectral_half_of_a_blend_may_be_taken_from_wider_vectors() -> None:
     assert np.array_equal(made[:, 8:], own[:, 8:])
     alike = np.einsum("ij,ij->i", made[:, :8], own[:, :8])
     assert np.median(alike) > 0.9
+
+
+def test_a_blend_that_shares_the_start_of_whitened_columns_is_the_same() -> None:
+    blend, whole = parge.Blend(dim=16, rounds=4), Subgraph.whole(GRAPH)
+    spectral, start = parge.Spectral(dim=16).embed(whole, np.random.default_rng(0)), parge.Whitened(dim=16).start(whole)
+    kept = start.copy()
+    assert np.array_equal(blend.with_spectral(spectral, whole, start), blend.with_spectral(spectral, whole))
+    assert np.array_equal(start, kept), "others begin with it, too"
+
+
+def test_what_is_tried_together_is_what_each_has_alone() -> None:
+    techniques = (
+        parge.Blend(dim=8, rounds=4),
+        parge.Whitened(dim=8, rounds=4),
+        parge.Whitened(dim=6, rounds=2, seed=3),
+    )
+    whole = Subgraph.whole(GRAPH)
+    for technique, vectors in zip(techniques, auto._embedded(techniques, GRAPH), strict=True):
+        assert np.array_equal(vectors, technique.embed(whole, np.random.default_rng(0)))
+
+
+@examples(20)
+@given(*(st.lists(st.integers(0, 6), min_size=1, max_size=12) for _ in range(2)))
+def test_shares_are_their_definition(alike: list[int], apart: list[int]) -> None:
+    edges, others = np.array(alike, float), np.array(apart, float)
+    wins = (edges[:, None] > others) + 0.5 * (edges[:, None] == others)
+    test = auto._Test(*auto._shares(edges, others))
+    assert np.allclose(test.above, wins.mean(axis=1))
+    assert np.allclose(test.below, wins.mean(axis=0))
 
 
 @pytest.mark.usefixtures("_always_tried")
