@@ -119,7 +119,8 @@ def main() -> None:
         print(" | ".join(rows[-1]), dearest, flush=True)
         rows[-1].append(dearest[0])
     print()
-    print(markdown_table(["", *TECHNIQUES, "blend, % of the best", *asked.settings, "cost of the first"], rows))
+    cost_of = f"cost, {asked.settings[0]}"
+    print(markdown_table(["", *TECHNIQUES, "blend, % of the best", *asked.settings, cost_of], rows))
     print()
     for name, some in shares.items():
         within = f"{sum(share >= 0.99 for share in some)} of {len(some)} within 1 %"
