@@ -50,7 +50,7 @@ SMALL = f"it was the best or nearly on every kind of graph under {_TRIED_FROM:,}
 # (Two deviations leave out more of what is better than one leaves in of what is not: `benchmarks/auto_trials.py`.)
 _DEVIATIONS, _CLEARLY, _CHANCE = 1.0, 0.005, 0.5
 
-# Pairs whose rows stay near the core: with eight times as many, cosines took nine times as long.
+# Pairs whose rows stay near the core: with 5,000 at once their cosines took nine times as long.
 _PAIRS_AT_ONCE = 2_048
 
 
