@@ -50,30 +50,21 @@ _DELIMITERS = {"tab": "\t", r"\t": "\t", "comma": ",", "semicolon": ";", "pipe":
 class Wanted:
     r"""How the columns of edges are read; what is None is found by itself.
 
-    Parameters
-    ----------
-    source, target, weight : str, optional
-        Columns by their names, or by their numbers from 1.
-    weighted : bool
-        Whether weights are read.
-    delimiter : str, optional
-        What separates the columns of text: one character, or ``tab``, ``comma``, ``semicolon``, ``pipe``, ``space``
-        (any run of blanks).
-    header : bool, optional
-        Whether the first line of text names the columns.
-
     Examples
     --------
     >>> Wanted(source=2, delimiter="tab")
     Wanted(source='2', target=None, weight=None, weighted=True, delimiter='\t', header=None)
     """
 
+    # Columns by their names, or by their numbers from 1.
     source: str | None = None
     target: str | None = None
     weight: str | None = None
-    weighted: bool = True
+    weighted: bool = True  # whether weights are read
+    # What separates the columns of text: one character, or ``tab``, ``comma``, ``semicolon``, ``pipe``, ``space`` (any
+    # run of blanks).
     delimiter: str | None = None
-    header: bool | None = None
+    header: bool | None = None  # whether the first line of text names the columns
 
     def __post_init__(self) -> None:
         for name in ("source", "target", "weight"):

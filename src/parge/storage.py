@@ -90,17 +90,10 @@ class Files:
 
     A file has lost its name before the array is handed out: it takes space on the disk while the array lives, and
     no killed process leaves one behind. Space is preallocated: a full disk would otherwise raise SIGBUS.
-
-    Parameters
-    ----------
-    folder : path
-        On the disk to be used.
-    block : int
-        Bytes that code which fills the files should work on at a time.
     """
 
-    folder: Path
-    block: int = 1 << 20
+    folder: Path  # on the disk to be used
+    block: int = 1 << 20  # bytes that code which fills the files should work on at a time
 
     def zeros(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
         """Return a new array of zeros."""

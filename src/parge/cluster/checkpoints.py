@@ -103,24 +103,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FolderCheckpoint(Checkpoint):
-    """Saves the rounds or steps of a pass in two folders of a shard by turns, so that one is complete at any moment.
+    """Saves the rounds or steps of a pass in two folders of a shard by turns, so that one is complete at any moment."""
 
-    Parameters
-    ----------
-    mesh : Mesh
-        This shard, and the others: all of them resume from the same round.
-    folders : Folders
-        The run folder.
-    run : str
-        The id of the run; what another run has saved is not loaded.
-    shape : tuple of int
-        Of the vectors of this shard.
-    """
-
-    mesh: Mesh
-    folders: Folders
-    run: str
-    shape: tuple[int, ...]
+    mesh: Mesh  # this shard, and the others: all of them resume from the same round
+    folders: Folders  # the run folder
+    run: str  # the id of the run; what another run has saved is not loaded
+    shape: tuple[int, ...]  # of the vectors of this shard
 
     def save(self, state: PassState) -> None:
         """Write a state, after every second round."""

@@ -69,25 +69,14 @@ class Sketch:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What one pass found.
+    """What one pass found."""
 
-    Parameters
-    ----------
-    vertices, edges : int
-        About how many there are; see `error`.
-    given : int
-        Edges as the files have them, repeats and self loops included.
-    error : float
-        The relative standard error of both; 0 where they were counted exactly.
-    degrees : int64, descending
-        How many given edges some vertices have: a fair sample of all, or all of them.
-    """
-
+    # About how many there are; see `error`.
     vertices: int
     edges: int
-    given: int
-    error: float
-    degrees: IntArray
+    given: int  # edges as the files have them, repeats and self loops included
+    error: float  # the relative standard error of both; 0 where they were counted exactly
+    degrees: IntArray  # descending; how many given edges some vertices have: a fair sample of all, or all of them
 
     def share_of_largest(self, share: float) -> float:
         """Return which share of all ends of edges the vertices of highest degree have.

@@ -34,24 +34,12 @@ _LARGE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A part as its shard holds it: rows, the anchors of all parts, and what is known of its neighbours.
-
-    Parameters
-    ----------
-    part : PartRows
-        The rows.
-    rows : Rows
-        The same, with places of neighbours instead of numbers.
-    anchors : int32, ascending
-        Numbers of all anchors.
-    codes : int16
-        Where each vertex and each ghost is.
-    """
+    """A part as its shard holds it: rows, the anchors of all parts, and what is known of its neighbours."""
 
     part: PartRows
-    rows: Rows
-    anchors: PartArray
-    codes: NDArray[np.int16]
+    rows: Rows  # the same, with places of neighbours instead of numbers
+    anchors: PartArray  # ascending: numbers of all anchors
+    codes: NDArray[np.int16]  # where each vertex and each ghost is
 
     @property
     def own(self) -> IntArray:

@@ -23,18 +23,10 @@ _SOME = 1 << 20
 
 @dataclass(frozen=True)
 class Fetch:
-    """Copy the files of a URL; those that are there already, whole, are not copied again.
+    """Copy the files of a URL; those that are there already, whole, are not copied again."""
 
-    Parameters
-    ----------
-    url : str
-        A file, a folder or a pattern.
-    folder : Path
-        Where the copies go: numbered in the order of the files, which is the order of reading.
-    """
-
-    url: str
-    folder: Path
+    url: str  # a file, a folder or a pattern
+    folder: Path  # where the copies go: numbered in the order of the files, which is the order of reading
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Copy this shard's share; return when all files are there."""

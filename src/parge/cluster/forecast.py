@@ -22,37 +22,19 @@ _ERRORS = 3
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run in shards would take.
+    """What a run in shards would take."""
 
-    Parameters
-    ----------
-    vertices, edges : int
-        About how many the graph has.
-    error : float
-        How far off these may be, as a share; 0 where they were counted exactly.
-    shards : int
-        How many processes share the graph.
-    anchors : int
-        Vertices that all parts share.
-    lost_edges : (float, float)
-        The share of edges that no part holds, at least and at most. The most is what parts drawn at random lose.
-    stages : tuple of Stage
-        Time, memory, disk and network of each, on this machine's cores.
-    memory : int, optional
-        Bytes of the smallest worker, if workers are limited.
-    start : float
-        Seconds in which processes start.
-    """
-
+    # About how many the graph has.
     vertices: int
     edges: int
-    error: float
-    shards: int
-    anchors: int
+    error: float  # how far off these may be, as a share; 0 where they were counted exactly
+    shards: int  # how many processes share the graph
+    anchors: int  # vertices that all parts share
+    # The share of edges that no part holds, at least and at most. The most is what parts drawn at random lose.
     lost_edges: tuple[float, float]
-    stages: tuple[Stage, ...]
-    memory: int | None = None
-    start: float = 0.0
+    stages: tuple[Stage, ...]  # time, memory, disk and network of each, on this machine's cores
+    memory: int | None = None  # bytes of the smallest worker, if workers are limited
+    start: float = 0.0  # seconds in which processes start
 
     @property
     def seconds(self) -> float:

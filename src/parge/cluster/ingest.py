@@ -32,26 +32,16 @@ _LEAST_PIECE, _PIECES = 1 << 23, 4
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """What one shard holds after reading: its vertices, their ids, and their rows.
+    """What one shard holds after reading: its vertices, their ids, and their rows."""
 
-    Parameters
-    ----------
-    names : int32, ascending
-        Numbers of its vertices. A number is the place of an id in the order of hashes of all ids, so that it is the
-        same for any number of shards.
-    ids : int64 or strings
-        Their ids.
-    indptr, neighbours : CSR
-        Their neighbours by number, ascending.
-    weights : float32, optional
-        Of each neighbour; None where all are 1.
-    """
-
+    # Ascending: numbers of its vertices. A number is the place of an id in the order of hashes of all ids, so that it
+    # is the same for any number of shards.
     names: PartArray
     ids: IdArray
+    # Their neighbours by number, ascending.
     indptr: IntArray
     neighbours: PartArray
-    weights: FloatArray | None
+    weights: FloatArray | None  # of each neighbour; None where all are 1
 
     @property
     def degrees(self) -> IntArray:

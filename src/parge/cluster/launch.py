@@ -44,26 +44,14 @@ class ShardLauncher:
 
     A shard is a task of the engine: limited, measured and ended as any worker, and started again when it is lost. All
     shards of a stage run at the same time, because they talk to each other.
-
-    Parameters
-    ----------
-    engine : Engine
-        Runs the tasks.
-    folder : Path
-        The run folder, which all shards see.
-    limits : sequence of int, optional
-        The most bytes of each shard.
-    coordinator_host : str
-        An address of this machine that shards can reach; the loopback if all are on this machine.
-    on_retry : callable
-        Called when a shard is started again.
     """
 
-    engine: Engine
-    folder: Path
-    limits: Sequence[int] | None = None
+    engine: Engine  # runs the tasks
+    folder: Path  # the run folder, which all shards see
+    limits: Sequence[int] | None = None  # the most bytes of each shard
+    # An address of this machine that shards can reach; the loopback if all are on this machine.
     coordinator_host: str = LOOPBACK
-    on_retry: OnStep = ignore_step
+    on_retry: OnStep = ignore_step  # called when a shard is started again
     token: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def run(self, name: str, size: int, program: Program) -> list[dict[str, Any]]:

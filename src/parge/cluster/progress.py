@@ -39,39 +39,17 @@ _MARKS: dict[str, tuple[str, type[ShardResult]]] = {
 
 @dataclass(frozen=True)
 class ShardedStatus:
-    """How far a run in shards is.
+    """How far a run in shards is."""
 
-    Parameters
-    ----------
-    technique : str
-        Embeds the parts.
-    shards : int
-        How many there are; 0 while the graph is not read.
-    done : tuple of str
-        The stages that are done.
-    stage : str, optional
-        The stage that the run is in, or begins with when it is resumed; None if all are done.
-    kept : int
-        What all shards have kept of that stage: steps of the split, embedded subgraphs, or rounds of the pass.
-    at_work : bool
-        Whether a process works in the folder.
-    damaged : str, optional
-        Why the run cannot be resumed, where a file that it needs is damaged.
-    command : tuple of str
-        The words that started the run, secrets left out; none if Python did.
-    folder : str
-        The folder that it was started in.
-    """
-
-    technique: str
-    shards: int
-    done: tuple[str, ...]
-    stage: str | None
-    kept: int
-    at_work: bool
-    damaged: str | None = None
-    command: tuple[str, ...] = ()
-    folder: str = ""
+    technique: str  # embeds the parts
+    shards: int  # how many there are; 0 while the graph is not read
+    done: tuple[str, ...]  # the stages that are done
+    stage: str | None  # the stage that the run is in, or begins with when it is resumed; None if all are done
+    kept: int  # what all shards have kept of that stage: steps of the split, embedded subgraphs, or rounds of the pass
+    at_work: bool  # whether a process works in the folder
+    damaged: str | None = None  # why the run cannot be resumed, where a file that it needs is damaged
+    command: tuple[str, ...] = ()  # the words that started the run, secrets left out; none if Python did
+    folder: str = ""  # the folder that it was started in
 
     @property
     def complete(self) -> bool:

@@ -26,34 +26,17 @@ MOST_PARTS = 1024
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
-    """The rows of a part: of its own vertices, and of the anchors that belong to it.
-
-    Parameters
-    ----------
-    index : int
-        The part.
-    names : int32, ascending
-        Numbers of its vertices.
-    is_anchor : bool
-        Which of them are anchors.
-    ids : int64 or strings
-        Their ids.
-    indptr, neighbours : CSR
-        Their neighbours by number, ascending.
-    codes : int16
-        Where each neighbour is; see `CodeArray`.
-    weights : float32, optional
-        Of each neighbour.
-    """
+    """The rows of a part: of its own vertices, and of the anchors that belong to it."""
 
     index: int
-    names: PartArray
-    is_anchor: BoolArray
+    names: PartArray  # ascending: numbers of its vertices
+    is_anchor: BoolArray  # which of them are anchors
     ids: IdArray
+    # Their neighbours by number, ascending.
     indptr: IntArray
     neighbours: PartArray
-    codes: CodeArray
-    weights: FloatArray | None
+    codes: CodeArray  # where each neighbour is; see `CodeArray`
+    weights: FloatArray | None  # of each neighbour
 
     @property
     def degrees(self) -> IntArray:

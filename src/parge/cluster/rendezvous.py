@@ -20,24 +20,13 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Rendezvous:
-    """How the shards of a stage find each other: the folder, their number and their common secret.
+    """How the shards of a stage find each other: the folder, their number and their common secret."""
 
-    Parameters
-    ----------
-    folder : Path
-        A folder that all shards see, of this stage alone.
-    size : int
-        How many shards there are.
-    token : str
-        The secret of the run; it is in no file, and it never travels between shards.
-    coordinator_host : str
-        An address of the machine that started the run. A shard listens on the interface that reaches it; on one machine
-        that is the loopback.
-    """
-
-    folder: Path
-    size: int
-    token: str = field(repr=False)
+    folder: Path  # a folder that all shards see, of this stage alone
+    size: int  # how many shards there are
+    token: str = field(repr=False)  # the secret of the run; it is in no file, and it never travels between shards
+    # An address of the machine that started the run. A shard listens on the interface that reaches it; on one machine
+    # that is the loopback.
     coordinator_host: str = LOOPBACK
 
     def host(self) -> str:

@@ -25,21 +25,11 @@ NO_TIMES: PartArray = np.zeros(0, np.int32)
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Which shard holds which vertex: blocks of consecutive numbers, each on one shard.
+    """Which shard holds which vertex: blocks of consecutive numbers, each on one shard."""
 
-    Parameters
-    ----------
-    starts : int64, ascending from 0
-        The first number of each block.
-    shards : int32
-        The shard of each block.
-    n_vertices : int
-        How many vertices there are.
-    """
-
-    starts: IntArray
-    shards: PartArray
-    n_vertices: int
+    starts: IntArray  # ascending from 0: the first number of each block
+    shards: PartArray  # the shard of each block
+    n_vertices: int  # how many vertices there are
 
     def __call__(self, numbers: NDArray[Any]) -> PartArray:
         """Return the shard of each vertex."""
@@ -112,29 +102,16 @@ class Rows:
 
     Neighbours are places: own vertices first, then the *ghosts*, which other shards hold. `sends` and `slots` say
     what is sent where, so that a value of a vertex travels without its name.
-
-    Parameters
-    ----------
-    names : (n_own,) int32, ascending
-        Numbers of the own vertices in the whole graph.
-    indptr, indices : CSR
-        Rows; places of neighbours, ascending by number within a row.
-    times : int32
-        How often each edge counts; of size 0, once.
-    ghosts : int32, ascending
-        Numbers of the vertices of others that the rows name.
-    sends : sequence of int32 arrays
-        Places of own vertices that each shard has as ghosts.
-    slots : sequence of int32 arrays
-        Places among the ghosts of those that each shard holds, in the same order as it sends them.
     """
 
-    names: PartArray
+    names: PartArray  # (n_own,), ascending: numbers of the own vertices in the whole graph
+    # Rows; places of neighbours, ascending by number within a row.
     indptr: IntArray
     indices: PartArray
-    times: PartArray
-    ghosts: PartArray
-    sends: Sequence[PartArray]
+    times: PartArray  # how often each edge counts; of size 0, once
+    ghosts: PartArray  # ascending: numbers of the vertices of others that the rows name
+    sends: Sequence[PartArray]  # places of own vertices that each shard has as ghosts
+    # Places among the ghosts of those that each shard holds, in the same order as it sends them.
     slots: Sequence[PartArray]
 
     @property

@@ -14,24 +14,12 @@ _WHOLE = {".mtx", ".npz", ".npy", ".mat", ".graph", ".graphml", ".gml", ".gexf",
 
 @dataclass(frozen=True)
 class Source:
-    """Which edges: files, extra vertices, and how weights are read.
+    """Which edges: files, extra vertices, and how weights are read."""
 
-    Parameters
-    ----------
-    files : tuple of str
-        Parquet files or text edge lists.
-    vertices : int or str, optional
-        A count n (the ids are 0..n-1), or a file with one id a line.
-    wanted : Wanted
-        Which columns are read.
-    url : str, optional
-        Where the files are fetched from first; then `files` are not known yet.
-    """
-
-    files: tuple[str, ...]
-    vertices: int | str | None = None
-    wanted: Wanted = ALL_FOUND
-    url: str | None = None
+    files: tuple[str, ...]  # Parquet files or text edge lists
+    vertices: int | str | None = None  # a count n (the ids are 0..n-1), or a file with one id a line
+    wanted: Wanted = ALL_FOUND  # which columns are read
+    url: str | None = None  # where the files are fetched from first; then `files` are not known yet
 
 
 def is_parquet(name: str) -> bool:

@@ -41,30 +41,15 @@ _REPAIR = 7
 
 @dataclass(frozen=True)
 class Aim:
-    """What a split is to be.
+    """What a split is to be."""
 
-    Parameters
-    ----------
-    limits : Limits
-        What each part may hold.
-    n_anchors : int
-        How many anchors.
-    at_most : bool
-        Whether fewer anchors will do where budgets have no room for all.
-    seed : int
-        Of the partitioner.
-    balance : Footprint, optional
-        What is balanced within limits in vertices; see `parge.decompose.partitioners.work_of`.
-    partitioner : str
-        Splits the graph of the groups.
-    """
-
-    limits: Limits
+    limits: Limits  # what each part may hold
     n_anchors: int
-    at_most: bool = True
-    seed: int = 0
+    at_most: bool = True  # whether fewer anchors will do where budgets have no room for all
+    seed: int = 0  # of the partitioner
+    # What is balanced within limits in vertices; see `parge.decompose.partitioners.work_of`.
     balance: Footprint | None = None
-    partitioner: str = "kaminpar"
+    partitioner: str = "kaminpar"  # splits the graph of the groups
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,17 +76,11 @@ def _row_arrays(held: Shard | PartRows) -> Arrays:
 
 @dataclass(frozen=True)
 class Read:
-    """Read the files.
-
-    Parameters
-    ----------
-    room : Room
-        What each shard has room for.
-    """
+    """Read the files."""
 
     folders: Folders
     source: Source
-    room: Room = None
+    room: Room = None  # what each shard has room for
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the rows of this shard; return the counts."""
@@ -107,18 +101,12 @@ class Read:
 
 @dataclass(frozen=True)
 class Divide:
-    """Choose parts and anchors, and send every row to its part.
-
-    Parameters
-    ----------
-    key : str
-        Name of the reconciler that the parts are for: steps that were saved for another one are not resumed.
-    """
+    """Choose parts and anchors, and send every row to its part."""
 
     folders: Folders
     aim: Aim
     n_vertices: int
-    key: str
+    key: str  # name of the reconciler that the parts are for: steps that were saved for another one are not resumed
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
         """Keep the parts that this shard receives."""
@@ -160,13 +148,7 @@ def held_by(mesh: Mesh, folders: Folders, n_vertices: int) -> Held:
 
 @dataclass(frozen=True)
 class Cut:
-    """Cut out every part's subgraph, with its context where the technique has a backbone.
-
-    Parameters
-    ----------
-    decomposer : LandmarkDecomposer, optional
-        How many landmarks there are and what a context may take; None for subgraphs without a context.
-    """
+    """Cut out every part's subgraph, with its context where the technique has a backbone."""
 
     folders: Folders
     counts: Counts
@@ -176,6 +158,7 @@ class Cut:
     run: str
     partitioner: str
     seed: int
+    # How many landmarks there are and what a context may take; None for subgraphs without a context.
     decomposer: LandmarkDecomposer | None = None
 
     def __call__(self, mesh: Mesh) -> dict[str, Any]:
@@ -251,26 +234,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Finish:
-    """Map every part into the common space, pass over the whole graph, and write a file of vectors for each part.
-
-    Parameters
-    ----------
-    maps : sequence of Map
-        One for each part.
-    technique : Technique
-        Whose vectors they are.
-    refiner : Refiner
-        The pass.
-    out : Path
-        The folder of the files.
-    """
+    """Map every part into the common space, pass over the whole graph, and write a file of vectors for each part."""
 
     folders: Folders
     counts: Counts
-    maps: Sequence[Map]
-    technique: Technique
-    refiner: Refiner
-    out: Path
+    maps: Sequence[Map]  # one for each part
+    technique: Technique  # whose vectors they are
+    refiner: Refiner  # the pass
+    out: Path  # the folder of the files
     run: str
     seed: int
 

@@ -291,29 +291,14 @@ class Decomposer(ABC):
 
 @dataclass(frozen=True)
 class AnchorDecomposer(Decomposer):
-    """Choose the anchors A by a strategy, and split the rest of the graph with a partitioner.
-
-    Parameters
-    ----------
-    n_anchors : int
-        How many anchors.
-    at_most : bool
-        Whether fewer anchors are accepted where budgets in bytes have no room for all.
-    strategy : str
-        alternating, top-cut, random or degree.
-    partitioner : str
-        kaminpar, metis or random.
-    seed : int
-        Seed of all random choices.
-    balance : Footprint, optional
-        What is balanced within limits in vertices: the bytes of this bound; without it, vertices and edges alike.
-    """
+    """Choose the anchors A by a strategy, and split the rest of the graph with a partitioner."""
 
     n_anchors: int
-    strategy: str = "alternating"
-    partitioner: str = "kaminpar"
-    seed: int = 0
-    at_most: bool = False
+    strategy: str = "alternating"  # alternating, top-cut, random or degree
+    partitioner: str = "kaminpar"  # kaminpar, metis or random
+    seed: int = 0  # seed of all random choices
+    at_most: bool = False  # whether fewer anchors are accepted where budgets in bytes have no room for all
+    # What is balanced within limits in vertices: the bytes of this bound; without it, vertices and edges alike.
     balance: Footprint | None = None
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:

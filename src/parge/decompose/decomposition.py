@@ -27,30 +27,16 @@ from parge.typing import BoolArray, IntArray, PartArray
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """What every subgraph holds of the rest: the landmark of each vertex, and how much of a halo each has.
+    """What every subgraph holds of the rest: the landmark of each vertex, and how much of a halo each has."""
 
-    Parameters
-    ----------
-    landmark : (n_vertices,) int64
-        The landmark of every vertex: of anchor j it is j.
-    n_landmarks : int
-        How many landmarks there are, anchors included.
-    halos : (n_parts,) int64
-        How many foreign vertices each subgraph holds one by one.
-    edges : (n_parts,) int64
-        Edges of each subgraph with a context.
-    nearest : list of int64 arrays, optional
-        The foreign vertices that may be in each halo, nearest first, as `near` finds them; found again where a
-        decomposition was read from a file.
-    around : LandmarkRows, optional
-        The graph merged into its landmarks, as `landmark_rows` merges it; found again there, too.
-    """
-
-    landmark: IntArray
-    n_landmarks: int
-    halos: IntArray
-    edges: IntArray
+    landmark: IntArray  # (n_vertices,); the landmark of every vertex: of anchor j it is j
+    n_landmarks: int  # how many landmarks there are, anchors included
+    halos: IntArray  # (n_parts,): how many foreign vertices each subgraph holds one by one
+    edges: IntArray  # (n_parts,): edges of each subgraph with a context
+    # The foreign vertices that may be in each halo, nearest first, as `near` finds them; found again
+    # where a decomposition was read from a file.
     nearest: list[IntArray] | None = None
+    # The graph merged into its landmarks, as `landmark_rows` merges it; found again there, too.
     around: LandmarkRows | None = None
 
     @staticmethod
@@ -120,18 +106,12 @@ capacities to keep more.'
 
 
 class CutEdges(NamedTuple):
-    """What halos hold of the edges between two parts, edges of anchors left aside.
+    """What halos hold of the edges between two parts, edges of anchors left aside."""
 
-    Parameters
-    ----------
-    lost : (n_parts, n_parts) int64, symmetric
-        Edges between each two parts of which neither has the other's end in its halo; the diagonal is 0.
-    to_halo : (n_parts,) int64
-        Edges between the own vertices of each part and its halo.
-    """
-
+    # (n_parts, n_parts), symmetric: edges between each two parts of which neither has the other's end in its halo; the
+    # diagonal is 0.
     lost: IntArray
-    to_halo: IntArray
+    to_halo: IntArray  # (n_parts,): edges between the own vertices of each part and its halo
 
 
 def cut_edges(decomposition: "Decomposition") -> CutEdges:

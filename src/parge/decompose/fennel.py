@@ -19,28 +19,16 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Fennel:
-    """Rows that are read in order, and the parts that their vertices may go to.
+    """Rows that are read in order, and the parts that their vertices may go to."""
 
-    Parameters
-    ----------
-    indptr, indices : CSR rows
-        The graph; may be in files.
-    left_out : (n_vertices,) bool
-        Anchors, which are in every subgraph.
-    free : (n_parts,) int64
-        The most weight of each part.
-    weights : (n_vertices,) int64, or size 0
-        What a vertex weighs; of size 0 where `cost` says it.
-    cost : two floats
-        What a vertex and each of its edges weigh otherwise.
-    """
-
+    # The graph; may be in files.
     indptr: IntArray
     indices: NeighbourArray
-    left_out: BoolArray
-    free: IntArray
+    left_out: BoolArray  # (n_vertices,): anchors, which are in every subgraph
+    free: IntArray  # (n_parts,): the most weight of each part
+    # (n_vertices,), or size 0: what a vertex weighs; of size 0 where `cost` says it.
     weights: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    cost: tuple[float, float] = (1.0, 0.0)
+    cost: tuple[float, float] = (1.0, 0.0)  # what a vertex and each of its edges weigh otherwise
 
     def split(self, part: PartArray, passes: int = PASSES) -> int:
         """Put every vertex into a part, in place; return how many had to go where there is no room for them."""

@@ -28,27 +28,15 @@ _CONTEXT_FIXED, _CONTEXT_PER_VERTEX = 20_000_000, 60
 
 @dataclass(frozen=True)
 class PartitionerChoice:
-    """A partitioner that fits, and the memory that each was projected to need in addition to the graph.
+    """A partitioner that fits, and the memory that each was projected to need in addition to the graph."""
 
-    Parameters
-    ----------
-    partitioner : str
-        kaminpar, kaminpar-compressed or streaming: the first of them that fits.
-    in_files : bool
-        Whether the graph is in memory-mapped files.
-    limit, free : int
-        Most bytes of the coordinator, and what was left of them.
-    projected : dict
-        Bytes of each partitioner.
-    landmarks, backbone : int
-        How many landmarks a backbone has, and bytes while it is prepared; 0 where there is none.
-    """
-
-    partitioner: str
-    in_files: bool
+    partitioner: str  # kaminpar, kaminpar-compressed or streaming: the first of them that fits
+    in_files: bool  # whether the graph is in memory-mapped files
+    # Most bytes of the coordinator, and what was left of them.
     limit: int
     free: int
-    projected: dict[str, int]
+    projected: dict[str, int]  # bytes of each partitioner
+    # How many landmarks a backbone has, and bytes while it is prepared; 0 where there is none.
     landmarks: int = 0
     backbone: int = 0
 

@@ -89,22 +89,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class SplitMemory:
-    """Bytes that a partitioner needs besides the graph at its peak.
+    """Bytes that a partitioner needs besides the graph at its peak."""
 
-    Parameters
-    ----------
-    per_vertex, per_edge : int
-        Of every vertex and every edge.
-    per_early_edge : int
-        In addition, of each of the first 6 million edges: what grows with small graphs alone.
-    copies_rows : bool
-        Whether it is given a copy of the rows without anchors, where the graph is in memory.
-    """
-
+    # Of every vertex and every edge.
     per_vertex: int
     per_edge: int = 0
-    per_early_edge: int = 0
-    copies_rows: bool = False
+    per_early_edge: int = 0  # in addition, of each of the first 6 million edges: what grows with small graphs alone
+    copies_rows: bool = False  # whether it is given a copy of the rows without anchors, where the graph is in memory
 
 
 @dataclass(frozen=True)

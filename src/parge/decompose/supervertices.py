@@ -57,24 +57,12 @@ def _landmark_bytes(footprint: Footprint) -> float:
 
 @dataclass(frozen=True)
 class LandmarkDecomposer(Decomposer):
-    """Parts and anchors of another decomposer, each part cut into super-vertices, and a halo for each within its limit.
+    """Parts and anchors of another decomposer; each part cut into super-vertices, with a halo within its limit."""
 
-    Parameters
-    ----------
-    parts : AnchorDecomposer
-        Chooses anchors and parts.
-    n_supervertices : int
-        Context besides the anchors, over all parts.
-    footprint : Footprint
-        What a subgraph with a context needs: for limits in bytes, and for the bytes of its context.
-    kept_free : int
-        What limits in vertices have for the halo alone: own vertices do not use it.
-    """
-
-    parts: AnchorDecomposer
-    n_supervertices: int
-    footprint: Footprint
-    kept_free: int = 0
+    parts: AnchorDecomposer  # chooses anchors and parts
+    n_supervertices: int  # context besides the anchors, over all parts
+    footprint: Footprint  # what a subgraph with a context needs: for limits in bytes, and for the bytes of its context
+    kept_free: int = 0  # what limits in vertices have for the halo alone: own vertices do not use it
 
     def decompose(self, graph: Graph, limits: Limits, *, on_step: OnStep = ignore_step) -> Decomposition:
         """Split within what super-vertices leave of the limits, form them, then spend the rest on halos."""

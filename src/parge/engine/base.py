@@ -168,27 +168,14 @@ class WorkerError(PargeError):
 
 @dataclass(frozen=True)
 class End:
-    """How a worker ended: its answer, if there is one, and measurements.
+    """How a worker ended: its answer, if there is one, and measurements."""
 
-    Parameters
-    ----------
-    answer : (kind, value), optional
-        ``done`` and the result; ``error`` and (exception or words, traceback); ``over`` and bytes.
-    returncode : int
-        As `subprocess` has it: minus the signal that ended it, or its exit code.
-    peak : int
-        Measured peak memory of the worker and the processes it started, in bytes.
-    last_output : str
-        The end of its output.
-    processes : int
-        How many processes held that memory.
-    """
-
+    # (kind, value): ``done`` and the result; ``error`` and (exception or words, traceback); ``over`` and bytes.
     answer: tuple[str, Any] | None
-    returncode: int
-    peak: int
-    last_output: str = ""
-    processes: int = 1
+    returncode: int  # as `subprocess` has it: minus the signal that ended it, or its exit code
+    peak: int  # measured peak memory of the worker and the processes it started, in bytes
+    last_output: str = ""  # the end of its output
+    processes: int = 1  # how many processes held that memory
 
     @property
     def done(self) -> bool:

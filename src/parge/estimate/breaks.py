@@ -12,27 +12,16 @@ from parge.show.text import duration
 
 @dataclass(frozen=True)
 class Break:
-    """Something that does not fit beyond a size: what it needs, what it has, and what would take its place.
-
-    Parameters
-    ----------
-    needs, limit : str
-        What it needs at the given size, and what is available.
-    share : float
-        The first over the second.
-    edges : float
-        From how many edges on, at the same mean degree, it does not fit.
-    give : str
-        Keys that would let it fit; empty where the run is only slow, or goes another way.
-    """
+    """Something that does not fit beyond a size: what it needs, what it has, and what would take its place."""
 
     what: str
+    # What it needs at the given size, and what is available.
     needs: str
     limit: str
-    share: float
-    edges: float
+    share: float  # the first over the second
+    edges: float  # from how many edges on, at the same mean degree, it does not fit
     instead: str
-    give: str = ""
+    give: str = ""  # keys that would let it fit; empty where the run is only slow, or goes another way
 
     @property
     def warning(self) -> str | None:

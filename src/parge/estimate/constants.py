@@ -7,24 +7,13 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Constant:
-    """A measured number and the benchmark that prints it.
+    """A measured number and the benchmark that prints it."""
 
-    Parameters
-    ----------
-    value : float
-        The number, in its unit.
-    unit : str
-        Begins with ``seconds per vertex`` or ``seconds per edge`` where it is multiplied by these.
-    source : str
-        The benchmark.
-    at, growth : float
-        Where the number itself grows, because tables outgrow caches: it was measured at `at`, and at n it is
-        ``(n / at) ** growth`` times the value.
-    """
-
-    value: float
-    unit: str
-    source: str
+    value: float  # the number, in its unit
+    unit: str  # begins with ``seconds per vertex`` or ``seconds per edge`` where it is multiplied by these
+    source: str  # the benchmark
+    # Where the number itself grows, because tables outgrow caches: it was measured at `at`, and at n it is
+    # ``(n / at) ** growth`` times the value.
     at: float = 1.0
     growth: float = 0.0
 

@@ -27,25 +27,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Crew:
-    """How the workers of a plan run.
+    """How the workers of a plan run."""
 
-    Parameters
-    ----------
-    at_once : int
-        How many of them work at the same time.
-    refine : str
-        The pass over the whole graph after them.
-    begins : str, optional
-        How a worker begins, by the name of its constant. ``start`` is a new process; ``fork`` a copy of one process
-        that was started for all of them; None the process that runs everything.
-    coordinator : int, optional
-        Bytes of the coordinator, if they are limited; it then may have to work on disk.
-    """
-
-    at_once: int
-    refine: str
+    at_once: int  # how many of them work at the same time
+    refine: str  # the pass over the whole graph after them
+    # How a worker begins, by the name of its constant. ``start`` is a new process; ``fork`` a copy of one process that
+    # was started for all of them; None the process that runs everything.
     begins: str | None = "fork"
-    coordinator: int | None = None
+    coordinator: int | None = None  # bytes of the coordinator, if they are limited; it then may have to work on disk
 
 
 @dataclass(frozen=True)

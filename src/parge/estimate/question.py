@@ -14,31 +14,20 @@ _MOST = 10**30
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be estimated.
+    """What is to be estimated."""
 
-    Parameters
-    ----------
-    vertices, edges : int
-        Size of the graph.
-    workers : int, optional
-        How many machines; as few as hold the graph unless given.
-    memory, coordinator, disk : int
-        Bytes of a worker, of the coordinator, and of its disk.
-    disk_speed, network_speed : int
-        Bytes per second of every machine's disk (by default a plain SSD), and of its network port (by default 10
-        Gbit/s).
-    price_core_hour, price_gb : float, optional
-        Price of a core for an hour, and of a gigabyte sent.
-    """
-
+    # Size of the graph.
     vertices: int
     edges: int
-    workers: int | None = None
+    workers: int | None = None  # how many machines; as few as hold the graph unless given
+    # Bytes of a worker, of the coordinator, and of its disk.
     memory: int = 64 * 10**9
     coordinator: int = 64 * 10**9
     disk: int = 10 * 10**12
+    # Bytes per second of every machine's disk (by default a plain SSD), and of its network port (by default 10 Gbit/s).
     disk_speed: int = 500 * 10**6
     network_speed: int = 1_250_000_000
+    # Price of a core for an hour, and of a gigabyte sent.
     price_core_hour: float | None = None
     price_gb: float | None = None
 

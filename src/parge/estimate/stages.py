@@ -38,32 +38,17 @@ REFINE_BYTES = 4 * 8 + 12
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: how long it takes, what it holds and moves.
-
-    Parameters
-    ----------
-    machines : int
-        How many work at once, one core each.
-    seconds : float
-        Of each: at work, then waiting for the disk, then for the network; as if nothing overlapped.
-    core_seconds : float
-        Those at work.
-    memory, disk : float
-        Bytes that each holds, and that each reads from and writes to its disk.
-    network : float
-        Bytes through the coordinator's port.
-    how : str
-        Which way it is done.
-    """
+    """One stage: how long it takes, what it holds and moves."""
 
     name: str
-    machines: int
-    seconds: float
-    core_seconds: float
+    machines: int  # how many work at once, one core each
+    seconds: float  # of each: at work, then waiting for the disk, then for the network; as if nothing overlapped
+    core_seconds: float  # those at work
+    # Bytes that each holds, and that each reads from and writes to its disk.
     memory: float = 0.0
     disk: float = 0.0
-    network: float = 0.0
-    how: str = ""
+    network: float = 0.0  # bytes through the coordinator's port
+    how: str = ""  # which way it is done
 
     def price(self, question: Question) -> float | None:
         """Return what the stage costs, as far as prices are given."""
@@ -77,19 +62,6 @@ class Stage:
 class Sizes:
     """What a question comes to, in counts and bytes: every number that a stage is a product of.
 
-    Parameters
-    ----------
-    question : Question
-        How large the graph is, and what the machines have.
-    technique : Technique
-        Embeds the parts.
-    refine : str, optional
-        The pass over the whole graph; by default the technique's own.
-    backbone : bool
-        Whether parts that are written in memory have a backbone.
-    usual : bool
-        Count the rounds that a pass usually takes, instead of those to plan for.
-
     Examples
     --------
     >>> from parge.techniques.deepwalk import DeepWalk
@@ -97,11 +69,11 @@ class Sizes:
     128000.0
     """
 
-    question: Question
-    technique: Technique
-    refine: str | None = None
-    backbone: bool = True
-    usual: bool = False
+    question: Question  # how large the graph is, and what the machines have
+    technique: Technique  # embeds the parts
+    refine: str | None = None  # the pass over the whole graph; by default the technique's own
+    backbone: bool = True  # whether parts that are written in memory have a backbone
+    usual: bool = False  # count the rounds that a pass usually takes, instead of those to plan for
 
     @cached_property
     def known(self) -> dict[str, float]:

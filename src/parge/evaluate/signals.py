@@ -27,18 +27,10 @@ _ENTRIES = 2**23
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The largest singular values of a signal matrix, descending, and their singular vectors.
+    """The largest singular values of a signal matrix, descending, and their singular vectors."""
 
-    Parameters
-    ----------
-    values : (k,) float64
-        What is below the rounding errors of the first is 0.
-    vectors : (n_vertices, k) float64
-        Orthonormal; for their signs, see `parge.linalg.signs`.
-    """
-
-    values: Matrix
-    vectors: Matrix
+    values: Matrix  # (k,): what is below the rounding errors of the first is 0
+    vectors: Matrix  # (n_vertices, k): orthonormal; for their signs, see `parge.linalg.signs`
 
     def factors(self, dim: int, alpha: float) -> Matrix:
         """Return the paper's ``E = U_{1:dim} D_{1:dim}^alpha``; columns that do not exist are 0."""

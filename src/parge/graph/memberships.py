@@ -13,15 +13,6 @@ from parge.typing import IntArray, PartArray
 class Memberships:
     """The labels of every vertex: none, one or several, as numbers.
 
-    Parameters
-    ----------
-    indptr : (n_vertices + 1,) int64
-        Where the labels of each vertex start.
-    labels : (indptr[-1],) int32
-        The labels of vertex 0, of vertex 1, ...; ascending within a vertex.
-    n_labels : int
-        How many labels there are: they are called 0..n_labels-1.
-
     Examples
     --------
     >>> labels = Memberships(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), 2)
@@ -29,9 +20,9 @@ class Memberships:
     ([0, 1], [[0, 1], [1, 1]])
     """
 
-    indptr: IntArray
-    labels: PartArray
-    n_labels: int
+    indptr: IntArray  # (n_vertices + 1,): where the labels of each vertex start
+    labels: PartArray  # (indptr[-1],): the labels of vertex 0, of vertex 1, ...; ascending within a vertex
+    n_labels: int  # how many labels there are: they are called 0..n_labels-1
 
     def __post_init__(self) -> None:
         self.indptr.flags.writeable = False

@@ -57,30 +57,14 @@ _PAGE: Fields = {
 
 @dataclass(frozen=True)
 class Chunk:
-    """The account of one leaf of the schema in one group of rows.
+    """The account of one leaf of the schema in one group of rows."""
 
-    Parameters
-    ----------
-    column : str
-        Name of the column of the table, of which a nested one has several leaves.
-    path : str
-        Names from the column to the leaf, with points between.
-    is_delta : bool
-        Whether strings are stored as differences to the one before.
-    n_values : int
-        Values, those in lists too.
-    unpacked : int
-        Bytes of all pages.
-    start : int
-        Where its pages begin.
-    """
-
-    column: str
-    path: str
-    is_delta: bool
-    n_values: int
-    unpacked: int
-    start: int
+    column: str  # name of the column of the table, of which a nested one has several leaves
+    path: str  # names from the column to the leaf, with points between
+    is_delta: bool  # whether strings are stored as differences to the one before
+    n_values: int  # values, those in lists too
+    unpacked: int  # bytes of all pages
+    start: int  # where its pages begin
 
 
 @dataclass(frozen=True)

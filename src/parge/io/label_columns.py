@@ -18,24 +18,14 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class LabelColumns:
-    """Which columns to read.
+    """Which columns to read."""
 
-    Parameters
-    ----------
-    label_column : str, optional
-        Name or number (from 1) of the column of labels; several with commas between; ``all`` for every column but that
-        of the vertices.
-    id_column : str, optional
-        Name or number of the column of vertices.
-    header : bool, optional
-        Whether the first line names the columns; by default judged by its words.
-    known : ids, optional
-        The vertices there are: a first line of words whose first is no vertex, where all others are, names columns.
-    """
-
+    # Name or number (from 1) of the column of labels; several with commas between; ``all`` for every column but that of
+    # the vertices.
     label_column: str | None = None
-    id_column: str | None = None
-    header: bool | None = None
+    id_column: str | None = None  # name or number of the column of vertices
+    header: bool | None = None  # whether the first line names the columns; by default judged by its words
+    # The vertices there are: a first line of words whose first is no vertex, where all others are, names columns.
     known: IdArray | None = None
 
 

@@ -26,17 +26,10 @@ def never_ours(_path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a command is going to write.
+    """A file that a command is going to write."""
 
-    Parameters
-    ----------
-    path : Path
-        Where it goes.
-    is_ours : callable
-        Whether an existing file is recognisably an earlier output of the same kind, which may be replaced.
-    """
-
-    path: Path
+    path: Path  # where it goes
+    # Whether an existing file is recognisably an earlier output of the same kind, which may be replaced.
     is_ours: Callable[[Path], bool] = never_ours
 
 

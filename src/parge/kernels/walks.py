@@ -26,24 +26,16 @@ class WalkCSR(NamedTuple):
     Shares of the entries that a row begins with need not be stored while each of them weighs 1: they follow from the
     sum of the row. Most entries of a part's rows are such ones, and take 4 bytes instead of 8. What is drawn is the
     same, bit for bit.
-
-    Parameters
-    ----------
-    indptr, indices : CSR rows
-        The neighbours of every vertex.
-    shares : uint32 array
-        See `row_shares`; empty where no edge is weighted.
-    stored : (n_vertices + 1,) int64
-        Where in `shares` those of each row begin, which are of its last entries; empty where all shares are stored.
-    totals : (n_vertices,) float64
-        The weight of every row, where not all shares are stored.
     """
 
+    # The neighbours of every vertex.
     indptr: IntArray
     indices: NeighbourArray
-    shares: NDArray[np.uint32]
+    shares: NDArray[np.uint32]  # see `row_shares`; empty where no edge is weighted
+    # (n_vertices + 1,): where in `shares` those of each row begin, which are of its last entries; empty where all
+    # shares are stored.
     stored: IntArray = _NO_OFFSETS
-    totals: NDArray[np.float64] = _NO_SUMS
+    totals: NDArray[np.float64] = _NO_SUMS  # (n_vertices,): the weight of every row, where not all shares are stored
 
 
 @kernel

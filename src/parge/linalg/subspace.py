@@ -57,29 +57,17 @@ class Operator:
 
     ``M = R (S_m A ... S_1 A) R^-1`` is symmetric, with diagonal matrices S and R. Columns are held as ``R^-1 X``, so
     that a product scales rows once.
-
-    Parameters
-    ----------
-    A : Adjacency
-        The graph, and how many threads there are.
-    proximity : callable
-        What eigenvalues mean; those whose proximity is largest in magnitude are wanted.
-    lowest : float, optional
-        The least eigenvalue that there can be, where the largest by value are wanted; None where both ends are.
-    centre : callable
-        Where both ends are wanted: the middle of the interval of those that are not, given half of its length.
-    scales : sequence of (n,) float64
-        S_1, ..., S_m; None means ones.
-    root : (n,) float64, optional
-        R; None means ones.
     """
 
-    A: Adjacency
+    A: Adjacency  # the graph, and how many threads there are
+    # What eigenvalues mean; those whose proximity is largest in magnitude are wanted.
     proximity: Callable[[Matrix], Matrix]
+    # The least eigenvalue that there can be, where the largest by value are wanted; None where both ends are.
     lowest: float | None = None
+    # Where both ends are wanted: the middle of the interval of those that are not, given half of its length.
     centre: Callable[[float], float] = at_zero
-    scales: Sequence[Matrix | None] = (None,)
-    root: Matrix | None = None
+    scales: Sequence[Matrix | None] = (None,)  # each (n,): S_1, ..., S_m; None means ones
+    root: Matrix | None = None  # (n,): R; None means ones
 
     @property
     def is_even(self) -> bool:

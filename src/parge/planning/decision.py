@@ -30,33 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A plan with everything decided for one graph, and how to decompose that graph.
+    """A plan with everything decided for one graph, and how to decompose that graph."""
 
-    Parameters
-    ----------
-    plan : ResolvedPlan
-        With one reconciler.
-    decomposer : Decomposer
-        Decomposes the graph.
-    limits : Limits
-        What each worker can hold.
-    others : sequence of ResolvedPlan
-        Alternatives, best first; used if the partitioner cannot fit the parts into the limits.
-    instead_of : InfeasibleError, optional
-        Why the previous, better alternative is not possible.
-    choice : TechniqueChoice, optional
-        Why this technique, if the plan left it open.
-    notices : tuple of str
-        Options that were given and have no effect.
-    """
-
-    plan: ResolvedPlan
-    decomposer: "Decomposer"
-    limits: Limits
+    plan: ResolvedPlan  # with one reconciler
+    decomposer: "Decomposer"  # decomposes the graph
+    limits: Limits  # what each worker can hold
+    # Alternatives, best first; used if the partitioner cannot fit the parts into the limits.
     others: Sequence[ResolvedPlan] = ()
-    instead_of: InfeasibleError | None = None
-    choice: TechniqueChoice | None = None
-    notices: tuple[str, ...] = ()
+    instead_of: InfeasibleError | None = None  # why the previous, better alternative is not possible
+    choice: TechniqueChoice | None = None  # why this technique, if the plan left it open
+    notices: tuple[str, ...] = ()  # options that were given and have no effect
 
 
 def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Decision:

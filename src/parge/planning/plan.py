@@ -208,32 +208,18 @@ class ResolvedPlan:
 
     `parge.planning.decision.decide` does the rest for one graph. It chooses the technique if this one stands for
     others, the reconciler that fits in memory, the pass, and the number of anchors that `request` asks for.
-
-    Parameters
-    ----------
-    request : Plan
-        The request; engine, address, jobs and seed are used as it says.
-    technique : Technique
-        Embeds each subgraph.
-    memory : sequence of int or str, optional
-        Of each worker: as requested, or as the nodes of a cluster answered.
-    anchor_strategy, partitioner : str
-        As in `Plan`.
-    reconcile : str
-        Name of the reconciler.
-    refine : str
-        Name of the pass after the merge.
-    fallbacks : tuple of str
-        Names of the reconcilers that take its place if there is no room for it, best first; none in a `Decision`.
     """
 
-    request: Plan
-    technique: Technique
+    request: Plan  # the request; engine, address, jobs and seed are used as it says
+    technique: Technique  # embeds each subgraph
+    # Of each worker: as requested, or as the nodes of a cluster answered.
     memory: Sequence[int | str] | str | None
+    # As in `Plan`.
     anchor_strategy: str
     partitioner: str
-    reconcile: str
-    refine: str
+    reconcile: str  # name of the reconciler
+    refine: str  # name of the pass after the merge
+    # Names of the reconcilers that take its place if there is no room for it, best first; none in a `Decision`.
     fallbacks: tuple[str, ...] = ()
 
     @staticmethod

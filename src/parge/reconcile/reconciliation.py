@@ -139,27 +139,13 @@ _NEARER = 0.9
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """The maps into the common space and what is known of them.
-
-    Parameters
-    ----------
-    name : str
-        The reconciler.
-    maps : tuple of Map
-        One per subgraph.
-    residuals : tuple of Residual
-        One per subgraph.
-    warnings : tuple of str
-        What a user should know before trusting the result.
-    fell_back : bool
-        Whether the maps were not used, because they did not help on held-out anchors.
-    """
+    """The maps into the common space and what is known of them."""
 
     name: str
-    maps: tuple[Map, ...]
-    residuals: tuple[Residual, ...]
-    warnings: tuple[str, ...] = ()
-    fell_back: bool = False
+    maps: tuple[Map, ...]  # one per subgraph
+    residuals: tuple[Residual, ...]  # one per subgraph
+    warnings: tuple[str, ...] = ()  # what a user should know before trusting the result
+    fell_back: bool = False  # whether the maps were not used, because they did not help on held-out anchors
 
     @property
     def helped(self) -> Helped | None:

@@ -32,21 +32,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and whether it holds numbers, text or bars.
+    """A column of a table: its heading, and whether it holds numbers, text or bars."""
 
-    Parameters
-    ----------
-    heading : str
-        Its heading; for bars, `scale` is shown next to it.
-    kind : str
-        number, text or bar.
-    scale : str
-        The value of the full width of a bar.
-    """
-
-    heading: str
-    kind: str = "number"
-    scale: str = ""
+    heading: str  # its heading; for bars, `scale` is shown next to it
+    kind: str = "number"  # number, text or bar
+    scale: str = ""  # the value of the full width of a bar
 
 
 def bar(limit: float, stretches: Sequence[Stretch] = (), marks: Sequence[Mark] = ()) -> Markup:

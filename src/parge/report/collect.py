@@ -66,45 +66,22 @@ class Atlas:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The content of a report.
+    """The content of a report."""
 
-    Parameters
-    ----------
-    title : str
-        Name of the graph, or empty.
-    report : Report
-        The run in numbers, as `parge embed --json` prints them.
-    technique : dict
-        Name and settings of the technique.
-    cut : (n_parts, n_parts) int64
-        Number of edges between non-anchors, by part; empty without a run folder.
-    lost : (n_parts, n_parts) int64
-        Number of edges between two parts that neither of them holds; empty without a run folder.
-    edges : EdgeCounts
-        Where the edges of the graph are, each counted once.
-    atlas : Atlas
-        The pictures of the embedding.
-    scores : mapping
-        Name to score, as given.
-    versions : tuple of dict
-        Versions of the software that computed the vectors, each combination once.
-    quality : Quality
-        How well labels are predicted, and the whole graph compared with the parts.
-    ages : tuple of Age
-        How old the space of the run was after each update that looked.
-    """
-
-    title: str
-    report: Report
-    technique: dict[str, Any]
-    cut: IntArray
+    title: str  # name of the graph, or empty
+    report: Report  # the run in numbers, as `parge embed --json` prints them
+    technique: dict[str, Any]  # name and settings of the technique
+    cut: IntArray  # (n_parts, n_parts): number of edges between non-anchors, by part; empty without a run folder
+    # (n_parts, n_parts): number of edges between two parts that neither of them holds; empty without a run folder.
     lost: IntArray
-    edges: EdgeCounts
-    atlas: Atlas
-    scores: Mapping[str, Any] = field(default_factory=dict)
+    edges: EdgeCounts  # where the edges of the graph are, each counted once
+    atlas: Atlas  # the pictures of the embedding
+    scores: Mapping[str, Any] = field(default_factory=dict)  # name to score, as given
+    # Versions of the software that computed the vectors, each combination once.
     versions: tuple[dict[str, str], ...] = ()
+    # How well labels are predicted, and the whole graph compared with the parts.
     quality: Quality = field(default_factory=Quality)
-    ages: tuple[Age, ...] = ()
+    ages: tuple[Age, ...] = ()  # how old the space of the run was after each update that looked
 
     @property
     def parts(self) -> tuple[Part, ...]:

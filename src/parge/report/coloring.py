@@ -18,21 +18,13 @@ _MOST_NAMED = 5  # labels of one vertex that are spelt out
 
 @dataclass(frozen=True, eq=False)
 class LabelColors:
-    """The labels of sampled vertices as groups of one colour.
+    """The labels of sampled vertices as groups of one colour."""
 
-    Parameters
-    ----------
-    group : (n_sampled,) int64
-        By first label: 0..len(names)-1 for the most frequent ones, then one for all others, then one for none.
-    names : tuple of str
-        The labels that have a colour of their own, most frequent first.
-    texts : tuple of str
-        All labels of each vertex, as text.
-    """
-
+    # (n_sampled,); by first label: 0..len(names)-1 for the most frequent ones, then one for all others, then one for
+    # none.
     group: IntArray
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
+    names: tuple[str, ...]  # the labels that have a colour of their own, most frequent first
+    texts: tuple[str, ...]  # all labels of each vertex, as text
 
     @property
     def other(self) -> int:

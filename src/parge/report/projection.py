@@ -38,20 +38,12 @@ _NEAREST = 3
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """One way to draw several views of the same rows.
+    """One way to draw several views of the same rows."""
 
-    Parameters
-    ----------
-    name : str
-        t-SNE, UMAP or PCA.
-    views : tuple of (n_rows, 2) int64
-        Position of each row in each view, 0..`SIDE`, y downwards.
-    explained : tuple of float, or empty
-        Share of each view's variance that the plane shows (PCA).
-    """
-
-    name: str
+    name: str  # t-SNE, UMAP or PCA
+    # Each (n_rows, 2): position of each row in each view, 0..`SIDE`, y downwards.
     views: tuple[IntArray, ...] = field(repr=False)
+    # Share of each view's variance that the plane shows (PCA); else empty.
     explained: tuple[float, ...] = ()
 
 

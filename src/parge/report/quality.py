@@ -23,24 +23,13 @@ _SAMPLED, _NEIGHBOURS = 2_000, 10
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The whole graph, embedded by one worker, compared with the parts.
+    """The whole graph, embedded by one worker, compared with the parts."""
 
-    Parameters
-    ----------
-    score : Classification, optional
-        Labels predicted from the vectors of the whole graph.
-    neighbours : float
-        Mean share of a vertex's 10 nearest neighbours that both embeddings agree on, among sampled vertices.
-    pip : float, optional
-        Relative PIP distance; None where a final pass was run on one of them only.
-    report : Report, optional
-        Time and memory of the whole graph, where they are known.
-    """
-
-    score: Classification | None
+    score: Classification | None  # labels predicted from the vectors of the whole graph
+    # Mean share of a vertex's 10 nearest neighbours that both embeddings agree on, among sampled vertices.
     neighbours: float
-    pip: float | None
-    report: Report | None
+    pip: float | None  # relative PIP distance; None where a final pass was run on one of them only
+    report: Report | None  # time and memory of the whole graph, where they are known
 
 
 @dataclass(frozen=True, eq=False)

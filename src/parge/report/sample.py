@@ -20,26 +20,13 @@ _MOST_ANCHORS, _MOST_COPIES, _FEWEST_ANCHORS = 60, 320, 8
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to draw: a non-anchor has one row, an anchor one row per subgraph.
+    """Rows to draw: a non-anchor has one row, an anchor one row per subgraph."""
 
-    Parameters
-    ----------
-    vertices : (n_sampled,) int64
-        The vertices, ascending.
-    place : (n_rows,) int64
-        Which of `vertices` each row belongs to.
-    part : (n_rows,) int64
-        The part that computed the vector.
-    is_copy : (n_rows,) bool
-        Whether the vertex is an anchor.
-    before, after : (n_rows, dim) float32
-        Local vectors as computed, and in the common space.
-    """
-
-    vertices: IntArray
-    place: IntArray
-    part: IntArray
-    is_copy: BoolArray
+    vertices: IntArray  # (n_sampled,): the vertices, ascending
+    place: IntArray  # (n_rows,): which of `vertices` each row belongs to
+    part: IntArray  # (n_rows,): the part that computed the vector
+    is_copy: BoolArray  # (n_rows,): whether the vertex is an anchor
+    # (n_rows, dim): local vectors as computed, and in the common space.
     before: FloatArray = field(repr=False)
     after: FloatArray = field(repr=False)
 

@@ -30,24 +30,12 @@ from parge.values import Settings, Value
 
 @dataclass(frozen=True)
 class TechniqueRecord(Value):
-    """What a run stores of its technique: its name and memory, without its code.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    dim : int
-        Columns of its vectors.
-    aligned : bool
-        Whether the spaces of all parts agree by construction.
-    footprint : tuple of float
-        Bound on a worker's memory: fixed bytes, bytes per vertex, bytes per edge.
-    """
+    """What a run stores of its technique: its name and memory, without its code."""
 
     name: str
-    dim: int
-    aligned: bool
-    footprint: tuple[float, ...]
+    dim: int  # columns of its vectors
+    aligned: bool  # whether the spaces of all parts agree by construction
+    footprint: tuple[float, ...]  # bound on a worker's memory: fixed bytes, bytes per vertex, bytes per edge
 
     @staticmethod
     def of(technique: Technique, bound: Footprint) -> "TechniqueRecord":
@@ -92,40 +80,20 @@ class RecordedTechnique(Technique):
 
 @dataclass(frozen=True)
 class PlanMetadata(Value):
-    """The settings of a run and what follows from them.
+    """The settings of a run and what follows from them."""
 
-    Parameters
-    ----------
-    settings : Settings
-        Everything that determines the result; a run is resumed only with equal settings.
-    run : str
-        Id that connects the results of a run to its settings and decomposition.
-    decomposition : str
-        Digest of the part of each vertex.
-    decompose_seconds : float
-        How long that took.
-    technique : TechniqueRecord
-        Its name and memory.
-    sizes, edges : tuple of int
-        Vertices and edges that each worker holds.
-    coordinator : Coordinator
-        What the coordinator's memory limit decided, and the projections; empty without a limit.
-    notices : tuple of str
-        Notices on the decomposition.
-    choice : TechniqueChoice, optional
-        Why this technique, if the plan left it open.
-    """
-
-    settings: Settings
-    run: str
-    decomposition: str
-    decompose_seconds: float
-    technique: TechniqueRecord
+    settings: Settings  # everything that determines the result; a run is resumed only with equal settings
+    run: str  # id that connects the results of a run to its settings and decomposition
+    decomposition: str  # digest of the part of each vertex
+    decompose_seconds: float  # how long that took
+    technique: TechniqueRecord  # its name and memory
+    # Vertices and edges that each worker holds.
     sizes: tuple[int, ...]
     edges: tuple[int, ...]
+    # What the coordinator's memory limit decided, and the projections; empty without a limit.
     coordinator: Coordinator = field(default_factory=Coordinator)
-    notices: tuple[str, ...] = ()
-    choice: TechniqueChoice | None = None
+    notices: tuple[str, ...] = ()  # notices on the decomposition
+    choice: TechniqueChoice | None = None  # why this technique, if the plan left it open
 
     @property
     def described(self) -> Described | None:
@@ -164,31 +132,16 @@ def _refuse_impossible(value: Value) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SubgraphMetadata(Value):
-    """What a worker must know of its subgraph, besides the arrays.
-
-    Parameters
-    ----------
-    technique : Described, optional
-        Embeds it; None for a Python object, which no folder can hold.
-    seed : int
-        Seed of all random numbers.
-    run : str
-        Id of the run.
-    index : int
-        Number of the subgraph.
-    n_own : int
-        How many of its vertices are its own.
-    n_anchors, n_halo, n_landmarks : int, optional
-        Of its context, if it has one. Folders of earlier versions lack the last.
-    """
+    """What a worker must know of its subgraph, besides the arrays."""
 
     NULLS: ClassVar[frozenset[str]] = frozenset({"technique"})
 
-    technique: Described | None
-    seed: int
-    run: str
-    index: int
-    n_own: int
+    technique: Described | None  # embeds it; None for a Python object, which no folder can hold
+    seed: int  # seed of all random numbers
+    run: str  # id of the run
+    index: int  # number of the subgraph
+    n_own: int  # how many of its vertices are its own
+    # Of its context, if it has one. Folders of earlier versions lack the last.
     n_anchors: int | None = None
     n_halo: int | None = None
     n_landmarks: int | None = None
@@ -208,41 +161,25 @@ class SubgraphMetadata(Value):
 
 @dataclass(frozen=True)
 class ResultMetadata(Value):
-    """What a worker measured, besides its vectors.
-
-    Parameters
-    ----------
-    index : int
-        Number of the subgraph.
-    vertices, own, anchors, halo, supervertices, edges : int
-        What the worker held.
-    dim : int
-        Columns of its vectors.
-    seconds, total_seconds : float
-        Of embedding alone, and with reading and writing.
-    peak_bytes : int
-        The most memory that it took.
-    run : str
-        Id of the run.
-    versions : Settings
-        Versions of parge, Python and numpy.
-    """
+    """What a worker measured, besides its vectors."""
 
     KEYS: ClassVar[Mapping[str, str]] = {"supervertices": "lumps"}  # as folders have it from the first version on
 
-    index: int
+    index: int  # number of the subgraph
+    # What the worker held.
     vertices: int
     own: int
     anchors: int
     halo: int
     supervertices: int
     edges: int
-    dim: int
+    dim: int  # columns of its vectors
+    # Of embedding alone, and with reading and writing.
     seconds: float
     total_seconds: float
-    peak_bytes: int
-    run: str
-    versions: Settings
+    peak_bytes: int  # the most memory that it took
+    run: str  # id of the run
+    versions: Settings  # versions of parge, Python and numpy
 
     def __post_init__(self) -> None:
         _refuse_impossible(self)

@@ -18,42 +18,23 @@ _MEASURED = 0.02
 
 @dataclass(frozen=True)
 class PartStatus:
-    """One subgraph.
-
-    Parameters
-    ----------
-    index : int
-        Its number.
-    state : str
-        ``planned`` (not written yet), ``waiting``, ``running``, ``failed``, ``damaged`` (its files cannot be used
-        and will be written again) or ``done``.
-    vertices, edges : int
-        Its size.
-    disk_bytes : int
-        Size of its folder on disk.
-    seconds, peak_bytes : optional
-        Time and memory of the embedding, if it is done.
-    share : float
-        Share that is done, 0 to 1, as its worker reported.
-    elapsed : float, optional
-        Seconds since its worker started.
-    worker : str
-        The process that embeds it.
-    message : str
-        Why it failed.
-    """
+    """One subgraph."""
 
     index: int
+    # ``planned`` (not written yet), ``waiting``, ``running``, ``failed``, ``damaged`` (its files cannot be used and
+    # will be written again) or ``done``.
     state: str
+    # Its size.
     vertices: int
     edges: int
-    disk_bytes: int
+    disk_bytes: int  # size of its folder on disk
+    # Time and memory of the embedding, if it is done.
     seconds: float | None = None
     peak_bytes: int | None = None
-    share: float = 0.0
-    elapsed: float | None = None
-    worker: str = ""
-    message: str = ""
+    share: float = 0.0  # share that is done, 0 to 1, as its worker reported
+    elapsed: float | None = None  # seconds since its worker started
+    worker: str = ""  # the process that embeds it
+    message: str = ""  # why it failed
 
     @property
     def work(self) -> int:

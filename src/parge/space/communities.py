@@ -51,21 +51,12 @@ _RIDGE = 0.03
 
 @dataclass(frozen=True)
 class CommunityFit:
-    """How much vectors tell of the communities of their graph, as a share of what a copy of them tells.
+    """How much vectors tell of the communities of their graph, as a share of what a copy of them tells."""
 
-    Parameters
-    ----------
-    share : float
-        1: as much. 0: no more than chance. It may exceed 1.
-    error : float
-        Standard error.
-    weight : float
-        Vertices that were asked for, times the square of what the copy tells of them: near 0, the share says nothing.
-        Of a part in which they do not count alike: as many as would say as much if they did.
-    """
-
-    share: float = 1.0
-    error: float = 0.0
+    share: float = 1.0  # 1: as much. 0: no more than chance. It may exceed 1
+    error: float = 0.0  # standard error
+    # Vertices that were asked for, times the square of what the copy tells of them: near 0, the share says nothing. Of
+    # a part in which they do not count alike: as many as would say as much if they did.
     weight: float = 0.0
 
     def beyond_error(self) -> float:

@@ -42,26 +42,15 @@ NO_ARCS = Arcs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """A graph after a change, and what changed.
-
-    Parameters
-    ----------
-    graph : Graph
-    added, removed : int
-        Edges that were not there before, and that were.
-    reweighted : int
-        Edges that were there with another weight.
-    missing : int
-        Edges that were to be removed, and were not there.
-    kept, before, after : (n_vertices,) float64
-        Weight of each vertex's edges: of those that stayed, of all before and of all now.
-    """
+    """A graph after a change, and what changed."""
 
     graph: Graph
+    # Edges that were not there before, and that were.
     added: int
     removed: int
-    reweighted: int
-    missing: int
+    reweighted: int  # edges that were there with another weight
+    missing: int  # edges that were to be removed, and were not there
+    # (n_vertices,); weight of each vertex's edges: of those that stayed, of all before and of all now.
     kept: NDArray[np.float64]
     before: NDArray[np.float64]
     after: NDArray[np.float64]

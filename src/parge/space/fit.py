@@ -21,18 +21,10 @@ _AT_ONCE = 1 << 13
 
 @dataclass(frozen=True)
 class Fit:
-    """What is seen of some vertices, with standard errors.
+    """What is seen of some vertices, with standard errors."""
 
-    Parameters
-    ----------
-    alike : float
-        Mean cosine of a vertex with where its neighbours expect it.
-    links : float
-        ROC-AUC of edges held out, by vectors placed from the other edges.
-    """
-
-    alike: float = 1.0
-    links: float = 1.0
+    alike: float = 1.0  # mean cosine of a vertex with where its neighbours expect it
+    links: float = 1.0  # ROC-AUC of edges held out, by vectors placed from the other edges
     alike_error: float = 0.0
     links_error: float = 0.0
 

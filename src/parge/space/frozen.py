@@ -32,28 +32,20 @@ class Age(Value):
     """What one update left: the version that it made, and how old that was (`parge.space.aging.Drift`).
 
     Before 0.4.0 the drift was an estimated distance; such an age does not say `is_loss`.
-
-    Parameters
-    ----------
-    version : int
-    placed, edges : float
-        Vertices placed or moved and edges changed since the space was new, as shares.
-    drift, error : float
-        As they were at the last look (`parge.space.aging.aged`).
-    seen : int
-        The version that was looked at. 0, as in spaces of 0.4.0: this one.
     """
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
     KEYS: ClassVar[Mapping[str, str]] = {}
 
     version: int
+    # Vertices placed or moved and edges changed since the space was new, as shares.
     placed: float
     edges: float
+    # As they were at the last look (`parge.space.aging.aged`).
     drift: float
     error: float
     is_loss: bool = False
-    seen: int = 0
+    seen: int = 0  # the version that was looked at. 0, as in spaces of 0.4.0: this one
 
     @property
     def looked_at(self) -> int:
@@ -63,46 +55,29 @@ class Age(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class History(Value):
-    """Where a space comes from, and what happened to it since.
-
-    Parameters
-    ----------
-    technique, refine : str
-        How it was embedded, for people to read.
-    version : int
-        1 for a new space; each update adds 1.
-    edges : int
-        Edges of the graph that was embedded.
-    changed : int
-        Edges added and removed since.
-    fit, links : float
-        How the space was when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
-        their neighbours expect them, and the ROC-AUC of held-out edges.
-    communities, communities_weight : float
-        How well it fitted communities of its graph when it was new (`parge.space.communities.measure_communities`),
-        drawn toward 1 by twice its error; and how much that says, 0 in spaces older than this number.
-    ages : tuple of Age
-        One for each update.
-    looked : int
-        What `changed` was when an update last looked at the drift. Spaces of 0.4.0 do not say it: every update looked.
-    head : tuple of float
-        The three numbers of the degree head (`parge.links.LinkHead`), which updates keep; none in older spaces.
-    """
+    """Where a space comes from, and what happened to it since."""
 
     NULLS: ClassVar[frozenset[str]] = frozenset()
     KEYS: ClassVar[Mapping[str, str]] = {"communities": "told", "communities_weight": "told_weight"}
 
+    # How it was embedded, for people to read.
     technique: str
     refine: str
-    version: int = 1
-    edges: int = 0
-    changed: int = 0
+    version: int = 1  # 1 for a new space; each update adds 1
+    edges: int = 0  # edges of the graph that was embedded
+    changed: int = 0  # edges added and removed since
+    # How the space was when it was new (`parge.space.fit.measure_fit`): the mean cosine of some vertices with where
+    # their neighbours expect them, and the ROC-AUC of held-out edges.
     fit: float = 1.0
     links: float = 1.0
+    # How well it fitted communities of its graph when it was new (`parge.space.communities.measure_communities`), drawn
+    # toward 1 by twice its error; and how much that says, 0 in spaces older than this number.
     communities: float = 1.0
     communities_weight: float = 0.0
-    ages: tuple[Age, ...] = ()
+    ages: tuple[Age, ...] = ()  # one for each update
+    # The three numbers of the degree head (`parge.links.LinkHead`), which updates keep; none in older spaces.
     head: tuple[float, ...] = ()
+    # What `changed` was when an update last looked at the drift. Spaces of 0.4.0 do not say it: every update looked.
     looked: int = 0
 
     @classmethod

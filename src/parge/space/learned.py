@@ -52,25 +52,16 @@ class LearnedRound:
 
     Laws: rows are placed one by one, so that no row depends on those beside it, but for rounding; a sum of zeros, which
     says nothing, gives zeros.
-
-    Parameters
-    ----------
-    matrix : (dim, dim) float32
-        M, to be multiplied from the right.
-    offset : (dim,) float32
-        m.
-    lengths : (5,) float64
-        What the logarithm of a length is: a constant, and factors of ``log(1 + weight of the edges)`` and of the
-        logarithm of the neighbours' mean length; then the smallest and the largest length.
-    confidence : (3,) float64
-        What the inverse hyperbolic tangent of the cosine with the vector of an embedded vertex is expected to be where
-        only some of its edges are known: a constant, and factors of ``log(1 + known edges)`` and of the agreement of
-        these neighbours.
     """
 
-    matrix: FloatArray
-    offset: FloatArray
+    matrix: FloatArray  # (dim, dim): M, to be multiplied from the right
+    offset: FloatArray  # (dim,): m
+    # (5,); what the logarithm of a length is: a constant, and factors of ``log(1 + weight of the edges)`` and of the
+    # logarithm of the neighbours' mean length; then the smallest and the largest length.
     lengths: Matrix
+    # (3,); what the inverse hyperbolic tangent of the cosine with the vector of an embedded vertex is expected to be
+    # where only some of its edges are known: a constant, and factors of ``log(1 + known edges)`` and of the agreement
+    # of these neighbours.
     confidence: Matrix
 
     @property

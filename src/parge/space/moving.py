@@ -22,19 +22,13 @@ _ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """Some vertices and their edges: to vertices that stand still, and among each other.
+    """Some vertices and their edges: to vertices that stand still, and among each other."""
 
-    Parameters
-    ----------
-    still_indptr, still_neighbours, still_weights
-        Rows over the rows of the space's vectors; weights are shares of all edges of the moving vertex.
-    indptr, neighbours, weights
-        Rows over the moving vertices themselves.
-    """
-
+    # Rows over the rows of the space's vectors; weights are shares of all edges of the moving vertex.
     still_indptr: IntArray
     still_neighbours: NDArray[Any]
     still_weights: NDArray[np.float64]
+    # Rows over the moving vertices themselves.
     indptr: IntArray
     neighbours: NDArray[Any]
     weights: NDArray[np.float64]

@@ -101,20 +101,14 @@ def adapt(
 
 @dataclass(frozen=True)
 class Adapted(Technique):
-    """A function or object of another library as a technique; created by `adapt`.
-
-    Parameters
-    ----------
-    path : str
-        ``module:attribute`` that it came from, and `settings` given to it; empty for a live object.
-    """
+    """A function or object of another library as a technique; created by `adapt`."""
 
     dim: int = 0
     target: Any = None
     title: str = ""
     graph_as: GraphAs = "auto"
     memory: Footprint | None = None
-    path: str = ""
+    path: str = ""  # ``module:attribute`` that it came from, and `settings` given to it; empty for a live object
     settings: tuple[tuple[str, Any], ...] = ()
 
     name: ClassVar[str] = "adapted"

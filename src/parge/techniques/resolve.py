@@ -70,18 +70,10 @@ def setting_names(technique: Any) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Described(Value):
-    """A technique in words, which files and other processes have; `restore` makes the technique of them.
+    """A technique in words, which files and other processes have; `restore` makes the technique of them."""
 
-    Parameters
-    ----------
-    name : str
-        Its registered name, or ``module:attribute``. The JSON key is ``technique``.
-    settings : tuple of (str, value)
-        Its settings by name, as they were given.
-    """
-
-    name: str
-    settings: tuple[tuple[str, Any], ...] = ()
+    name: str  # its registered name, or ``module:attribute``. The JSON key is ``technique``
+    settings: tuple[tuple[str, Any], ...] = ()  # by name, as they were given
 
     @property
     def is_registered(self) -> bool:

@@ -25,18 +25,10 @@ DTYPES = {"float16": np.float16, "float32": np.float32}
 
 @dataclass(frozen=True)
 class Export:
-    """What is asked of an export.
+    """What is asked of an export."""
 
-    Parameters
-    ----------
-    dtype : str
-        ``float32`` or ``float16``, which halves the file and keeps three digits.
-    metric : str
-        ``cosine`` or ``ip`` (inner product), for an index.
-    """
-
-    dtype: str = "float32"
-    metric: str = "cosine"
+    dtype: str = "float32"  # ``float32`` or ``float16``, which halves the file and keeps three digits
+    metric: str = "cosine"  # ``cosine`` or ``ip`` (inner product), for an index
 
     def __post_init__(self) -> None:
         for name, known in (("dtype", DTYPES), ("metric", METRICS)):

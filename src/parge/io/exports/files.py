@@ -32,26 +32,13 @@ Writer = Callable[[Vectors, Path, Export], None]
 
 @dataclass(frozen=True)
 class Kind:
-    """A format of exports.
+    """A format of exports."""
 
-    Parameters
-    ----------
-    write : Writer
-        What writes it.
-    needs : Extra, optional
-        The package that it is written by.
-    is_ours : callable
-        Whether an existing file may be replaced without being asked.
-    is_folder : bool
-        Whether it is a folder, which is never replaced.
-    has_index : bool
-        Whether it is an index, to which the metric matters, and which may have a file of ids next to it.
-    """
-
-    write: Writer
-    needs: Extra | None = None
-    is_ours: Callable[[Path], bool] = never_ours
-    is_folder: bool = False
+    write: Writer  # what writes it
+    needs: Extra | None = None  # the package that it is written by
+    is_ours: Callable[[Path], bool] = never_ours  # whether an existing file may be replaced without being asked
+    is_folder: bool = False  # whether it is a folder, which is never replaced
+    # Whether it is an index, to which the metric matters, and which may have a file of ids next to it.
     has_index: bool = False
 
 

@@ -37,48 +37,23 @@ _SAMPLE = 100
 
 @dataclass(frozen=True)
 class Layout:
-    """What separates the columns, which of them make an edge, and where the first edge starts.
+    """What separates the columns, which of them make an edge, and where the first edge starts."""
 
-    Parameters
-    ----------
-    start : int
-        Bytes before the first edge: comments and a header.
-    delimiter : str
-        Space, tab or comma, or as asked for.
-    blanks : bool
-        Whether any run of blanks separates; else each single delimiter does, and ids may contain blanks.
-    n_columns : int
-        Columns of every line.
-    columns : Columns
-        Those that make an edge.
-    integers : bool
-        Whether the first lines have integers as ids.
-    attributes : bool
-        Whether lines end in a ``{...}`` of attributes, as networkx writes them, which is cut off.
-    notices : tuple of str
-        What is ignored.
-    maybe_names : tuple of str
-        The ids of the first line where they could as well be names of columns; else nothing.
-    header : tuple of str
-        The names of the columns, where the first line has them.
-    weighted : bool
-        Whether weights are read where there are some.
-    may_differ : bool
-        Whether a further part may begin with names of columns: not where nobody has a header by request.
-    """
-
-    start: int
-    delimiter: str
-    blanks: bool
-    n_columns: int
-    columns: Columns
-    integers: bool
+    start: int  # bytes before the first edge: comments and a header
+    delimiter: str  # space, tab or comma, or as asked for
+    blanks: bool  # whether any run of blanks separates; else each single delimiter does, and ids may contain blanks
+    n_columns: int  # columns of every line
+    columns: Columns  # those that make an edge
+    integers: bool  # whether the first lines have integers as ids
+    # Whether lines end in a ``{...}`` of attributes, as networkx writes them, which is cut off.
     attributes: bool = False
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # what is ignored
+    # The ids of the first line where they could as well be names of columns; else nothing.
     maybe_names: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()  # the names of the columns, where the first line has them
+    # Whether a further part may begin with names of columns: not where nobody has a header by request.
     may_differ: bool = True
-    weighted: bool = True
+    weighted: bool = True  # whether weights are read where there are some
 
     @property
     def quotes(self) -> bool:
