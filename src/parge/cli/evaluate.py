@@ -225,11 +225,7 @@ def _embedded(graph: Graph, plan: Plan) -> Embedding:
     help="Split the graph into N equal parts.  [default: 2; with --embedding the number in its report, and without "
     "one no Theorem 1]",
 )
-@click.option(
-    "--embedding",
-    type=FILE,
-    help="Evaluate this embedding instead of computing one in N parts.",
-)
+@click.option("--embedding", type=FILE, help="Evaluate this embedding instead of computing one in N parts.")
 @click.option("--computable", is_flag=True, help="Only the bounds that need no eigenvector of the whole graph.")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @json_option

@@ -11,14 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, inside, plan_in, settings_in
-from parge.cluster.stage_results import (
-    CutResult,
-    DivideResult,
-    FinishResult,
-    ReadResult,
-    ShardResult,
-    saved_results,
-)
+from parge.cluster.stage_results import CutResult, DivideResult, FinishResult, ReadResult, ShardResult, saved_results
 from parge.run import arrays, parts
 from parge.run.folder import is_kind
 from parge.run.lock import holder

@@ -15,15 +15,7 @@ from parge.events import Event, Listener, Step, ignore
 from parge.front.request import requested
 from parge.io.places import local_folder
 from parge.numbers import shown
-from parge.planning.names import (
-    AnchorStrategy,
-    EngineName,
-    Partitioner,
-    Preset,
-    Purpose,
-    ReconcilerName,
-    RefinerName,
-)
+from parge.planning.names import AnchorStrategy, EngineName, Partitioner, Preset, Purpose, ReconcilerName, RefinerName
 from parge.planning.plan import PLAN_FIELDS, Plan, ResolvedPlan
 from parge.show.terminal import progress_for
 from parge.show.text import printable

@@ -12,17 +12,7 @@ import numpy as np
 from parge.errors import InputError
 from parge.frames import arrow_stream
 from parge.graph.memberships import Memberships
-from parge.ids import (
-    STRING,
-    TEXT_COPIES,
-    decoded,
-    ids_in,
-    is_listed,
-    joined,
-    positions,
-    repeated_numbers,
-    text_bytes,
-)
+from parge.ids import STRING, TEXT_COPIES, decoded, ids_in, is_listed, joined, positions, repeated_numbers, text_bytes
 from parge.io.files import check_file, foreign_errors, format_suffix, read_head, read_segments, read_texts
 from parge.io.graphs.write import write_lines
 from parge.io.label_columns import ALL, LabelColumns, has_usual_name, id_position, label_positions

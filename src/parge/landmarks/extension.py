@@ -23,14 +23,7 @@ from parge.errors import TechniqueError
 from parge.graph.subgraph import Context, Subgraph
 from parge.kernels import products, skipgram, splitmix, walks
 from parge.kernels.skipgram import Tables
-from parge.landmarks.backbone import (
-    ARC_BYTES,
-    EXTENSION_BYTES,
-    EXTENSION_LANDMARKS,
-    FLOOR,
-    LARGE_WEIGHT,
-    step_shares,
-)
+from parge.landmarks.backbone import ARC_BYTES, EXTENSION_BYTES, EXTENSION_LANDMARKS, FLOOR, LARGE_WEIGHT, step_shares
 from parge.linalg.threads import one_blas_thread
 from parge.memory import trim_heap
 from parge.skipgram.settings import NOISE_POWER, WalkSettings

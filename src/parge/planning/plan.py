@@ -12,15 +12,7 @@ from parge.graph.graph import Counted, Graph
 from parge.landmarks.base import LandmarkTechnique
 from parge.memory import format_bytes, read_size, read_sizes
 from parge.numbers import check_whole, shown
-from parge.planning.names import (
-    AnchorStrategy,
-    EngineName,
-    Partitioner,
-    Preset,
-    Purpose,
-    ReconcilerName,
-    RefinerName,
-)
+from parge.planning.names import AnchorStrategy, EngineName, Partitioner, Preset, Purpose, ReconcilerName, RefinerName
 from parge.reconcile.base import Reconciler, reconcilers
 from parge.refine.base import Refiner, refiners
 from parge.show.display import plan_html

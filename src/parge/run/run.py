@@ -20,12 +20,7 @@ from parge.result import Report
 from parge.run import parts
 from parge.run.arrays import DamagedError
 from parge.run.folder import RunFolder
-from parge.run.metadata import (
-    RecordedTechnique,
-    record_retries,
-    record_seconds,
-    recorded_seconds,
-)
+from parge.run.metadata import RecordedTechnique, record_retries, record_seconds, recorded_seconds
 from parge.run.parts import Result
 from parge.run.trust import is_path, must_be_allowed, trusted
 from parge.show.text import pasteable

@@ -12,11 +12,7 @@ from parge.events import Progress, silent
 from parge.graph.features import projected_features, vertex_features
 from parge.graph.graph import Graph
 from parge.graph.subgraph import Subgraph
-from parge.linalg.eigen import (
-    LINEAR_ALGEBRA_BYTES,
-    MATRIX_BYTES_PER_EDGE,
-    MATRIX_BYTES_PER_VERTEX,
-)
+from parge.linalg.eigen import LINEAR_ALGEBRA_BYTES, MATRIX_BYTES_PER_EDGE, MATRIX_BYTES_PER_VERTEX
 from parge.linalg.tall import unit
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint

@@ -9,11 +9,7 @@ from parge.events import Progress, silent
 from parge.graph.features import ROWS, projected_features, vertex_features
 from parge.graph.graph import Counted, Graph
 from parge.graph.subgraph import Subgraph
-from parge.linalg.eigen import (
-    MATRIX_BYTES_PER_EDGE,
-    MATRIX_BYTES_PER_VERTEX,
-    adjacency_matrix,
-)
+from parge.linalg.eigen import MATRIX_BYTES_PER_EDGE, MATRIX_BYTES_PER_VERTEX, adjacency_matrix
 from parge.linalg.threads import one_blas_thread
 from parge.memory import Footprint
 from parge.techniques.base import WHITEN_20, Technique, check_counts

@@ -6,16 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parge.columns import (
-    Columns,
-    Wanted,
-    asked_for,
-    by_name,
-    guessed_notice,
-    ignored_notice,
-    is_guessed,
-    late_weights,
-)
+from parge.columns import Columns, Wanted, asked_for, by_name, guessed_notice, ignored_notice, is_guessed, late_weights
 from parge.errors import InputError
 from parge.io.files import foreign_errors, single_blanks, without_comments
 
