@@ -184,17 +184,8 @@ def _first(names: Sequence[str], known: set[str]) -> int | None:
 def asked_for(names: Sequence[str], wanted: Wanted, n_columns: int | None = None) -> Columns:
     """Find columns by the names given, else by names in common use, else by place: the first two, and the third.
 
-    Parameters
-    ----------
-    names : sequence of str
-        What the columns are called; nothing where there is no header.
-    wanted : Wanted
-        What is asked for.
-    n_columns : int, optional
-        How many columns there are, where these are not as many as names.
+    `names` are empty where there is no header; `n_columns` is given where there are not as many as names.
 
-    Examples
-    --------
     >>> asked_for(["a", "b", "weight"], Wanted())
     Columns(source=0, target=1, weight=2)
     >>> asked_for(["when", "who", "whom"], Wanted(source="who", target="3"))

@@ -276,18 +276,8 @@ def refuse_expansion(
     No real file reaches this limit; a file made to fill the memory is refused in time. If `VARIABLE` is set, its
     budget is the only limit.
 
-    Parameters
-    ----------
-    n_bytes : float
-        Bytes unpacked so far, or declared.
-    packed : int
-        Bytes of the packed file.
-    what : str
-        Start of the message.
-    always : int
-        Bytes that are allowed for a file of any size.
-    remedy : str
-        What to do, other than to set the variable.
+    `n_bytes` were unpacked so far, or are declared. `always` is allowed for a file of any size. `what` begins the
+    message, and `remedy` says what else to do than to set the variable.
     """
     if n_bytes <= max(always, _MOST_TIMES * packed) or os.environ.get(VARIABLE):
         return

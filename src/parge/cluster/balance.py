@@ -32,12 +32,7 @@ _VERTEX_ARCS = 2
 def balanced(mesh: Mesh, n_vertices: int, ends: Iterable[PartArray], room: Room = None) -> Owners:
     """Return owners by which shards hold loads in proportion to their room; the same on all shards.
 
-    Parameters
-    ----------
-    ends : arrays of vertex numbers
-        Both ends of all edges that this shard has read.
-    room : Room
-        What each shard has room for.
+    `ends` are both ends of all edges that this shard has read.
     """
     n_runs = min(n_vertices, _RUNS * mesh.size)
     if mesh.size == 1 or n_runs == 0:

@@ -189,12 +189,7 @@ def rows_of(
 ) -> Rows:
     """Return the rows of a shard, once others know which of its vertices they get.
 
-    Parameters
-    ----------
-    names, indptr, neighbours : arrays
-        Own vertices, ascending, and their neighbours by number.
-    holder : Owners, or (neighbours.size,) array
-        The shard that holds each neighbour.
+    `names` are ascending; `holder` says which shard holds each neighbour.
     """
     ghosts = _foreign(names, neighbours)
     indices = np.empty(neighbours.size, np.int32)

@@ -68,10 +68,7 @@ def split_shared(mesh: Mesh, owners: Owners, rows: Rows, aim: Aim, journal: Jour
 
     Laws: no part exceeds its limit, or `InfeasibleError` is raised.
 
-    Parameters
-    ----------
-    journal : Journal
-        Keeps every level, the parts of every level, and every turn of choosing anchors.
+    `journal` keeps every level, the parts of every level, and every turn of choosing anchors.
     """
     no_anchors = np.zeros(rows.n_own, np.bool_)
     first = journal.step(mesh, "first", lambda: {"part": _first_split(mesh, owners, rows, aim, journal)})

@@ -43,12 +43,7 @@ def cut_out(held: Held, marks: Landmarks, halo: Halo, weights: Any, storage: Sto
 
     It is what `parge.graph.subgraph.induce_with_context` makes of a graph that is held whole.
 
-    Parameters
-    ----------
-    weights : (n_landmarks, n_landmarks) array
-        Between and inside landmarks; a memory map is read some rows at a time.
-    storage : Storage
-        Where the rows of the subgraph go.
+    `weights` are those between and inside landmarks; a memory map is read some rows at a time.
     """
     own, a, h = held.own, held.anchors.size, halo.names.size
     ours = np.zeros(marks.n, np.bool_)
@@ -103,12 +98,8 @@ def _rows(
 ) -> tuple[IntArray, PartArray, FloatArray]:
     """Return the rows of a subgraph of n vertices, own ones first; `around` is emptied.
 
-    Parameters
-    ----------
-    place : int32
-        Where each vertex and each ghost is in the subgraph; -1 if it is not there.
-    around : list of Entries
-        Of rows that are not own vertices', counted from the first of them, and of columns that are none, either.
+    `place` is where each vertex and each ghost is in the subgraph, -1 if it is not there. `around` has entries of rows
+    that are not own vertices', counted from the first of them, and of columns that are none, either.
     """
     rows, n_own = held.rows, int(np.count_nonzero(~held.part.is_anchor))
     leaving = sum(int(np.count_nonzero(place[rows.indices[arcs]] >= n_own)) for _, _, arcs in held.blocks())

@@ -37,18 +37,7 @@ def improve(
     Laws: a part within its limit stays within it, and one over its limit takes no more. A vertex in part -1 is in all
     parts and stays so. The same arrays give the same answer, however the rows are divided into blocks.
 
-    Parameters
-    ----------
-    indptr, indices : CSR rows
-        The graph.
-    weights : (n_vertices,) int64
-        What the limits count; of vertices in part -1 nothing.
-    limits : (n_parts,) int64
-        The most weight of each part; at most `MOST_PARTS`.
-    part : (n_vertices,) int32
-        The parts to begin with.
-    block : int
-        Neighbours that are read at a time.
+    `weights` are what the limits count, 0 of vertices in part -1. There are at most `MOST_PARTS` limits.
     """
     if indices.size == 0 or limits.size < 2:
         return part.copy()

@@ -130,16 +130,10 @@ def loosened(free: IntArray, n_vertices: int, slack: float = 0.1) -> IntArray:
 def anchor_count(request: str | int, *, n_vertices: int, n_parts: int, dim: int, slack: int, smallest: int) -> int:
     """Return how many anchors to use.
 
-    Parameters
-    ----------
-    request : "auto", a number, or a share such as "5%"
-        The request. ``auto`` uses the slack, ``floor(slack / (n_parts - 1))``, but at most 10 % of the vertices. It is
-        at least `dim` where the slack allows it, because fewer anchors than dimensions do not determine a rotation. It
-        is at most half the smallest worker, or half of a graph that has fewer vertices than dimensions.
-    slack : int
-        Vertices that the workers can hold together beyond the graph's own.
-    smallest : int
-        The smallest capacity.
+    ``auto`` uses the slack (what the workers can hold together beyond the graph's own vertices), ``floor(slack /
+    (n_parts - 1))``, but at most 10 % of the vertices. It is at least `dim` where the slack allows it, because fewer
+    anchors than dimensions do not determine a rotation. It is at most half the smallest worker, or half of a graph that
+    has fewer vertices than dimensions.
     """
     if n_parts == 1:
         return 0

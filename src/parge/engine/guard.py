@@ -32,14 +32,8 @@ MARK = "PARGE_WORKER"
 def guard(results: int, measures: int, parent: int, limit: int) -> None:
     """Fork: the child becomes the worker, this process its guard, and ends as the worker does.
 
-    Parameters
-    ----------
-    results, measures : int
-        Descriptors of pipes: for what the worker returns, and for what the guard measures.
-    parent : int
-        Number of our parent process.
-    limit : int
-        Bytes that the worker may hold; 0 is no limit.
+    `results` and `measures` are pipes, for what the worker returns and for what the guard measures. `limit` is in
+    bytes; 0 is no limit.
     """
     set_process_name("parge-guard")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle

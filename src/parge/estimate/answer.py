@@ -82,13 +82,7 @@ class Estimate:
 
 
 def estimate(question: Question, technique: Technique, *, sharded: bool = False) -> Estimate:
-    """Return what a run costs, stage by stage, and where it breaks first (arithmetic: docs/reference/estimate.md).
-
-    Parameters
-    ----------
-    sharded : bool
-        Whether the run is in shards: no machine holds the graph, and every stage is shared out.
-    """
+    """Return what a run costs, stage by stage, and where it breaks first (arithmetic: docs/reference/estimate.md)."""
     sizes = Sizes(question, technique)
     parts = (sharded_stages, sharded_breaks) if sharded else (stages, breaks)
     start = start_seconds(sharded=sharded)

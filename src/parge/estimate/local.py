@@ -47,19 +47,7 @@ class Times:
 
 
 def project(technique: Technique, n_vertices: int, n_edges: int, loads: Sequence[Load], crew: Crew) -> Times | None:
-    """Return about how long a run takes on this machine; None for a technique that has not been measured.
-
-    Parameters
-    ----------
-    technique : Technique
-        Embeds every load.
-    n_vertices, n_edges : int
-        Size of the graph.
-    loads : sequence of Load
-        One per worker.
-    crew : Crew
-        How they run.
-    """
+    """Return about how long a run takes on this machine; None for a technique that has not been measured."""
     whole, known = Load(n_vertices, n_vertices, n_edges), constants()
     if _rate(technique, whole, known) is None or not n_edges:
         return None

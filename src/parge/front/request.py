@@ -43,16 +43,8 @@ class Request:
 def requested(source: Any, plan: Any, given: Mapping[str, Any], *, resume: bool = False) -> Request:
     """Return the request of a call.
 
-    Parameters
-    ----------
-    source : anything
-        What `as_graph` takes.
-    plan : Plan, optional
-        The plan that the keywords are added to.
-    given : mapping
-        All keywords by name: fields of the plan, options of the reader, settings of the technique; None is not given.
-    resume : bool
-        Whether a run is resumed, which has its own answers to what a plan leaves open.
+    `given` has all keywords by name: fields of the plan, options of the reader, settings of the technique; None is not
+    given. A run that is resumed has its own answers to what a plan leaves open.
     """
     _refuse_technique(plan)
     asked = plan.request if isinstance(plan, ResolvedPlan) else plan or Plan()

@@ -22,16 +22,8 @@ def with_features(bound: Footprint, graph: Graph, *, copies: int = 0, dim: int =
     Linear in vertices, whatever the lengths x of the rows. A sum over m vertices is at most ``t m + Σ max(0, x - t)``
     for any t, here the length that one row in a hundred exceeds.
 
-    Parameters
-    ----------
-    bound : Footprint
-        Without features.
-    graph : Graph
-        With features or without.
-    copies : int
-        Bytes of the features, in addition to those that the worker reads.
-    dim : int
-        Columns of float32 that a product with them needs for a while.
+    `copies` of the features' bytes are added to those that the worker reads, and `dim` columns of float32 that a
+    product with them needs for a while.
     """
     if graph.features is None:
         return bound

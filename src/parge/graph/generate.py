@@ -198,13 +198,8 @@ def path(n_vertices: int) -> Graph:
 def disconnected(n_vertices: int, *, isolated: float = 0.1, seed: int = 0) -> Graph:
     """Return a graph of many uneven components, all shapes of this module, and isolated vertices.
 
-    Parameters
-    ----------
-    isolated : float
-        Smallest share of vertices without edges.
+    At least a share `isolated` of the vertices has no edges.
 
-    Examples
-    --------
     >>> graph = disconnected(500, isolated=0.1, seed=1)
     >>> graph.n_vertices, int((graph.degrees == 0).sum()) >= 50
     (500, True)

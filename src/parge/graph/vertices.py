@@ -25,14 +25,8 @@ _VERTEX_BYTES = 24
 def add_vertices(graph: Graph, vertices: int | np.integer[Any] | IdArray) -> Graph:
     """Return the graph with isolated vertices added.
 
-    Parameters
-    ----------
-    graph : Graph
-    vertices : int, or array of ids
-        A count n means that the ids are 0..n-1 (any other id is an error); ids are added to those there are.
+    A count n means that the ids are 0..n-1 (any other id is an error); ids are added to those there are.
 
-    Examples
-    --------
     >>> graph = add_vertices(Graph.from_edges([0], [2]), 4)
     >>> graph.n_vertices, graph.degrees.tolist()
     (4, [1, 0, 1, 0])

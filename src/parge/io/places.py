@@ -77,11 +77,7 @@ def fetched(name: Name, *, companion: str | None = None) -> Iterator[Path]:
 
     A folder or a pattern in a store becomes a folder of files, in their order there. Errors raised inside name the URL.
 
-    Parameters
-    ----------
-    name : path or URL
-    companion : str, optional
-        URL of a second file that is wanted in the same folder if it exists.
+    `companion` is the URL of a second file that is wanted in the same folder if it exists.
     """
     text = local_name(name)
     if not is_url(text):

@@ -34,14 +34,7 @@ def propagate(
     for i < step, with modified Bessel functions I_i. 2 step - 1 sparse products. One step filters nothing: the vectors
     come back as they are.
 
-    Parameters
-    ----------
-    adjacency : (n, n) scipy sparse, float64
-        Symmetric, without self loops.
-    vectors : (n, d) float64
-        Not written to.
-    mu, theta : float
-        Centre of the band, and how narrow it is.
+    The adjacency matrix is symmetric, without self loops; `vectors` are not written to.
     """
     if step <= 1:
         return vectors.astype(np.float64)

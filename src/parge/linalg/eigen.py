@@ -66,18 +66,8 @@ def top_eigenpairs(
     256 eigenvalues of cora's normalised adjacency and did not say so.) After `cycles` cycles the best found so far is
     returned: a long path converges for hours otherwise.
 
-    Parameters
-    ----------
-    product : callable
-        Multiplies float64 columns by the matrix.
-    rank : callable
-        Gives each eigenvalue its rank; it must favour one end of the spectrum or both, not the middle.
-
-    Returns
-    -------
-    values : (k,) float64
-    vectors : (n_vertices, k) float64
-        Orthonormal; for their signs, see `parge.linalg.signs`.
+    `rank` gives each eigenvalue its rank; it must favour one end of the spectrum or both, not the middle. Vectors are
+    orthonormal; for their signs, see `parge.linalg.signs`.
     """
     if n_vertices <= sum(basis_sizes(k)):
         values, vectors = np.linalg.eigh(product(np.eye(n_vertices)))
@@ -230,15 +220,6 @@ def randomised_svd(
 
     Subspace iteration from a random start (Halko, Martinsson and Tropp, 2011, algorithms 4.4 and 5.1), with an
     orthonormal basis after each product.
-
-    Parameters
-    ----------
-    matrix : (n, n) scipy sparse, float64
-
-    Returns
-    -------
-    vectors : (n, min(k, n)) float64
-    values : (min(k, n),) float64
     """
     n_rows = matrix.shape[0]
     k, width = min(k, n_rows), min(k + oversampling, n_rows)

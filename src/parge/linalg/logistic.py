@@ -25,12 +25,7 @@ _ENTRIES_AT_ONCE = 4_000_000
 def fit(X: Matrix, Y: BoolArray) -> Matrix:
     """Return one column of weights per class, (n_features, n_classes).
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) float64
-        Features; add a column of ones for an intercept.
-    Y : (n_rows, n_classes) bool
-        Which row is of which class.
+    `X` are features, with a column of ones for an intercept; `Y` says which row is of which class.
     """
     at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(X)))
     columns = [_fit(X, Y[:, start : start + at_once]) for start in range(0, Y.shape[1], at_once)]

@@ -23,23 +23,9 @@ def nearest(
 ) -> tuple[IntArray, FloatArray]:
     """Return the places and the scores of the k best rows for each question, best first; ties in the order of rows.
 
-    Parameters
-    ----------
-    rows_of : callable
-        Returns a block of the table, in float64.
-    n_rows : int
-        Rows of the table.
-    questions : (n_questions, dim) float64
-        What the rows are multiplied with.
-    k : int
-        How many rows, at most as many as there are.
-    without : (n_questions,) int64, optional
-        A row that each question must not be answered with: itself.
-    block_rows : int
-        Most rows of the table in memory.
+    `rows_of` returns a block of the table, `n_rows` long, in float64. A question may not be answered with the row that
+    `without` names: itself.
 
-    Examples
-    --------
     >>> table = np.array([[1.0, 0], [0, 1], [1, 1]])
     >>> nearest(lambda rows: table[rows], 3, np.array([[1.0, 0.5]]), 2, block_rows=2)[0].tolist()
     [[2, 0]]

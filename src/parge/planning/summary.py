@@ -170,13 +170,8 @@ def _left_to_preset(plan: Plan) -> bool:
 def idle(plan: Plan) -> tuple[str, ...]:
     """Return one notice per option that was given and has no effect.
 
-    Parameters
-    ----------
-    plan : Plan
-        As it was given, before anything is decided: a field that nobody gave is at its default.
+    The plan is as it was given, before anything is decided: a field that nobody gave is at its default.
 
-    Examples
-    --------
     >>> from parge.planning.plan import Plan
     >>> idle(Plan(anchors=50))
     ('--anchors has no effect with one part',)

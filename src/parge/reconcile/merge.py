@@ -86,16 +86,7 @@ def merged_blocks(
     A block is all that is held, of own vertices and of anchors alike, so neither the local vectors nor the embedding
     need be in memory. Write each block into an array, or into a memory map.
 
-    Parameters
-    ----------
-    decomposition : Decomposition
-        The part of each vertex.
-    vectors : sequence of (n_own + n_anchors, dim) arrays
-        Local vectors of every subgraph, own vertices first; memory maps are accepted.
-    maps : sequence of Map
-        One per subgraph.
-    block_rows : int, optional
-        Rows per block; by default chosen from the number of columns.
+    Local vectors have own vertices first; memory maps are accepted. There is one map per subgraph.
     """
     dim = vectors[0].shape[1]
     at_once = block_rows or rows_at_once(dim)

@@ -34,14 +34,8 @@ def residuals(
 ) -> tuple[Residual, ...]:
     """Return one residual per subgraph.
 
-    Parameters
-    ----------
-    maps : sequence of Map
-        As `reconciler` gave them for these anchors.
-    anchors : sequence of (n_anchors, dim) arrays
-        Anchor rows of every subgraph, as computed.
-    reconciler : Reconciler, optional
-        Fits the maps for the held-out residual again; by default `Consensus`.
+    `anchors` are the anchor rows of every subgraph, as computed. `reconciler` (by default `Consensus`) fits the maps
+    for the held-out residual again.
     """
     if not anchors:
         return ()
@@ -82,12 +76,7 @@ def _mapped(apply: Map, rows: FloatArray) -> Matrix:
 def unrelated(found: float, held_out: float | None, *, determined: bool) -> bool:
     """Return whether spaces hardly agree after reconciling: an anchor is as far off as its own length, or farther.
 
-    Parameters
-    ----------
-    found, held_out : float
-        The residual after reconciling, and that on anchors held out.
-    determined : bool
-        Whether there are enough anchors for the dimensions; otherwise the held-out residual is not used.
+    Where there are too few anchors for the dimensions (not `determined`), the held-out residual is not used.
     """
     return _judged(found, held_out, determined=determined) > _UNRELATED
 

@@ -38,17 +38,7 @@ class LabelColors:
 
 
 def color_labels(labels: Labels, ids: IdArray, vertices: IntArray) -> LabelColors:
-    """Group sampled vertices by their first label; labels of unknown vertices are refused.
-
-    Parameters
-    ----------
-    labels : Labels
-        By vertex id.
-    ids : (n_vertices,) array
-        The ids of the graph's vertices.
-    vertices : (n_sampled,) int64
-        The vertices to colour.
-    """
+    """Group sampled vertices by their first label; labels of unknown vertices are refused."""
     unknown = labels.ids[positions(ids, labels.ids) < 0]
     if unknown.size:
         raise InputError(

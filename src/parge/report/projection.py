@@ -52,17 +52,9 @@ def project(
 ) -> tuple[Projection, ...]:
     """Draw each view in the plane, rotated so that rows move least to the last view.
 
-    Parameters
-    ----------
-    views : sequence of (n_rows, dim) arrays
-        The same rows before alignment, after it, ...
-    is_copy : (n_rows,) bool
-        Rows of anchors; they do not influence the plane, because they would outweigh the others.
-    how : str
-        ``tsne`` or ``umap``, in which neighbours stay together, with the principal components as a second picture; or
-        ``pca`` alone.
-    on_step : callable
-        Called with each picture that takes seconds.
+    `views` are the same rows before alignment, after it, ... Copies are rows of anchors: they do not influence the
+    plane, because they would outweigh the others. `how` is ``tsne`` or ``umap``, in which neighbours stay together,
+    with the principal components as a second picture; or ``pca`` alone.
     """
     check_projection(how)
     fit = ~is_copy if (~is_copy).any() else np.ones(is_copy.size, np.bool_)

@@ -49,17 +49,7 @@ class Quality:
 
 
 def judge(embedding: Embedding, labels: Labels | None, whole: Embedding | None) -> Quality:
-    """Score the vectors of a run by labels, and hold them against those of the whole graph.
-
-    Parameters
-    ----------
-    embedding : Embedding
-        The vectors that the run wrote.
-    labels : Labels, optional
-        What to predict from them.
-    whole : Embedding, optional
-        The same graph, embedded by one worker.
-    """
+    """Score the vectors of a run by labels, and hold them against those of the whole graph."""
     compared = None if whole is None else _compare(embedding, whole, labels)
     if labels is None:
         return Quality(None, compared)

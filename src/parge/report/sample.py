@@ -38,14 +38,7 @@ def draw_sample(
 ) -> Sample:
     """Sample at most `MOST_VERTICES` vertices, anchors included, the same ones on every call, and read only their rows.
 
-    Parameters
-    ----------
-    decomposition : Decomposition
-        The part of each vertex.
-    local : sequence of (n_own + n_anchors, dim) arrays
-        Local vectors of every subgraph; only the pages with sampled rows of memory maps are read.
-    maps : sequence of Map
-        One per subgraph, into the common space.
+    Only the pages with sampled rows of memory maps are read.
     """
     anchors = _some(decomposition.anchors, _anchor_quota(decomposition.n_parts))
     own = _some(np.flatnonzero(~decomposition.is_anchor), MOST_VERTICES - anchors.size)

@@ -63,14 +63,9 @@ def save(
 
     All data is flushed to disk before the folder is renamed, so a power failure leaves no folder of empty files.
 
-    Parameters
-    ----------
-    stored : mapping
-        Arrays that another folder of the run holds: their files are linked instead of written again, where the file
-        system can do that. A copy of the folder holds them as plain files.
-    replaces : bool
-        Whether a folder of that name is replaced. Where another process may write the same without a lock, it is not:
-        the first one stays, and the others get `TakenError`.
+    `stored` are arrays that another folder of the run holds: their files are linked instead of written again, where the
+    file system can do that. A copy of the folder holds them as plain files. Where another process may write the same
+    folder without a lock, `replaces` is false: the first one stays, and the others get `TakenError`.
     """
     with _made_whole(folder, replaces=replaces) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}

@@ -41,10 +41,7 @@ _STAGES = {
 def progress_for(progress: bool | None) -> AbstractContextManager[Listener]:
     """Return what shows the progress of a call from Python.
 
-    Parameters
-    ----------
-    progress : bool, optional
-        None: in a terminal and in a notebook. True: elsewhere, too, as one line per stage on stderr. False: nowhere.
+    None: in a terminal and in a notebook. True: elsewhere, too, as one line per stage on stderr. False: nowhere.
     """
     if progress is False:
         return nullcontext(ignore)

@@ -72,11 +72,7 @@ class CommunityFit:
 def measure_communities(vectors: FloatArray, graph: Graph) -> CommunityFit:
     """Look at a part of the graph; the same one for the same graph.
 
-    Parameters
-    ----------
-    vectors : (n_vertices, dim) float32
-        A memory map is accepted: rows of the part alone are read.
-    graph : Graph
+    Vectors may be a memory map: rows of the part alone are read.
     """
     some = _part(graph, keyed_rng(0, "communities")) if graph.n_edges else np.zeros(0, np.int64)
     if some.size < _FEWEST:

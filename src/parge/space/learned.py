@@ -175,16 +175,7 @@ def row_sums(values: NDArray[np.float64], indptr: IntArray) -> NDArray[np.float6
 def fit(vectors: FloatArray, graph: Graph, lengths: NDArray[np.float64], storage: Storage = MEMORY) -> LearnedRound:
     """Fit the round on some vertices of an embedding and their neighbours; the same for the same embedding.
 
-    Parameters
-    ----------
-    vectors : (n_vertices, dim) float32
-        All vectors; a memory map is accepted.
-    graph : Graph
-        Its edges.
-    lengths : (n_vertices,) float64
-        Of the rows.
-    storage : Storage
-        Where the means of the sampled vertices' neighbours go, up to 268 MB at 128 columns: memory, or files.
+    The means of the sampled vertices' neighbours, up to 268 MB at 128 columns, go to `storage`: memory, or files.
     """
     sampled, scale = _sample(graph, lengths), inverse(lengths)
     if not sampled.size:

@@ -118,10 +118,7 @@ def place_directions(
     Vertices are placed layer by layer, each from the layers before it; then all of them `ROUNDS` times at once from
     their neighbours. So the order of vertices and edges does not matter, nor do threads.
 
-    Parameters
-    ----------
-    sums : (n_moving, dim) float32
-        Of neighbours that stand still.
+    `sums` are those of the neighbours that stand still.
     """
     here = _matrix(storage, *sums.shape)
     reached = np.zeros(len(moving), np.bool_)

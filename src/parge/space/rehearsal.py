@@ -57,16 +57,8 @@ def new_directions(
 ) -> tuple[FloatArray, BoolArray]:
     """Return directions of new vertices by the learned round and, where they are many, by a pass; and who is reached.
 
-    Parameters
-    ----------
-    moving : Moving
-        The new vertices.
-    sums : (n_new, dim) float32
-        Of their neighbours in the space.
-    grown : callable
-        Returns the graph with the new edges: vertices of the space first, then new ones.
-    storage : Storage
-        Where large tables go.
+    `sums` are those of their neighbours in the space. `grown` returns the graph with the new edges: vertices of the
+    space first, then new ones.
     """
     here, reached = place_directions(space.learned, moving, sums, storage=storage, progress=progress)
     sampled = _sample((space.origin == EMBEDDED) & (space.lengths > 0))

@@ -91,19 +91,9 @@ def search(
 def search_unknown(find: Callable[[IdArray, int], Neighbors], ids: IdArray, k: int, known: Graph) -> Neighbors:
     """Return the k nearest vertices of each vertex that have no edge with it in a graph.
 
-    Parameters
-    ----------
-    find : function
-        Answers for ids and a number of neighbours.
-    ids : ids
-        Whose neighbours. One that the graph does not have has no edge there.
-    k : int
-        How many of each.
-    known : Graph
-        Its edges are left out; matched by id.
+    `find` answers for ids and a number of neighbours. Edges of `known` are left out, matched by id; a vertex that it
+    does not have has no edge there.
 
-    Examples
-    --------
     >>> embedding = Embedding(np.array([[1, 0], [2, 0.1], [0, 3]]), ["a", "b", "c"])
     >>> edge = Graph.from_edges(["a"], ["b"])
     >>> search_unknown(lambda ids, k: search(embedding, ids, k), embedding.ids[:1], 1, edge).ids.tolist()

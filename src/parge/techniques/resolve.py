@@ -26,16 +26,10 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 def resolve(technique: Any, settings: Mapping[str, Any] | None = None) -> Technique:
     """Return the technique that is meant, with these settings.
 
-    Parameters
-    ----------
-    technique : str, Technique, class, callable or object
-        The name of a registered technique, ``module:attribute``, or the thing itself. The attribute is a technique, a
-        function, a class or an object; modules of the current directory are found, too.
-    settings : mapping, optional
-        Values by name, or their text as ``--param`` gives it, checked against the type of the setting.
+    A technique is the name of a registered one, ``module:attribute``, or the thing itself. The attribute is a
+    technique, a function, a class or an object; modules of the current directory are found, too. Settings are values by
+    name, or their text as ``--param`` gives it, checked against the type of the setting.
 
-    Examples
-    --------
     >>> resolve("sgc", {"dim": "32", "hops": "3"})
     SGC(dim=32, hops=3, seed=0)
     """

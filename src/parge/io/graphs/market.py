@@ -239,15 +239,8 @@ def line_fault(line: bytes, header: Header) -> str:
 def parse_array(path: Path, text: bytes, n: int, symmetry: str, *, line: int = 1) -> NDArray[np.float64]:
     r"""Return the n x n matrix of layout ``array``: numbers by columns, of a symmetric matrix the lower half.
 
-    Parameters
-    ----------
-    text : bytes
-        What follows the sizes.
-    line : int
-        Number of its first line in the file, for messages.
+    `text` is what follows the sizes; `line` is the number of its first line in the file, for messages.
 
-    Examples
-    --------
     >>> parse_array(Path("m.mtx"), b"0\n3\n1\n", 2, "symmetric").tolist()
     [[0.0, 3.0], [3.0, 1.0]]
     """

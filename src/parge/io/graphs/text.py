@@ -58,12 +58,8 @@ def gather_edge_list(
 ) -> Gatherer:
     """Return the edges of some files of a text edge list as they are given.
 
-    Parameters
-    ----------
-    of : sequence of Path, optional
-        All files of the edge list, if `paths` are only some: the first of all decides how every file is read.
-    lines : (int, int or None), optional
-        Read only lines that start from the one byte on and before the other, if given; a line starts at both.
+    If `paths` are only some of the edge list's files, `of` are all: the first of these decides how every file is read.
+    Of `lines`, those are read that start from the one byte on and before the other, if given; a line starts at both.
     """
     first = next(_holding(paths if of is None else of, wanted), None)
     parts = [] if first is None else _parts(paths, wanted, first)
