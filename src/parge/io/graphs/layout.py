@@ -97,9 +97,7 @@ def sniff(head: bytes, path: Path, *, suffix: str, wanted: Wanted) -> Layout | N
 
     A column that is asked for by its name makes the first line a header.
     """
-    start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    _refuse_binary(head, path)
-    lines = _data_lines(head, start)
+    lines = _data_lines(head, path)
     if not lines:
         return None
     texts = [line.decode("utf-8", "replace") for _, line in lines]
@@ -139,9 +137,7 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
     It is that of the first part. Its first line is a header where it names the columns of the first, in any order: they
     are then found by name. Other names in common use are refused: they would be read as an edge.
     """
-    start = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    _refuse_binary(head, path)
-    lines = _data_lines(head, start)
+    lines = _data_lines(head, path)
     if not lines:
         return None
     first = split_line(lines[0][1].decode("utf-8", "replace"), layout.delimiter, layout.blanks)
@@ -183,10 +179,11 @@ def _refuse_binary(head: bytes, path: Path) -> None:
         )
 
 
-def _data_lines(head: bytes, start: int) -> list[tuple[int, bytes]]:
-    """Return the first lines that are neither empty nor comments, with their offsets."""
-    found, offset = [], start
-    for line in head[start:].splitlines(keepends=True):
+def _data_lines(head: bytes, path: Path) -> list[tuple[int, bytes]]:
+    """Return the first lines that are neither empty nor comments, with their offsets; refuse what is no text."""
+    _refuse_binary(head, path)
+    found, offset = [], 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    for line in head[offset:].splitlines(keepends=True):
         text = line.strip()
         if text and not text.startswith((b"#", b"%")):
             found.append((offset, line.rstrip(b"\r\n")))
