@@ -1,7 +1,7 @@
 """The paper's Figure 1 as functions: decompose, embed every subgraph, reconcile, merge."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -249,9 +249,8 @@ def embed_parts(run: Run, listener: Listener, engine: Engine | None = None) -> N
         waiting = write_subgraphs(run)
         listener(Step("embed", f"{count(n_parts, 'subgraph')} with {run.technique.name}"))
         tasks = _tasks(run, waiting, partial(_on_retry, run, listener))
-        asked = run.plan.request
-        engine = engine or make_engine(asked.engine, jobs=asked.jobs, address=asked.address)
-        run_parts(engine, tasks, n_parts, listener)
+        with prepared_engine(run.plan.request) if engine is None else nullcontext(engine) as ready:
+            run_parts(ready, tasks, n_parts, listener)
 
 
 def run_parts(engine: Engine, tasks: Sequence[Task], n_parts: int, listener: Listener) -> None:
