@@ -31,7 +31,4 @@ def command(source: Path, reference: Path, out: Path, overwrite: bool, as_json: 
     check_ids(out, vectors.ids, overwrite=overwrite)
     aligned, alignment = align(vectors, Embedding.load(reference))
     aligned.save(out)
-    if as_json:
-        show.print_json(alignment.to_json())
-    else:
-        show.out.print(str(alignment))
+    show.show_score(alignment, as_json=as_json)

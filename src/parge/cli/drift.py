@@ -40,7 +40,4 @@ def command(space: Path, removed: Path | None, coordinator_memory: str | None, a
         step("looking at vertices")
         found = drift(frozen, more, less)
     show.notices(() if more is None else more.notices)
-    if as_json:
-        show.print_json(found.to_json())
-    else:
-        show.out.print(str(found))
+    show.show_score(found, as_json=as_json)
