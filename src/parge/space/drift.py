@@ -3,9 +3,11 @@
 from typing import Any
 
 from parge.embedding import Embedding
+from parge.events import silent
 from parge.space.aging import Drift, drift_now
 from parge.space.frozen import Space, as_space
-from parge.space.update import changed_space
+from parge.space.update import THRESHOLD, Steps, changed_space, graphs_of
+from parge.storage import MEMORY
 
 
 def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> Drift:
@@ -23,4 +25,7 @@ def drift(space: Space | Embedding, edges: Any = None, removed: Any = None) -> D
         Edges that came and went since, as `parge.update` takes them: the drift after that update, which is not kept.
     """
     space = as_space(space)
-    return drift_now(space if edges is None and removed is None else changed_space(space, edges, removed).space)
+    if edges is not None or removed is not None:
+        more, less = graphs_of(edges, removed)
+        space = changed_space(space, more, less, THRESHOLD, MEMORY, silent, Steps()).space
+    return drift_now(space)

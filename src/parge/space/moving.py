@@ -110,7 +110,6 @@ def place_directions(
     sums: FloatArray,
     *,
     storage: Storage = MEMORY,
-    n_threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[FloatArray, BoolArray]:
     """Return the directions of moving vertices, and which of them are reached from what is known.
@@ -122,7 +121,7 @@ def place_directions(
     """
     here = _matrix(storage, *sums.shape)
     reached = np.zeros(len(moving), np.bool_)
-    with one_blas_thread(), Threads(n_threads or usable_cores()) as threads:
+    with one_blas_thread(), Threads(usable_cores()) as threads:
         for layer in layers(moving):
             reached[layer] = True
             for some in row_blocks(layer.size, _ROWS):

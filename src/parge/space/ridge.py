@@ -14,16 +14,16 @@ _TRIED_ON = 2_000
 WITHIN = 0.01
 
 
-def chosen_ridge(features: FloatArray, targets: FloatArray, ridges: tuple[float, ...] = RIDGES) -> float:
+def chosen_ridge(features: FloatArray, targets: FloatArray) -> float:
     """Return the strongest ridge that is nearly the best for the other half of the rows, of each of two halves."""
-    found = np.zeros(len(ridges))
+    found = np.zeros(len(RIDGES))
     for here, there in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         rows, truth = features[there][:_TRIED_ON], targets[there][:_TRIED_ON]
         sums = _sums(features[here], targets[here])
-        for i, share in enumerate(ridges):
+        for i, share in enumerate(RIDGES):
             by = _solved(*sums, share)
             found[i] += np.einsum("ij,ij->", unit(rows @ by[:-1] + by[-1]), truth) / max(1, 2 * len(rows))
-    return float(ridges[int(np.argmax(found >= found.max() - WITHIN))])
+    return float(RIDGES[int(np.argmax(found >= found.max() - WITHIN))])
 
 
 def ridge(features: FloatArray, targets: FloatArray, share: float) -> FloatArray:

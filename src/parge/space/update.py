@@ -30,6 +30,9 @@ from parge.typing import BoolArray, FloatArray, IdArray, IntArray
 # since it last moved.
 THRESHOLD = 0.2
 
+# Edges that a message names.
+_NAMED = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Updated:
@@ -134,36 +137,37 @@ def update(
         What takes the steps; it may keep what they return, or know it already.
     """
     started = time.perf_counter()
-    more, less = (None if given is None else as_edges(given) for given in (edges, removed))
+    more, less = graphs_of(edges, removed)
     if not any(given is not None and given.n_vertices for given in (more, less)):
         raise InputError("there is nothing to change: give edges to add, or edges to remove.")
-    found = changed_space(space, more, less, threshold=threshold, storage=storage, progress=progress, steps=steps)
+    found = changed_space(as_space(space), more, less, threshold, storage, progress, steps or Steps())
     return replace(found, space=aged(found.space), seconds=time.perf_counter() - started)
 
 
+def graphs_of(*edges: Any) -> list[Graph | None]:
+    """Return edges of any kind as graphs; None stays None."""
+    return [None if given is None else as_edges(given) for given in edges]
+
+
 def changed_space(
-    space: Space | Embedding,
-    edges: Any = None,
-    removed: Any = None,
-    *,
-    threshold: float = THRESHOLD,
-    storage: Storage = MEMORY,
-    progress: Progress = silent,
-    steps: Steps | None = None,
+    space: Space,
+    more: Graph | None,
+    less: Graph | None,
+    threshold: float,
+    storage: Storage,
+    progress: Progress,
+    steps: Steps,
 ) -> Updated:
-    """Do what `update` does, and note no drift."""
-    started, space = time.perf_counter(), as_space(space)
+    """Do what `update` does, and note neither drift nor time."""
     check_number("threshold", threshold, 0)
-    more, less = (None if given is None else as_edges(given) for given in (edges, removed))
     ids, added = _numbered(space, more)
     gone = NO_ARCS if less is None else Arcs.of(less, positions(space.ids, less.outside_ids))
-    taken = steps or Steps()
-    found = taken.changed(lambda: change(space.graph, ids.size, added, gone, storage))
+    found = steps.changed(lambda: change(space.graph, ids.size, added, gone, storage))
     missing = found.missing + (0 if less is None else less.n_edges - gone.source.size // 2)
     _refuse_unless(found.graph.n_vertices == ids.size == found.kept.size == found.before.size == found.after.size)
     stale = _stale(space, found)
     moving = np.flatnonzero((stale[: len(space)] > np.float64(threshold)) & (found.after[: len(space)] > 0))
-    vectors, reached = taken.moved(lambda: _moved(space, found, moving, storage, progress))
+    vectors, reached = steps.moved(lambda: _moved(space, found, moving, storage, progress))
     _refuse_unless(vectors.shape == (ids.size, space.dim) and reached.size == ids.size - len(space))
     stale[moving] = 0.0
     return Updated(
@@ -175,7 +179,7 @@ def changed_space(
         found.removed,
         found.reweighted,
         missing,
-        time.perf_counter() - started,
+        0.0,
         (*named_notice(space, ids[len(space) :]), *_unchanged_notice(space, found)),
     )
 
@@ -212,14 +216,14 @@ def grown_ids(space: Space, edges: Graph) -> tuple[IdArray, IntArray]:
     return (joined([space.ids, edges.outside_ids[new]]) if new.size else space.ids), row
 
 
-def unknown_edges(space: Space, edges: Graph, limit: int = 3) -> str:
+def unknown_edges(space: Space, edges: Graph) -> str:
     """Name the first edges that a space lacks, as ``a - b``."""
     row = positions(space.ids, edges.outside_ids)
     source, target, _ = edges_once(edges)
     places = lacking(space.graph, row[source], row[target])
     ids = edges.outside_ids
-    some = [f"{show_ids(ids[[source[place]]])} - {show_ids(ids[[target[place]]])}" for place in places[:limit]]
-    return ", ".join(some) + (f" and {places.size - limit:,} more" if places.size > limit else "")
+    some = [f"{show_ids(ids[[source[place]]])} - {show_ids(ids[[target[place]]])}" for place in places[:_NAMED]]
+    return ", ".join(some) + (f" and {places.size - _NAMED:,} more" if places.size > _NAMED else "")
 
 
 def _stale(space: Space, found: Changed) -> FloatArray:
