@@ -50,8 +50,6 @@ _DELIMITERS = {"tab": "\t", r"\t": "\t", "comma": ",", "semicolon": ";", "pipe":
 class Wanted:
     r"""How the columns of edges are read; what is None is found by itself.
 
-    Examples
-    --------
     >>> Wanted(source=2, delimiter="tab")
     Wanted(source='2', target=None, weight=None, weighted=True, delimiter='\t', header=None)
     """

@@ -15,8 +15,6 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 def keyed_rng(seed: int, *key: str | int) -> np.random.Generator:
     """Return the generator of one item: the same seed and key give the same numbers anywhere.
 
-    Examples
-    --------
     >>> a, b = keyed_rng(7, "embed", 3), keyed_rng(7, "embed", 3)
     >>> bool(a.integers(1000) == b.integers(1000))
     True

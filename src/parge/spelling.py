@@ -46,8 +46,6 @@ _MEANT = {name: ours for ours, names in _ELSEWHERE.items() for name in names}
 def meant(name: str, known: Iterable[str]) -> str | None:
     """Return which of the known names was probably meant, if one was.
 
-    Examples
-    --------
     >>> meant("dimensions", ["parts", "dim"]), meant("anchor_stratgy", ["anchors", "anchor_strategy"])
     ('dim', 'anchor_strategy')
     """

@@ -62,8 +62,6 @@ class Stage:
 class Sizes:
     """What a question comes to, in counts and bytes: every number that a stage is a product of.
 
-    Examples
-    --------
     >>> from parge.techniques.deepwalk import DeepWalk
     >>> Sizes(Question(vertices=1000, edges=5000, workers=1), DeepWalk(dim=32)).vectors
     128000.0

@@ -13,8 +13,6 @@ from parge.typing import IntArray, PartArray
 class Memberships:
     """The labels of every vertex: none, one or several, as numbers.
 
-    Examples
-    --------
     >>> labels = Memberships(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), 2)
     >>> labels.of(1).tolist(), labels.to_scipy().toarray().tolist()
     ([0, 1], [[0, 1], [1, 1]])

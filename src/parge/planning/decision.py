@@ -47,8 +47,6 @@ def decide(graph: Counted, plan: Plan, *, on_step: OnStep = ignore_step) -> Deci
 
     A technique that stands for others is tried on a sample of the graph first, which `on_step` is called with.
 
-    Examples
-    --------
     >>> from parge.graph.generate import ring_of_cliques
     >>> decision = decide(ring_of_cliques(40, 5), Plan("hope", parts=2, anchors=20))
     >>> decision.plan.reconcile, decision.plan.refine, decision.limits.capacities.tolist()

@@ -78,8 +78,6 @@ class Planned(Summary):
 def planned(decomposed: Decomposed) -> Planned:
     """Return what a plan means for a graph that is decomposed: sizes, memory, times, and whether parts are worth it.
 
-    Examples
-    --------
     >>> from parge.graph.generate import ring_of_cliques
     >>> from parge.planning.decision import decide, decompose
     >>> graph = ring_of_cliques(40, 5)

@@ -188,8 +188,6 @@ def run_batches(
     * ``hogwild``: every thread draws and trains its own batches, without locks (Niu et al., NIPS 2011). Two threads
       that change one row at the same moment may lose a change, so no two runs are alike.
 
-    Examples
-    --------
     >>> list(run_batches([1, 2, 3], lambda b: 10 * b, lambda d: d + 1, threads=2, mode="deterministic"))
     [11, 21, 31]
     """
