@@ -7,27 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.run.resealed import GRAPH, PLAN, finish_run, reseal
+from tests.run.resealed import GRAPH, PLAN, reseal
 
 import parge
 from parge.cli.main import run as command
 from parge.run.run import embed_part_command
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return finish_run(tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture(scope="module")
-def reference() -> Any:
-    return parge.embed(GRAPH, PLAN).vectors
-
-
-@pytest.fixture
-def folder(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "run"))
-
 
 EVIL = "from pathlib import Path\nPath('hacked').touch()\ndef embed(csr, rng): return csr.toarray()[:, :4]\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.examples import slow
-from tests.run.resealed import GRAPH, PLAN, finish_run, put, reseal, seal_file
+from tests.run.resealed import GRAPH, PLAN, put, reseal, seal_file
 
 import parge
 from parge.cli.main import run as command
@@ -20,21 +20,6 @@ from parge.run.arrays import DamagedError
 from parge.run.open_run import open_planned
 from parge.run.status import status
 from parge.run.worker import PartJob, embed_part
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return finish_run(tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture(scope="module")
-def reference() -> Any:
-    return parge.embed(GRAPH, PLAN).vectors
-
-
-@pytest.fixture
-def folder(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
