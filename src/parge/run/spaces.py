@@ -17,6 +17,7 @@ from parge.memory import format_bytes
 from parge.run import arrays
 from parge.run.arrays import DamagedError, Stored
 from parge.run.codec import Arrays, graph_of, id_arrays, ids_of
+from parge.run.folder import is_kind
 from parge.run.schema import SPACE, is_array_file
 from parge.show.text import count, on_one_line, printable
 from parge.space.frozen import MOVED, History, Space, as_space
@@ -147,11 +148,7 @@ def space_folder(path: Path) -> Path:
 
 def is_space(path: Path) -> bool:
     """Return whether a folder has the manifest of a space; its arrays are left unread."""
-    try:
-        arrays.load(path, SPACE, arrays=False)
-    except DamagedError:
-        return False
-    return True
+    return is_kind(path, SPACE)
 
 
 def check_space_output(path: Path, inputs: Iterable[Path | str] = (), outputs: Iterable[Path] = ()) -> None:
