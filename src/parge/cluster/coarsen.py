@@ -1,11 +1,12 @@
 """Small groups of neighbouring vertices, found and merged by all shards together."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from parge.cluster.mesh import Mesh, column
+from parge.cluster.mesh import Mesh, Message, column
 from parge.cluster.rows import Owners, Rows, joined, slices_for
 from parge.kernels import labels
 from parge.kernels.splitmix import item_keys
@@ -77,16 +78,7 @@ class _Groups:
         wish, strength = np.empty(rows.n_own, np.int32), np.empty(rows.n_own, np.int64)
         salt = item_keys(np.uint64(_TIES), turn, np.zeros(1, np.int64))[0]
         labels.favourite_labels(
-            rows.indptr,
-            rows.indices,
-            rows.times,
-            self.label,
-            active,
-            self.avoid,
-            salt,
-            any_will_do,
-            wish,
-            strength,
+            rows.indptr, rows.indices, rows.times, self.label, active, self.avoid, salt, any_will_do, wish, strength
         )
         return wish, strength
 
@@ -103,7 +95,6 @@ class _Groups:
     def _granted(self, askers: IntArray, wish: PartArray, strength: IntArray) -> BoolArray:
         """Ask the shards that hold the groups; return which vertices may join."""
         to = self.owners(wish)
-        order = np.argsort(to, kind="stable")
         found = self.mesh.deal(to, wish, self.rows.names[askers], self.weights[askers], strength)
         group, name, weight, strong = (column(found, place) for place in range(4))
         place = np.searchsorted(self.rows.names, group)
@@ -115,10 +106,14 @@ class _Groups:
         fits = np.empty(rank.size, np.bool_)
         fits[rank] = self.loads[place[rank]] + ahead - before <= self.most
         np.add.at(self.loads, place[fits], weight[fits])
+        return self._replies(to, found, fits)
+
+    def _replies(self, to: PartArray, found: list[Message], answers: NDArray[Any]) -> NDArray[Any]:
+        """Send the answers to what was dealt back to those who asked; return those to what was asked of `to`."""
         ends = np.cumsum([message[0].size for message in found])[:-1]
-        replies = column(self.mesh.swap([(some,) for some in np.split(fits, ends)]), 0)
-        out = np.empty(askers.size, np.bool_)
-        out[order] = replies
+        replies = column(self.mesh.swap([(some,) for some in np.split(answers, ends)]), 0)
+        out = np.empty_like(replies)
+        out[np.argsort(to, kind="stable")] = replies
         return out
 
     def _relabel(self, movers: IntArray, new: PartArray) -> None:
@@ -145,17 +140,13 @@ class _Groups:
         askers = np.flatnonzero(alone & (wish >= 0))
         kind = isolated[askers].astype(np.int64)
         to = self.owners(wish[askers])
-        order = np.argsort(to, kind="stable")
         found = self.mesh.deal(to, wish[askers], kind, names[askers], self.weights[askers])
         group, isolates, name, weight = (column(found, place) for place in range(4))
         rank = np.lexsort((hashes(_ORDER, 1, name), isolates, group))
         first = labels.packed((2 * group.astype(np.int64) + isolates)[rank], weight[rank], self.most)
         new = np.empty(rank.size, np.int32)
         new[rank] = name[rank][first]
-        ends = np.cumsum([message[0].size for message in found])[:-1]
-        replies = column(self.mesh.swap([(some,) for some in np.split(new, ends)]), 0)
-        answer = np.empty(askers.size, np.int32)
-        answer[order] = replies
+        answer = self._replies(to, found, new)
         joins = answer != names[askers]
         movers, chosen = askers[joins], answer[joins]
         gains = self.mesh.deal(self.owners(chosen), chosen, self.weights[movers])
