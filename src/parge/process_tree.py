@@ -48,14 +48,8 @@ class Seen:
 class Tree:
     """The processes below `root`, itself included.
 
-    Parameters
-    ----------
-    root : int
-        Number of the process.
-    reaper : int, optional
-        Number of the process that inherits orphans of the tree (see `adopt_orphans`), and has no other children.
-    limit : int, optional
-        Bytes that the tree may hold.
+    `reaper` is the process that inherits orphans of the tree (see `adopt_orphans`), and has no other children. `limit`
+    is what the tree may hold, in bytes.
     """
 
     def __init__(self, root: int, *, reaper: int | None = None, limit: int | None = None) -> None:

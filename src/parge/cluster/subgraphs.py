@@ -236,14 +236,7 @@ def summed(entries: Entries, n_columns: int) -> Entries:
 class WrittenRows:
     """Rows of a graph, put into a storage one after another.
 
-    Parameters
-    ----------
-    storage : Storage
-        Where neighbours and weights go.
-    n_rows : int
-        How many rows there will be.
-    most : int
-        The most neighbours that there can be.
+    `most` is the most neighbours that there can be; these and their weights go to `storage`.
     """
 
     def __init__(self, storage: Storage, n_rows: int, most: int) -> None:

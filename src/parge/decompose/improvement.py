@@ -73,22 +73,9 @@ class Market:
     first, and then those of others that its rows name. `total`, `synchronise`, `merged`, `_move` and `_votes_of` are
     what they do otherwise.
 
-    Parameters
-    ----------
-    indptr, indices : CSR rows of the own vertices
-        The graph.
-    weights : (n_own,) int64
-        What the limits count.
-    limits : (n_parts,) int64
-        The most weight of each part.
-    part : int8 or int16
-        The parts to begin with.
-    block : int
-        Neighbours that are read at a time.
-    times : int32
-        How often each neighbour counts; of size 0, once.
-    names : int32
-        Numbers of all vertices in the whole graph; of size 0, their places.
+    `indptr` and `indices` are the rows of the own vertices, and `block` of their neighbours are read at a time.
+    `weights` are what the limits count, `times` how often each neighbour counts (of size 0, once), `names` the numbers
+    of all vertices in the whole graph (of size 0, their places).
     """
 
     def __init__(
@@ -173,15 +160,7 @@ class Market:
         self.prices = kernels.clear_prices(self.wishes, self.loads, self.limits)
         for rows in self.rows:
             kernels.claim_rows(
-                rows,
-                self.part,
-                self.weights,
-                self.scale,
-                self.prices,
-                self.kept,
-                self.there,
-                self.wish,
-                self.profit,
+                rows, self.part, self.weights, self.scale, self.prices, self.kept, self.there, self.wish, self.profit
             )
         self.synchronise()
         for rows in self.rows:

@@ -86,13 +86,8 @@ class Forked:
 class ForkServer:
     """The server as its parent sees it.
 
-    Parameters
-    ----------
-    environment : mapping
-        Environment of the workers.
-    prepare : callable
-        Called once in the server, to import and load what all workers need. If it fails, so will the workers, and
-        they say why.
+    `prepare` is called once in the server, to import and load what all workers need. If it fails, so will the workers,
+    and they say why.
     """
 
     def __init__(self, environment: Mapping[str, str], prepare: Callable[[], None]) -> None:

@@ -60,14 +60,8 @@ class PairSource:
     end is drawn by a stratified (hence sorted) sweep. The second comes from the stretch of the first one's community,
     which is in the cache by then.
 
-    Parameters
-    ----------
-    indicator : (n_vertices, n_communities) scipy CSR
-        Which vertex is in which community; none, one or several.
-    weight : (n_vertices,) float64
-        Expected degrees, up to a common factor; a vertex spends its weight evenly over its communities.
-    rng : numpy Generator
-        Advanced by every draw.
+    `indicator` says which vertex is in which community; none, one or several. `weight` are expected degrees, up to a
+    common factor; a vertex spends its weight evenly over its communities.
     """
 
     def __init__(self, indicator: Any, weight: NDArray[np.float64], rng: np.random.Generator) -> None:

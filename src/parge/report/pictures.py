@@ -167,9 +167,7 @@ def workers(findings: Findings) -> Markup:
         [
             str(i),
             bar(
-                longest,
-                [Stretch(took, "time", seconds_text(took))],
-                [Mark(mean, "soft", f"mean {seconds_text(mean)}")],
+                longest, [Stretch(took, "time", seconds_text(took))], [Mark(mean, "soft", f"mean {seconds_text(mean)}")]
             ),
             seconds_text(took),
             _memory_bar(part, peak, largest),

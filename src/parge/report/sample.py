@@ -31,11 +31,7 @@ class Sample:
     after: FloatArray = field(repr=False)
 
 
-def draw_sample(
-    decomposition: Decomposition,
-    local: Sequence[FloatArray],
-    maps: Sequence[Map],
-) -> Sample:
+def draw_sample(decomposition: Decomposition, local: Sequence[FloatArray], maps: Sequence[Map]) -> Sample:
     """Sample at most `MOST_VERTICES` vertices, anchors included, the same ones on every call, and read only their rows.
 
     Only the pages with sampled rows of memory maps are read.

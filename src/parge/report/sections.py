@@ -89,9 +89,7 @@ def _glance(findings: Findings) -> Section:
         tiles += [
             _tile(f"{len(parts)}", "parts", f"of at most {max(part.vertices for part in parts):,} vertices"),
             _tile(
-                f"{report.lost_edges:.1%}",
-                "edges lost",
-                f"{findings.edges.lost:,}, between two parts, held by neither",
+                f"{report.lost_edges:.1%}", "edges lost", f"{findings.edges.lost:,}, between two parts, held by neither"
             ),
             _tile(
                 f"{findings.anchors:,}",

@@ -68,12 +68,7 @@ class KeptSteps(Steps):
     Laws: the result has the same bits, however often the update was stopped. What another request left, or what was
     damaged, is not used.
 
-    Parameters
-    ----------
-    work : path
-        The folder; see `kept_steps`.
-    request : str
-        See `request_digest`.
+    For `work` see `kept_steps`, for `request` see `request_digest`.
     """
 
     def __init__(self, work: Path, request: str) -> None:
