@@ -81,7 +81,8 @@ def assemble(
         keep = weights > 0
         source, target, weights = source[keep], target[keep], weights[keep]
     n_loops = int(np.count_nonzero(source == target))
-    indptr, indices, data = _rows(source, target, weights, n_vertices)
+    sort = _small_rows if source.size < _SMALL else sorted_rows
+    indptr, indices, data = sort(source, target, weights, n_vertices)
     notices += dropped_notices(n_given - source.size, n_loops, source.size - n_loops - indices.size // 2)
     return Graph(indptr, indices, useful_weights(data), ids, notices=notices)
 
@@ -123,13 +124,6 @@ def useful_weights(data: FloatArray | None) -> FloatArray | None:
     if not all_finite(data):
         raise InputError("the weights of repeated edges add up to more than 3.4e38; scale the weights down")
     return data
-
-
-def _rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> CSR:
-    if source.size < _SMALL:
-        return _small_rows(source, target, weights, n_vertices)
-
-    return sorted_rows(source, target, weights, n_vertices)
 
 
 def _small_rows(source: NeighbourArray, target: NeighbourArray, weights: FloatArray | None, n_vertices: int) -> CSR:
