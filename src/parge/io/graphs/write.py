@@ -3,7 +3,7 @@
 import io
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,13 +90,13 @@ def _is_marked_parquet(path: Path) -> bool:
         mark = (table.schema.metadata or {}).get(_KEY.encode(), b"").decode()
         if not mark.startswith(GENERATED):
             return False
-        sums = [0] * len(table.names)
-        for batch in table.batches(table.names, _WRITTEN_AT_ONCE):
-            sums = [_column_sum(column, before) for column, before in zip(batch.columns, sums, strict=True)]
-        return bool(mark == _parquet_mark(table.names, sums))
+        return bool(mark == _parquet_mark(table.names, table.batches(table.names, _WRITTEN_AT_ONCE)))
 
 
-def _parquet_mark(names: list[str], sums: list[int]) -> str:
+def _parquet_mark(names: list[str], batches: Iterable[Any]) -> str:
+    sums = [0] * len(names)
+    for batch in batches:
+        sums = [_column_sum(column, before) for column, before in zip(batch.columns, sums, strict=True)]
     return f"{GENERATED} {' '.join(f'{name} {shown(value)}' for name, value in zip(names, sums, strict=True))}"
 
 
@@ -216,10 +216,8 @@ def _write_parquet(graph: Graph, path: Path, marked: bool) -> None:
 
     table = to_frame(graph)
     if marked:
-        sums = [0] * len(table.column_names)
-        for batch in table.to_batches(max_chunksize=_WRITTEN_AT_ONCE):
-            sums = [_column_sum(column, before) for column, before in zip(batch.columns, sums, strict=True)]
-        table = table.replace_schema_metadata({_KEY: _parquet_mark(table.column_names, sums)})
+        mark = _parquet_mark(table.column_names, table.to_batches(max_chunksize=_WRITTEN_AT_ONCE))
+        table = table.replace_schema_metadata({_KEY: mark})
     with completed(path) as file:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
