@@ -161,14 +161,17 @@ def guessed_notice(names: Sequence[str], columns: Columns, wanted: Wanted) -> tu
     )
 
 
-def late_weights(names: Sequence[str], first: Sequence[str]) -> str | None:
-    """Return the column of weights that a further part has and the first part has not, if there is one.
+def refuse_late(part: object, names: Sequence[str], first: Sequence[str]) -> None:
+    """Refuse a further part of an edge list that has a column of weights where the first part has none.
 
-    >>> late_weights(["source", "target", "weight"], ["source", "target"]), late_weights(["a", "w"], ["a", "weight"])
-    ('weight', None)
+    >>> refuse_late("b.csv", ["a", "w"], ["a", "weight"])
     """
-    place = _first([_plain(name) for name in names], _WEIGHT)
-    return None if place is None or _first([_plain(name) for name in first], _WEIGHT) is not None else names[place]
+    place, known = (_first([_plain(name) for name in each], _WEIGHT) for each in (names, first))
+    if place is not None and known is None:
+        raise InputError(
+            f"{part} has the column {names[place]!r}, which the first part does not have. Give all parts weights, or "
+            "ignore them (weighted=False, --unweighted)."
+        )
 
 
 def _plain(name: str) -> str:

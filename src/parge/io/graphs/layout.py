@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parge.columns import Columns, Wanted, asked_for, by_name, guessed_notice, ignored_notice, is_guessed, late_weights
+from parge.columns import Columns, Wanted, asked_for, by_name, guessed_notice, ignored_notice, is_guessed, refuse_late
 from parge.errors import InputError
 from parge.io.files import foreign_errors, single_blanks, without_comments
 
@@ -144,7 +144,8 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
     if tuple(first) == layout.header:
         lines = lines[1:]
     elif layout.header and {layout.header[place] for place in layout.columns.used} <= set(first):
-        _refuse_late_weights(layout, first, path)
+        if layout.weighted:
+            refuse_late(path, first, layout.header)
         places = [first.index(layout.header[place]) for place in layout.columns.used]
         layout, lines = replace(layout, columns=Columns(*places), n_columns=len(first)), lines[1:]
     elif layout.may_differ and by_name(first) is not None:
@@ -154,15 +155,6 @@ def continued(layout: Layout, head: bytes, path: Path) -> Layout | None:
             "parts the same columns."
         )
     return replace(layout, start=lines[0][0]) if lines else None
-
-
-def _refuse_late_weights(layout: Layout, names: list[str], path: Path) -> None:
-    late = late_weights(names, layout.header) if layout.weighted else None
-    if late is not None:
-        raise InputError(
-            f"{path} has the column {late!r}, which the first part does not have. Give all parts weights, or ignore "
-            "them (weighted=False, --unweighted)."
-        )
 
 
 def _refuse_binary(head: bytes, path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from parge.columns import ALL_FOUND, Wanted, late_weights
+from parge.columns import ALL_FOUND, Wanted, refuse_late
 from parge.errors import InputError
 from parge.graph.gather import EDGE_BYTES, Gatherer, gatherer
 from parge.graph.graph import Graph
@@ -49,12 +49,8 @@ def _add(reader: EdgeTable, table: Table, storage: Storage) -> None:
             f"it has no column {missing[0]!r}, which the first part has; its columns are "
             f"{', '.join(map(repr, table.names))}. Parts need the same columns."
         )
-    late = late_weights(table.names, reader.all_names) if reader.weighted else None
-    if late is not None:
-        raise InputError(
-            f"it has the column {late!r}, which the first part does not have. Give all parts weights, or ignore them "
-            "(weighted=False, --unweighted)."
-        )
+    if reader.weighted:
+        refuse_late("it", table.names, reader.all_names)
     reader.begin()
     size = storage.block // _ROW_BYTES if isinstance(storage, Files) else _BATCH
     for batch in table.batches(reader.names, size):
