@@ -112,24 +112,17 @@ def _print_report(report: "Report", path: Path, space: Path | None) -> None:
     from parge.io.places import given_name
     from parge.reconcile.base import kind_of
 
-    table = Table(header_style="bold")
+    table, peaks = Table(header_style="bold"), report.worker_peaks
     engine = report.plan.engine  # None where the run was completed from its folder
     shared = engine is not None and runs_here(str(engine))
     memory = "process memory" if shared else "memory"
     residuals, reconciler = report.reconcile.residuals, kind_of(str(report.reconcile.reconciler))
     # Around a backbone the anchors' vectors are given to all workers: there is nothing that could be off.
     meet = bool(report.anchors and len(report.parts) > 1 and residuals and not reconciler.needs_landmarks)
-    for heading in (
-        "subgraph",
-        "vertices",
-        "edges",
-        "seconds",
-        memory,
-        "at most",
-        *(["anchors off by"] if meet else []),
-    ):
+    headings = ["subgraph", "vertices", "edges", "seconds", memory, "at most", *(["anchors off by"] if meet else [])]
+    for heading in headings:
         table.add_column(heading, justify="right")
-    for i, (part, peak) in enumerate(zip(report.parts, report.worker_peaks, strict=True)):
+    for i, (part, peak) in enumerate(zip(report.parts, peaks, strict=True)):
         off = residuals[i].after if meet and i < len(residuals) else None
         table.add_row(
             str(i),
@@ -146,9 +139,7 @@ def _print_report(report: "Report", path: Path, space: Path | None) -> None:
             f'With --engine {engine}, "process memory" is the whole process; "at most" is the bound for a separate '
             "worker."
         )
-    elif engine is None and any(
-        peak > part.projected_bytes for part, peak in zip(report.parts, report.worker_peaks, strict=True)
-    ):
+    elif engine is None and any(peak > part.projected_bytes for part, peak in zip(report.parts, peaks, strict=True)):
         out.print('If the parts were embedded with --engine serial, "memory" is the whole process.')
     stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in report.seconds.stages())
     out.print(
