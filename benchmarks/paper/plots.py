@@ -28,7 +28,7 @@ DARK = """<style>@media (prefers-color-scheme: dark) {
 
 FIGURES = {
     "figure-3-time": ("time speed-up", ("paper", "end_to_end"), True),
-    "figure-4-memory": ("memory above an empty worker, centralised / largest", ("memory",), True),
+    "figure-4-memory": ("memory, centralised / largest worker", ("memory",), True),
     "figure-5-f1": ("micro-F1", ("micro_f1",), False),
 }
 DASHES = {"end_to_end": "--"}
