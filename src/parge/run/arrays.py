@@ -164,11 +164,24 @@ def _rename_to_free(temporary: Path, folder: Path) -> None:
 def replace_folder(temporary: Path, folder: Path) -> None:
     """Rename the finished folder; an existing folder of that name is removed first."""
     if os.path.lexists(folder):
-        doomed = _temporary(folder, "old")
-        folder.rename(doomed)
-        discard(doomed)
+        _clear(folder, folder.name)
     temporary.rename(folder)
     _flush_folder(folder.parent)
+
+
+def clear(folder: Path) -> None:
+    """Remove a folder of arrays from its place, in one step: what cannot be removed has another name then."""
+    try:
+        _clear(folder, folder.name)
+    except OSError as error:
+        raise StorageError(unwritable(folder, error)) from error
+
+
+def _clear(folder: Path, name: str) -> None:
+    """Rename a folder to one of that name that is being removed, and discard it."""
+    doomed = _temporary(folder.with_name(name), "old")
+    folder.rename(doomed)
+    discard(doomed)
 
 
 def discard(folder: Path) -> None:
@@ -195,10 +208,8 @@ def sweep(folder: Path) -> None:
     """
     for leftover in list(folder.iterdir()):
         if found := TEMPORARY_FOLDER.fullmatch(leftover.name):
-            doomed = _temporary(leftover.with_name(found[1]), "old")
             with contextlib.suppress(OSError):
-                leftover.rename(doomed)
-            discard(doomed)
+                _clear(leftover, found[1])
         elif TEMPORARY_FILE.fullmatch(leftover.name):
             with contextlib.suppress(OSError):
                 leftover.unlink(missing_ok=True)

@@ -143,7 +143,7 @@ def check_stored(folder: Path) -> None:
 def remove_unusable(folder: Path) -> None:
     """Remove a result that is damaged or of another run, so that its place is free for the next one."""
     if os.path.lexists(folder / RESULT) and whole_result(folder) is None:
-        arrays.discard(folder / RESULT)
+        arrays.clear(folder / RESULT)
 
 
 def accept_result(folder: Path, files: Mapping[str, np.ndarray[Any, Any]]) -> None:
