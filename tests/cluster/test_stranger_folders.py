@@ -52,6 +52,32 @@ def test_a_finished_run_is_known_and_removed_whole(finished: Path, tmp_path: Pat
     assert not run.exists()
 
 
+LEFT = ["done-cut.tmp-1", "merged.old-2", "shared.tmp-3", "shards/000.tmp-4", "rows/001.old-5", "pass/000-1.tmp-6"]
+LEFT += ["steps/divide-000/level-1.tmp-7", "parts/000/result.tmp-8"]
+
+
+def _leave(run: Path) -> None:
+    """Leave what killed processes do: half a folder of arrays."""
+    for name in LEFT:
+        (run / name).mkdir(parents=True)
+        (run / name / "vectors.npy").write_text("half")
+
+
+def test_what_killed_processes_left_goes_when_the_run_is_resumed(finished: Path, tmp_path: Path) -> None:
+    run = _copied(finished, tmp_path)
+    _leave(run)
+    source = Source((str(finished / "edges.txt"),))
+    embed_sharded(source, PLAN_OF_TWO, tmp_path / "out", run_dir=run, resume=True)
+    assert not [path for kind in ("tmp", "old") for path in run.rglob(f"*.{kind}-*")]
+
+
+def test_what_killed_processes_left_goes_with_the_run(finished: Path, tmp_path: Path) -> None:
+    run = _copied(finished, tmp_path)
+    _leave(run)
+    assert discard(run) is None
+    assert not run.exists()
+
+
 @pytest.mark.parametrize("name", ["steps/x-000", "steps", "parts/000", "parts", "shards/000", "rows", "pass", "mesh"])
 def test_links_are_refused_and_never_followed(finished: Path, tmp_path: Path, victim: Path, name: str) -> None:
     run = _copied(finished, tmp_path)

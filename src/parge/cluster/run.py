@@ -13,7 +13,17 @@ from parge.cluster.ingest import Counts
 from parge.cluster.launch import ShardLauncher, own_address
 from parge.cluster.plan_checks import checked_plan, settings_of
 from parge.cluster.rendezvous import LOOPBACK
-from parge.cluster.run_folder import CUT, DIVIDE, FINISH, READ, Folders, check_run_folder, keep_settings, remove_files
+from parge.cluster.run_folder import (
+    CUT,
+    DIVIDE,
+    FINISH,
+    READ,
+    Folders,
+    check_run_folder,
+    keep_settings,
+    remove_files,
+    sweep,
+)
 from parge.cluster.sockets import Program
 from parge.cluster.source import Source, edge_files
 from parge.cluster.split import Aim
@@ -99,7 +109,7 @@ def embed_sharded(
     check_run_folder(run_dir, resume=resume)
     run_dir.mkdir(parents=True, exist_ok=True)
     with hold(run_dir), prepared_engine(plan) as ready, ready.connected() as engine:
-        RunFolder(run_dir).sweep()
+        sweep(run_dir)
         run = ShardedRun.opened(run_dir, source, resolved, engine, listener, command)
         return run.embed(out)
 

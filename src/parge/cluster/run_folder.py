@@ -24,6 +24,8 @@ from parge.run.schema import (
     SHARDED_FOLDERS,
     SHARED,
     STEPS,
+    TEMPORARY_OF_ALL_SHARDS,
+    TEMPORARY_OF_SHARDS,
     check_sharded_run,
     check_unplanned,
 )
@@ -125,6 +127,15 @@ def failed_before_reading(path: Path) -> bool:
     return is_left(path, lambda: _check(path)) and all(entry.name in known for entry in path.iterdir())
 
 
+def sweep(folder: Path) -> None:
+    """Remove temporary files and folders that killed processes of a run in shards left; no link is followed."""
+    RunFolder(folder).sweep()
+    arrays.sweep(folder, TEMPORARY_OF_ALL_SHARDS)
+    for place in [folder / name for name in SHARDED_FOLDERS] + inside(folder / STEPS):
+        if place.is_dir() and not place.is_symlink():
+            arrays.sweep(place, TEMPORARY_OF_SHARDS)
+
+
 def discard(folder: Path) -> str | None:
     """Remove the files of a run in shards, and the folder if it is then empty; return a notice if it is kept.
 
@@ -136,6 +147,7 @@ def discard(folder: Path) -> str | None:
 def _remove(folder: Path) -> None:
     """Check a run, then remove its folders of arrays; its plan last, so that it can be removed again."""
     check_sharded_run(folder)
+    sweep(folder)
     for steps in inside(folder / STEPS):
         FolderJournal(steps).discard()
     for files in (*inside(folder / MESH), *inside(folder / FETCHED)):

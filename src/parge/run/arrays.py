@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import stat
 import threading
@@ -200,14 +201,14 @@ def discard(folder: Path) -> None:
         folder.rmdir()
 
 
-def sweep(folder: Path) -> None:
-    """Remove temporary files and folders that killed processes left.
+def sweep(folder: Path, known: re.Pattern[str] = TEMPORARY_FOLDER) -> None:
+    """Remove temporary files, and folders of `known` names, that killed processes left.
 
     A folder is renamed first: a process that was thought lost and still fills it cannot make it a finished one that
     lacks files.
     """
     for leftover in list(folder.iterdir()):
-        if found := TEMPORARY_FOLDER.fullmatch(leftover.name):
+        if found := known.fullmatch(leftover.name):
             with contextlib.suppress(OSError):
                 _clear(leftover, found[1])
         elif TEMPORARY_FILE.fullmatch(leftover.name):

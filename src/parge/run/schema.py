@@ -181,6 +181,10 @@ STEPS, MESH, FETCHED = "steps", "mesh", "fetched"
 SHARDED_FOLDERS = ("shards", "rows", "pass", STEPS, MESH, FETCHED)
 _LEFT = r"(\.(tmp|old)-[0-9]+)?"
 _OF_ALL_SHARDS = re.compile(rf"({PLAN}|{SHARED}|{MERGED}|done-[a-z]+){_LEFT}")
+TEMPORARY_OF_ALL_SHARDS = re.compile(rf"({PLAN}|{SHARED}|{MERGED}|done-[a-z]+)\.(tmp|old)-[0-9]+")
+TEMPORARY_OF_SHARDS = re.compile(r"([a-z0-9-]+)\.(tmp|old)-[0-9]+")
+"""Folders that are being written or removed: at the top of the run folder, and in the folders of its shards."""
+
 _OF_SHARDS = {
     "shards": re.compile(rf"[0-9]{{3,}}{_LEFT}"),
     "rows": re.compile(rf"[0-9]{{3,}}{_LEFT}"),
