@@ -132,7 +132,7 @@ def _made_whole(folder: Path, *, replaces: bool = True) -> Iterator[Path]:
     """Yield a new folder to fill; it becomes `folder` on success and is removed on failure."""
     temporary = _temporary(folder, "tmp")
     try:
-        temporary.mkdir(parents=replaces)  # who works without a lock does not bring back a run that was removed
+        temporary.mkdir(parents=replaces)  # a process without a lock does not bring back a run that was removed
         yield temporary
         _flush_folder(temporary)
         if replaces:

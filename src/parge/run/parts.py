@@ -129,7 +129,7 @@ def save_result_in_place(folder: Path, vectors: FloatArray, metadata: ResultMeta
 
 
 def check_stored(folder: Path) -> None:
-    """Refuse a part folder in which another machine has stored no result; arrays are read by who needs them.
+    """Refuse a part folder in which another machine has stored no result; its checksum is compared when it is read.
 
     A network file system may show it here only after a while.
     """
