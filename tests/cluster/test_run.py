@@ -1,11 +1,13 @@
 """From a folder of edges to a folder of vectors: the same bits on any engine, resumed, read back, refused."""
 
+import contextlib
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,25 @@ def test_no_file_of_a_part_passes_through_the_process_that_leads(
     monkeypatch.setattr(sharded, "run_parts", sent)
     check_same(embedded(edges, tmp_path, plan()), reference)
     assert keys == list(range(PARTS))
+
+
+def test_shards_may_have_another_current_folder(
+    edges: Path, reference: parge.Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As workers of a cluster have: names that were typed from here lead to the same files there."""
+
+    def elsewhere(call: Callable[..., Any]) -> Callable[..., Any]:
+        def there(*arguments: Any, **more: Any) -> Any:
+            with contextlib.chdir("/"):
+                return call(*arguments, **more)
+
+        return there
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sharded.ShardLauncher, "run", elsewhere(sharded.ShardLauncher.run))
+    monkeypatch.setattr(sharded, "run_parts", elsewhere(sharded.run_parts))
+    (tmp_path / "edges").symlink_to(edges)
+    check_same(embedded(Path("edges"), Path(), plan()), reference)
 
 
 @pytest.mark.slow

@@ -106,6 +106,7 @@ def embed_sharded(
     Equivalent: ``parge embed FOLDER -o OUT --sharded``.
     """
     resolved = checked_plan(replace(plan, coordinator_memory=None))
+    run_dir, out = run_dir.absolute(), out.absolute()  # shards on Ray may have another current folder
     check_run_folder(run_dir, resume=resume)
     run_dir.mkdir(parents=True, exist_ok=True)
     with hold(run_dir), prepared_engine(plan) as ready, ready.connected() as engine:
@@ -195,7 +196,7 @@ class ShardedRun:
         """Return the source with files that all shards see: those of a URL are fetched."""
         url = self.source.url
         if url is None or self._results(ReadResult, READ) is not None:
-            return self.source
+            return self.source.absolute()
         self.listener(Step("read", shown_url(url)))
         self._launcher().run("fetch", size, Fetch(url, self.folders.fetched))
         return replace(self.source, files=edge_files(self.folders.fetched))

@@ -1,6 +1,6 @@
 """Source: the files of edges that shards read, each its share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parge.columns import ALL_FOUND, Wanted
@@ -20,6 +20,15 @@ class Source:
     vertices: int | str | None = None  # a count n (the ids are 0..n-1), or a file with one id a line
     wanted: Wanted = ALL_FOUND  # which columns are read
     url: str | None = None  # where the files are fetched from first; then `files` are not known yet
+
+    def absolute(self) -> "Source":
+        """Return the same files by names that do not depend on the current folder: shards may have another.
+
+        >>> Source(("/data/edges.txt",), 10).absolute().files
+        ('/data/edges.txt',)
+        """
+        vertices = str(Path(self.vertices).absolute()) if isinstance(self.vertices, str) else self.vertices
+        return replace(self, files=tuple(str(Path(file).absolute()) for file in self.files), vertices=vertices)
 
 
 def is_parquet(name: str) -> bool:
