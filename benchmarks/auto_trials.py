@@ -4,7 +4,7 @@ From the project's root, some minutes::
 
     python -m benchmarks.auto_trials [--seeds 2] [--generated 11] [--settings NAME ...]
 
-Generated graphs of 10,500 to 25,000 vertices, dense ones and ones with hubs among them: on half of them `blend` is not
+Generated graphs of 10,000 to 20,000 vertices, dense ones and ones with hubs among them: on half of them `blend` is not
 the best. Half of the edges are held out; ROC-AUC by cosine against pairs drawn by degree, 128 columns, one part. Each
 setting of the trial chooses for every graph, once for each seed. The settings were chosen on these graphs
 (``--generated 11``); other seeds make other graphs of the same kinds. *cost* is core time of the choice as a share of

@@ -47,7 +47,7 @@ class StorageError(PargeError):
     """A run could not be written: the disk is full, or writing is not permitted."""
 
 
-class TakenError(PargeError):
+class OccupiedError(PargeError):
     """A folder of that name is there already, and was not to be replaced."""
 
 
@@ -66,7 +66,7 @@ def save(
 
     `stored` are arrays that another folder of the run holds: their files are linked instead of written again, where the
     file system can do that. A copy of the folder holds them as plain files. Where another process may write the same
-    folder without a lock, `replaces` is false: the first one stays, and the others get `TakenError`.
+    folder without a lock, `replaces` is false: the first one stays, and the others get `OccupiedError`.
     """
     with _made_whole(folder, replaces=replaces) as temporary:
         entries = {name: _write(temporary / f"{name}.npy", array) for name, array in arrays.items()}
@@ -157,7 +157,7 @@ def _rename_to_free(temporary: Path, folder: Path) -> None:
         temporary.rename(folder)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise TakenError(f"{folder} is there already") from None
+            raise OccupiedError(f"{folder} is there already") from None
         raise
     _flush_folder(folder.parent)
 

@@ -123,7 +123,7 @@ def save_result_in_place(folder: Path, vectors: FloatArray, metadata: ResultMeta
     """
     try:
         arrays.save(folder / RESULT, RESULT, {"vectors": vectors}, metadata.to_json(), replaces=False)
-    except arrays.TakenError:
+    except arrays.OccupiedError:
         if whole_result(folder) is None:
             raise arrays.DamagedError(f"{folder / RESULT} is damaged. Repeat the command with --resume.") from None
 
