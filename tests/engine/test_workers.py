@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from parge.engine.base import Engine, Progress, Task, failed_task
 from parge.engine.processes import Processes, WorkerError
 from parge.engine.serial import Serial
 from parge.errors import TechniqueError
-from parge.memory import limit_memory
+from parge.memory import LIMITS_HOLD, limit_memory, private_bytes
 
 
 def _run(function: Callable[[Any, Progress], Any], argument: Any = None, **fields: Any) -> Any:
@@ -39,6 +41,14 @@ def _shout(size: int, _progress: Progress) -> None:
     sys.stderr.write("my last words")
     sys.stderr.flush()
     os._exit(1)
+
+
+def _read_parquet(path: str, _progress: Progress) -> int:
+    from parge.io.tables import open_table
+
+    with open_table(Path(path)) as table:
+        assert sum(len(batch) for batch in table.batches(["source"], 100_000)) == 20_000
+    return private_bytes()
 
 
 def _breed(folder: str, _progress: Progress) -> None:
@@ -192,3 +202,9 @@ def test_a_module_in_the_current_folder_does_not_replace_one_of_python(
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')")
     monkeypatch.chdir(tmp_path)
     assert _run(_grow, 1000) == 100
+
+
+@pytest.mark.skipif(not LIMITS_HOLD, reason="the system does not say what a limit counts")
+def test_arrow_takes_no_gigabyte_of_addresses_which_a_limit_would_count(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"source": [f"vertex {i}" for i in range(20_000)]}), tmp_path / "edges.parquet")
+    assert _run(_read_parquet, str(tmp_path / "edges.parquet")) < 500_000_000

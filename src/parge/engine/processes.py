@@ -240,10 +240,14 @@ def _rebuilt(value: tuple[bytes | None, str, str]) -> tuple[BaseException | str,
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Return the environment of a worker: our own module path, and few threads."""
+    """Return the environment of a worker: our own module path, few threads, and no allocator that hoards.
+
+    Arrow's own takes a gigabyte of addresses at a time, which a limit counts; what is set outside holds.
+    """
     here = str(current_folder() or "")
     path = os.pathsep.join(entry for entry in (found or here for found in sys.path) if entry)
-    return {**os.environ, **dict.fromkeys(_THREADS, str(threads)), "PYTHONPATH": path}
+    own = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+    return {**own, **os.environ, **dict.fromkeys(_THREADS, str(threads)), "PYTHONPATH": path}
 
 
 @takes_workers
