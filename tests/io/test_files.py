@@ -1,9 +1,12 @@
 """What is read of text by pyarrow."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
-from parge.io.files import read_columns
+from parge.errors import InputError
+from parge.io.files import foreign_errors, read_columns
 
 TEXT = b"".join(b"%d %d\n" % (i, 7 * i % 1000) for i in range(2000))
 TYPES = {"0": pa.int64(), "1": pa.int64()}
@@ -27,3 +30,23 @@ def test_a_text_that_was_refused_is_let_go_of_as_well() -> None:
     with pytest.raises(pa.ArrowInvalid):
         read_columns(memoryview(text), ["0", "1"], TYPES, delimiter=" ")
     text.clear()
+
+
+_REFUSED = [MemoryError(), pa.ArrowException("Failed to launch worker thread: Resource temporarily unavailable")]
+
+
+@pytest.mark.parametrize("refused", _REFUSED, ids=["memory", "thread"])
+def test_memory_that_a_limit_refuses_is_no_fault_of_the_file(
+    refused: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parge.io.files.current_limit", lambda: 300_000_000)
+    with pytest.raises(MemoryError), foreign_errors(Path("edges.parquet"), "Parquet"):
+        raise refused
+
+
+def test_memory_that_the_machine_lacks_is_named_with_the_file() -> None:
+    with (
+        pytest.raises(InputError, match=r"edges\.parquet: .* more memory"),
+        foreign_errors(Path("edges.parquet"), "Parquet"),
+    ):
+        raise MemoryError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parge.errors import InputError, PargeError, plain_reason
-from parge.memory import UNPACKED_TEXT, budget, refuse_expansion
+from parge.memory import UNPACKED_TEXT, budget, current_limit, refuse_expansion
 from parge.show.text import on_one_line
 from parge.storage import current_folder
 
@@ -137,9 +137,16 @@ class _Unpacked:
         return n_read
 
 
+# What arrow says if the system refuses it a thread.
+_NO_THREAD = "Failed to launch worker thread"
+
+
 @contextmanager
 def foreign_errors(path: Path, kind: str) -> Iterator[None]:
-    """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file."""
+    """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file.
+
+    Memory that the limit of this process refuses stays a MemoryError: whoever set the limit says how large it was.
+    """
     try:
         yield
     except InputError as error:
@@ -149,11 +156,15 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
     except PargeError:
         raise
     except MemoryError as error:
+        if current_limit() is not None:
+            raise
         raise InputError(f"{path}: reading this {kind} data needs more memory than this machine has") from error
     except OSError as error:
         reason = error.strerror or plain_reason(error)
         raise InputError(f"{path}: cannot be read as {kind}: {reason}. Is the file complete?") from error
     except Exception as error:  # what a parser raises on damaged data is not documented by any of them
+        if current_limit() is not None and _NO_THREAD in str(error):  # the stack of a thread is memory, too
+            raise MemoryError from error
         raise InputError(
             f"{path}: cannot be read as {kind}: {plain_reason(error)}. Is the file complete, and is its suffix right?"
         ) from error
