@@ -97,9 +97,15 @@ class PIP:
         }
         for words, distance in near.items():
             if distance <= _NEAR * floor:
-                return f"{words} embedding is as close to the reference as another seed of it."
+                return (
+                    f"{words} embedding is about as close to the reference as another seed of it "
+                    f"({distance / max(floor, 1e-300):.2f} times as far)."
+                )
         times = self.mapped_per_vertex / max(floor, 1e-300)
-        return f"The embedding is {times:.1f} times as far from the reference as another seed of it."
+        return (
+            f"After the best linear map, the embedding is still {times:.1f} times as far from the reference as another "
+            "seed of it."
+        )
 
     def to_json(self) -> dict[str, float | None]:
         """Return the numbers by name; infinity becomes null, because JSON has no infinity."""
