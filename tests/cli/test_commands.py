@@ -99,6 +99,21 @@ def test_from_graph_to_scores(world: Path, capsys: pytest.CaptureFixture[str]) -
     assert answer(["align", "v.npy", "w.parquet", "-o", "a.vec"], capsys)["shared"] == 300
 
 
+def test_an_embedding_that_has_seen_the_held_out_edges_is_noticed(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (world / "g.txt").read_text().splitlines(keepends=True)
+    (world / "some.txt").write_text("".join(lines[:-60]))
+    (world / "rest.txt").write_text("".join(lines[-60:]))
+    for graph, noticed in (("g.txt", True), ("some.txt", False)):
+        assert run(["embed", graph, "-o", "v.parquet", "--vertices", "300", *SMALL]) == 0
+        capsys.readouterr()
+        words = ["--embedding", "v.parquet", "--held-out", "rest.txt"]
+        assert run(["evaluate", "links", "some.txt", "--vertices", "300", *words]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert ("computed on another graph than GRAPH" in said) == noticed
+
+
 def test_dimensions_given_twice_must_agree(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "g.txt", "--dim", "16", "--param", "dim=3"]) == 2
     assert re.search(r"--dim 16.* --param dim=3", capsys.readouterr().err)

@@ -43,6 +43,7 @@ from parge.numbers import MOST_SETTING
 from parge.planning.decision import decide, decompose
 from parge.planning.plan import Plan
 from parge.run.pipeline import embed
+from parge.show.text import count
 from parge.techniques.adapt import adapt
 
 # Workers of `bound` where nobody says how many.
@@ -193,6 +194,7 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
     else:
         say_idle(("holdout", "parts", "technique", "dim"), "with --embedding")
         parted, vectors = given_out(graph, read(held, **columns), seed=plan.seed), Embedding.load(embedding)
+        show.notices(_of_another_graph(vectors, graph))
     corrected = None if negatives == "uniform" else by_degree(parted.train, parted.positives, seed=plan.seed)
     found = score_links(vectors, *parted, by_degree=corrected, **settings)
     choice = vectors.report.choice
@@ -203,6 +205,19 @@ def links_command(holdout: float, negatives: str, as_json: bool, **options: Any)
         show.out.print(f"{_LINKS_MEAN}\n{found.advice(negatives)}", soft_wrap=True)
         if choice is not None:
             show.out.print(str(choice))
+
+
+def _of_another_graph(embedding: Embedding, graph: Graph) -> list[str]:
+    """Say that an embedding was computed on another graph, if its degrees tell: it may know what is to be predicted."""
+    if embedding.degrees is None:
+        return []
+    differ = int((embedding.degrees[embedding.row_numbers(graph.outside_ids)] != graph.degrees).sum())
+    if not differ:
+        return []
+    return [
+        f"the embedding was computed on another graph than GRAPH: {count(differ, 'vertex')} of {graph.n_vertices:,} "
+        "had other degrees there. If it has seen the held-out edges, its scores are too high."
+    ]
 
 
 def _embedded(graph: Graph, plan: Plan) -> Embedding:
