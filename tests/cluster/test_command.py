@@ -5,6 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.cluster.named_edges import named_edges
 
@@ -31,7 +34,9 @@ def test_the_command_line_writes_a_folder_that_every_command_reads(
     assert reported["coordinator"]["peak_bytes"] > 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
     assert run(["neighbors", str(out), "v7", "--json"]) == 0
-    assert run(words) == 0  # an earlier output is replaced
+    capsys.readouterr()
+    assert run(words) == 0
+    assert "is an earlier output of parge and will be replaced" in " ".join(capsys.readouterr().err.split())
     assert run([*words, "--run-dir", str(tmp_path / "kept")]) == 0
     for other in (
         ["reconcile", "kept", "-o", "x.npy"],
@@ -63,6 +68,35 @@ def test_options_that_shards_do_not_know_are_refused(edges: Path, tmp_path: Path
     words = ["embed", str(edges), "-o", str(tmp_path / "out"), "--parts", "2", "--engine", "serial", "--sharded"]
     assert run([*words, *more]) == 2
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--for", "links"], "--for links means the pass blend"),
+        (["--faithful"], "--faithful (--refine scale) needs"),
+        (["--for", "links", "--refine", "propagate"], "the pass propagate needs"),
+    ],
+    ids=str,
+)
+def test_a_refused_pass_is_named_by_the_option_that_asked_for_it(
+    edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+) -> None:
+    assert run(["embed", str(edges), "-o", str(tmp_path / "out"), "--parts", "2", "--sharded", *more]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_files_with_and_without_weights_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("edges").mkdir()
+    for name, columns in (("a", ["source", "target", "weight"]), ("b", ["source", "target"])):
+        table = pa.table({column: np.arange(40.0) if column == "weight" else np.arange(40) % 7 for column in columns})
+        pq.write_table(table, f"edges/{name}.parquet")
+    assert run(["embed", "edges", "-o", "out", "--parts", "2", "--engine", "serial", "--sharded"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "weights, such as edges/a.parquet, and others have none, such as edges/b.parquet" in said
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def ingest(mesh: Mesh, source: Source, owners: Owners | None = None, room: Room 
     """Read the files and return the rows of this shard, and the counts of all; see `balanced` for what it holds."""
     notices, maybe_names = _of_columns(mesh, source)
     batches = _read(mesh, source)
-    _check_weighted(mesh, batches)
+    _check_weighted(mesh, batches, source)
     batches.append(_extra_vertices(mesh, source, batches))
     numbers, home_ids, first = _numbered(mesh, _alike(mesh, batches))
     edges = [_renumbered(batch, batch_numbers) for batch, batch_numbers in zip(batches, numbers, strict=True)]
@@ -112,6 +112,7 @@ class Batch:
     other: PartArray
     ids: IdArray
     weights: FloatArray | None
+    file: int = -1  # the place of its file among those of the source
 
 
 def _read(mesh: Mesh, source: Source) -> list[Batch]:
@@ -120,31 +121,37 @@ def _read(mesh: Mesh, source: Source) -> list[Batch]:
     share = json.loads(text.tobytes())[mesh.rank]
     texts = [Path(name) for name in source.files if not is_parquet(name)]
     found = []
-    for edges in _gathered(share, source, texts):
+    for name, edges in _gathered(share, source, texts):
         (one, other, ids, n_ids), weights = edges.numbered()
         if one.size:
             named: IdArray = np.arange(n_ids) if ids is None else ids
             weights = None if weights is None else check_weights(weights, one.size)
-            found.append(Batch(one.astype(np.int32), other.astype(np.int32), named, weights))
+            ends = one.astype(np.int32), other.astype(np.int32)
+            found.append(Batch(*ends, named, weights, source.files.index(name)))
     return found
 
 
-def _gathered(share: list[tuple[str, list[Any]]], source: Source, texts: list[Path]) -> Iterator[Any]:
-    """Yield the edges of a share, some at a time."""
+def _gathered(share: list[tuple[str, list[Any]]], source: Source, texts: list[Path]) -> Iterator[tuple[str, Any]]:
+    """Yield the edges of a share, some at a time, with the name of their file."""
     for name, pieces in share:
         if is_parquet(name):
-            yield from gather_parquet(Path(name), pieces, source.wanted)
+            for edges in gather_parquet(Path(name), pieces, source.wanted):
+                yield name, edges
         else:
             for start, stop in pieces:
-                yield from gather_edge_list([Path(name)], source.wanted, of=texts, lines=(start, stop)).runs()
+                for edges in gather_edge_list([Path(name)], source.wanted, of=texts, lines=(start, stop)).runs():
+                    yield name, edges
 
 
-def _check_weighted(mesh: Mesh, batches: list[Batch]) -> None:
-    flags = np.array([batch.weights is not None for batch in batches], np.int8)
-    if len({bool(flag) for (found,) in mesh.share(flags) for flag in found}) > 1:
+def _check_weighted(mesh: Mesh, batches: list[Batch], source: Source) -> None:
+    flags = np.array([[batch.file, batch.weights is not None] for batch in batches], np.int64).reshape(-1, 2)
+    found = np.concatenate([message[0] for message in mesh.share(flags)])
+    kinds = [found[found[:, 1] == flag, 0] for flag in (True, False)]
+    if all(files.size for files in kinds):
+        one, other = (source.files[int(files.min())] for files in kinds)
         raise InputError(
-            "some of the files have weights, and others have none. Give all of them a weight column, or use "
-            "--unweighted."
+            f"some of the files have weights, such as {one}, and others have none, such as {other}. Give all of them "
+            "a weight column, or use --unweighted."
         )
 
 

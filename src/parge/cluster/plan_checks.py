@@ -12,6 +12,7 @@ from parge.decompose.limits import check_budgets
 from parge.errors import InputError
 from parge.io.stores import shown_url
 from parge.planning.decision import lasting_settings
+from parge.planning.names import FAITHFUL
 from parge.planning.plan import AUTO, PRESETS, Plan, ResolvedPlan
 from parge.techniques.base import Chooser
 
@@ -35,12 +36,24 @@ def checked_plan(plan: Plan) -> ResolvedPlan:
             "--sharded."
         )
     if not found.refiner.is_identity and not found.refiner.in_shards:
-        raise InputError(
-            f"the pass {found.refine} needs the whole graph in one process. With --sharded use --refine whiten, "
-            "subspace (for hope and spectral) or none."
-        )
+        raise InputError(_refused_pass(plan))
     check_budgets(plan.budgets() or (), technique.footprint().fixed)
     return found
+
+
+def _refused_pass(plan: Plan) -> str:
+    """Return why the pass is refused, with the option that asked for it."""
+    refine = plan.resolved.refine
+    if plan.refine in (None, AUTO) and plan.purpose is not None:
+        return (
+            f"--for {plan.purpose} means the pass {refine}, which needs the whole graph in one process. Omit it: with "
+            "--sharded, parge neighbors --for links works with any pass."
+        )
+    asked = f"--faithful (--refine {refine})" if refine == FAITHFUL else f"the pass {refine}"
+    return (
+        f"{asked} needs the whole graph in one process. With --sharded use --refine whiten, settle, subspace (for hope "
+        "and spectral) or none."
+    )
 
 
 def settings_of(source: Source, plan: ResolvedPlan) -> dict[str, Any]:

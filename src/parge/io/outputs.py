@@ -107,9 +107,14 @@ def check_outputs(
         if url is not None:
             _check_input_urls(url, [name for name in given if isinstance(name, str)])
             check_delivery(url, overwrite=overwrite)
+    tell_replaced(replaced)
+
+
+def tell_replaced(paths: list[Path]) -> None:
+    """Name earlier outputs that will be replaced, to whoever asked (`claiming`)."""
     claims = _CLAIMS.get()
-    if claims is not None and replaced:
-        claims.on_replace(replaced)
+    if claims is not None and paths:
+        claims.on_replace(paths)
 
 
 def _check_input(output: Path, given: Path) -> None:

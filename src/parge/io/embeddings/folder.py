@@ -17,7 +17,7 @@ from parge.ids import joined
 from parge.io.embeddings.common import Vectors, head_of
 from parge.io.embeddings.parquet import read_parquet
 from parge.io.embeddings.space import SPACE_MANIFEST, is_space_manifest, read_space
-from parge.io.outputs import replacing
+from parge.io.outputs import replacing, tell_replaced
 from parge.links import LinkHead
 from parge.result import Report
 from parge.storage import MEMORY, Files, Storage, release_pages
@@ -174,6 +174,9 @@ def check_folder_output(out: Path, *, overwrite: bool) -> None:
         raise InputError(
             f"Cannot write {out}: with --sharded the vectors go to a folder, and it is a file. Choose another name."
         )
-    if any(out.iterdir()) and not is_folder(out):
+    if is_folder(out):
+        if not overwrite:
+            tell_replaced([out])
+    elif any(out.iterdir()):
         hint = ", or move them elsewhere first" if overwrite else ""
         raise InputError(f"{out} holds files that are not vectors of parge. Choose another name{hint}.")
