@@ -231,6 +231,18 @@ def test_a_given_number_of_shards_does_not_grow_with_the_graph() -> None:
     assert len(of_tables()) == 1
 
 
+def test_shards_that_do_not_fit_are_told_how_many_would() -> None:
+    size = {"vertices": 2 * 10**9, "edges": 10**12, "memory": 64 * 10**9}
+    (warning,) = estimate(ask(**size), DeepWalk(), sharded=True).warnings
+    found = re.search(r"give workers=(\d+) or more, or memory=", warning)
+    assert found is not None
+    enough = int(found[1])
+    assert not estimate(ask(**size, workers=enough), DeepWalk(), sharded=True).warnings
+    assert estimate(ask(**size, workers=enough - 1), DeepWalk(), sharded=True).warnings
+    (warning,) = estimate(ask(**size | {"memory": 10**9}), DeepWalk(), sharded=True).warnings
+    assert "workers=" not in warning  # no number of so small ones
+
+
 def test_small_graphs_are_split_in_memory_and_large_ones_in_passes() -> None:
     small, large = (estimate(ask(vertices=m // 10, edges=m), DeepWalk()) for m in (10**6, 10**12))
     assert [found.stages[1].how for found in (small, large)] == ["KaMinPar", "streaming partitioner"]

@@ -182,7 +182,8 @@ def _show_breaks(breaks: Sequence[Break]) -> None:
             markup=True,
         )
     if n_shown < len(breaks):
-        show.out.print(f"  {len(breaks) - n_shown} more that hold longer: add --verbose")
+        n_more = len(breaks) - n_shown
+        show.out.print(f"  {n_more} more that hold{'s' if n_more == 1 else ''} longer: add --verbose")
 
 
 def stage_table(stages: Sequence[Stage], start: float, seconds: float) -> Table:

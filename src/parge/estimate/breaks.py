@@ -113,8 +113,8 @@ def of_workers(sizes: Sizes) -> list[Break]:
             sizes,
             "every worker holds a tenth of the vertices as anchors",
             (sizes.anchor_memory(0.1 * asked.vertices), asked.memory, format_bytes),
-            "fewer anchors (the estimate uses as many as fit a tenth of a worker's memory), or a backbone. It has a "
-            "few thousand landmarks for any graph. Beyond that, groups of workers must share anchors in a tree",
+            "fewer anchors, as in this estimate: as many as fit a tenth of a worker's memory. Or a backbone, which has "
+            "a few thousand landmarks for any graph. Beyond that, groups of workers must share anchors in a tree",
         )
     ]
     if asked.workers is not None:
@@ -134,14 +134,16 @@ def compared(
     amounts: tuple[float, float, Callable[[float], str]],
     instead: str,
     give: str = "",
+    or_give: str = "",
     grown: Callable[[float], float] | None = None,
 ) -> Break:
-    """Return what is needed and what there is; `give` is the key that would provide it.
+    """Return what is needed and what there is; `give` is the key that would provide it, `or_give` another with a value.
 
     `grown` is what a graph that many times as large needs, where that is not as many times as much.
     """
     needs, limit, show = amounts
-    asking = f"{give}={_at_least(needs)} or more" if give and needs > limit else ""
+    other = f"{or_give} or more, or " if or_give else ""
+    asking = f"{other}{give}={_at_least(needs)} or more" if give and needs > limit else ""
     times = limit / needs if grown is None else _most_times(grown, limit)
     return Break(what, show(needs), show(limit), needs / limit, sizes.question.edges * times, instead, asking)
 

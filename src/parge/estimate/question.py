@@ -58,7 +58,7 @@ class Question:
         if unknown or missing:
             wrong = f"unknown: {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} must be given"
             known = ", ".join(f"{name}=" for name in (*_READ, "dim", "technique"))
-            raise InputError(f"--estimate takes {known}; {wrong}")
+            raise InputError(f"{wrong}; an estimate takes {known}")
         return Question(**{name: _READ[name](name, text) for name, text in pairs.items()})
 
 

@@ -110,7 +110,7 @@ def sharded_breaks(sizes: Sizes) -> tuple[Break, ...]:
 
 
 def _growing(sizes: Sizes) -> Iterable[Break]:
-    asked = sizes.question
+    asked, more = sizes.question, _enough_shards(sizes)
     tables = compared(
         sizes,
         "a table has 448 numbers for each pair of parts",
@@ -133,6 +133,7 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
         (split_memory(sizes), float(asked.memory), format_bytes),
         "more workers; the estimate counts an arc at its peak",
         give="memory",
+        or_give=more,
         grown=partial(split_memory, sizes),
     )
     yield compared(
@@ -141,6 +142,7 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
         (_refine_memory(sizes), float(asked.memory), format_bytes),
         "more workers, or --refine none",
         give="memory",
+        or_give=more,
         grown=partial(_refine_memory, sizes),
     )
     slowest = max(sharded_stages(sizes), key=lambda stage: stage.seconds)
@@ -153,5 +155,18 @@ def _growing(sizes: Sizes) -> Iterable[Break]:
     yield from of_workers(sizes)
 
 
+def _enough_shards(sizes: Sizes) -> str:
+    """Return the fewest workers of the same memory that hold every stage, as a key; nothing where none do."""
+    asked = sizes.question
+
+    def fits(workers: int) -> bool:
+        some = replace(sizes, question=replace(asked, workers=workers))
+        return max(split_memory(some), _refine_memory(some), some.worker_memory) <= asked.memory
+
+    most = min(MOST_SHARDS, asked.vertices)
+    found = next((workers for workers in range(sizes.workers, most + 1) if fits(workers)), None)
+    return "" if found is None else f"workers={found}"
+
+
 def _count(what: str) -> Callable[[float], str]:
-    return lambda number: f"{number:,.4g} {what}"
+    return lambda number: f"{number:,.0f} {what}"
