@@ -67,7 +67,9 @@ def test_integers_and_strings_in_one_graph_are_counted_as_they_are_read(tmp_path
 
 
 @pytest.mark.slow
-def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plans_are_made_from_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = write(tmp_path / "in")
     words = ["plan", str(tmp_path / "in"), "--sharded"]
     assert run([*words, "--parts", "4", "--json"]) == 0
@@ -79,11 +81,15 @@ def test_plans_are_made_from_counts(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["start"] > 5 * min(stage["seconds"] for stage in found["stages"])
     low, high = found["lost_edges"]
     assert 0 <= low < high < 1
+    monkeypatch.setattr("parge.cli.plan.usable_cores", lambda: 2)
     assert run([*words, "--parts", "4"]) == 0
-    assert "embed" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "embed" in said
+    assert "with a core for each shard; 2 cores of this machine" in said
     assert run([*words, "--parts", "1"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "in 1 shard;" in said
+    assert "a core for each shard" not in said
     assert "lost edges: none" in said
     assert run([*words, "--memory", "100MB,100MB"]) == 2
     assert run([*words, "--memory", "261MB,261MB"]) == InfeasibleError.exit_code

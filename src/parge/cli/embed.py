@@ -39,7 +39,7 @@ from parge.show.text import on_one_line
 
 @click.command("embed")
 @graph_options
-@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file.")
+@click.option("-o", "--out", required=True, type=OUT, metavar="OUT", help="Output file; a folder with --sharded.")
 @plan_options
 @click.option("--run-dir", type=LOCAL, metavar="DIR", help="Folder that keeps the run.  [default: OUT.run]")
 @click.option("--resume", is_flag=True, help="Resume the run in the run folder where it stopped.")

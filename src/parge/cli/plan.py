@@ -19,10 +19,12 @@ from parge.cli.options import (
     reading_options,
 )
 from parge.cli.shards import here, sharded_source
+from parge.engine.base import joins_cluster
 from parge.memory import format_bytes
 from parge.planning.decision import decide, decompose
 from parge.planning.summary import hints, idle
 from parge.show.text import count, pasteable
+from parge.storage import usable_cores
 
 
 @click.command("plan")
@@ -99,6 +101,9 @@ def _plan_sharded(options: dict[str, Any], *, as_json: bool) -> None:
         markup=True,
     )
     show.out.print(stage_table(found.stages, found.start, found.seconds))
+    cores = usable_cores()
+    if cores < found.shards and not joins_cluster(plan.engine):
+        show.out.print(f"time: with a core for each shard; {count(cores, 'core')} of this machine will take longer")
     low, high = found.lost_edges
     between = f"between {low:.0%} and {high:.0%} (what parts drawn at random lose)"
     show.out.print(f"lost edges: {between if high else 'none, because there is one part'}")
