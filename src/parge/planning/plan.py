@@ -128,7 +128,10 @@ class Plan:
     def __post_init__(self) -> None:
         given = [name for name in ("parts", "capacities", "memory") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise InputError(f"give only one of parts, capacities and memory; got {' and '.join(given)}")
+            raise InputError(
+                f"give only one of parts, capacities and memory; got {' and '.join(given)}. Memory and capacities have "
+                "one number for each part: --memory 2GB,2GB for two."
+            )
         if self.preset not in PRESETS:
             raise InputError(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
         if self.purpose not in (None, *PURPOSES):
