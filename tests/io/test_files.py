@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from parge.errors import InputError
-from parge.io.files import foreign_errors, read_columns
+from parge.io.files import foreign_errors, limit_errors, read_columns
 
 TEXT = b"".join(b"%d %d\n" % (i, 7 * i % 1000) for i in range(2000))
 TYPES = {"0": pa.int64(), "1": pa.int64()}
@@ -40,8 +40,14 @@ def test_memory_that_a_limit_refuses_is_no_fault_of_the_file(
     refused: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parge.io.files.current_limit", lambda: 300_000_000)
-    with pytest.raises(MemoryError), foreign_errors(Path("edges.parquet"), "Parquet"):
+    with pytest.raises(MemoryError), limit_errors(), foreign_errors(Path("edges.parquet"), "Parquet"):
         raise refused
+
+
+def test_a_limit_does_not_excuse_a_damaged_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parge.io.files.current_limit", lambda: 300_000_000)
+    with pytest.raises(InputError), limit_errors(), foreign_errors(Path("edges.parquet"), "Parquet"):
+        raise pa.ArrowInvalid("magic bytes not found")
 
 
 def test_memory_that_the_machine_lacks_is_named_with_the_file() -> None:

@@ -16,7 +16,7 @@ from parge.cluster.source import Source, is_parquet
 from parge.errors import InputError
 from parge.graph.build import check_weights, dropped_notices
 from parge.ids import STRING, show_ids, unique_ids
-from parge.io.files import check_file, line_starts
+from parge.io.files import check_file, limit_errors, line_starts
 from parge.io.footers import read_footer
 from parge.io.graphs.parquet import gather_parquet, parquet_notices
 from parge.io.graphs.text import edge_list_notices, gather_edge_list, header_notice
@@ -62,8 +62,9 @@ class Counts:
 
 def ingest(mesh: Mesh, source: Source, owners: Owners | None = None, room: Room = None) -> tuple[Shard, Counts]:
     """Read the files and return the rows of this shard, and the counts of all; see `balanced` for what it holds."""
-    notices, maybe_names = _of_columns(mesh, source)
-    batches = _read(mesh, source)
+    with limit_errors():
+        notices, maybe_names = _of_columns(mesh, source)
+        batches = _read(mesh, source)
     _check_weighted(mesh, batches, source)
     batches.append(_extra_vertices(mesh, source, batches))
     numbers, home_ids, first = _numbered(mesh, _alike(mesh, batches))

@@ -137,16 +137,9 @@ class _Unpacked:
         return n_read
 
 
-# What arrow says if the system refuses it a thread.
-_NO_THREAD = "Failed to launch worker thread"
-
-
 @contextmanager
 def foreign_errors(path: Path, kind: str) -> Iterator[None]:
-    """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file.
-
-    Memory that the limit of this process refuses stays a MemoryError: whoever set the limit says how large it was.
-    """
+    """Turn every failure of a library's parser, or of the system, into an `InputError` that names the file."""
     try:
         yield
     except InputError as error:
@@ -155,19 +148,34 @@ def foreign_errors(path: Path, kind: str) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from None
     except PargeError:
         raise
-    except MemoryError as error:
-        if current_limit() is not None:
-            raise
+    except MemoryError as error:  # of a damaged file as well: it may declare any size
         raise InputError(f"{path}: reading this {kind} data needs more memory than this machine has") from error
     except OSError as error:
         reason = error.strerror or plain_reason(error)
         raise InputError(f"{path}: cannot be read as {kind}: {reason}. Is the file complete?") from error
     except Exception as error:  # what a parser raises on damaged data is not documented by any of them
-        if current_limit() is not None and _NO_THREAD in str(error):  # the stack of a thread is memory, too
-            raise MemoryError from error
         raise InputError(
             f"{path}: cannot be read as {kind}: {plain_reason(error)}. Is the file complete, and is its suffix right?"
         ) from error
+
+
+# What arrow says if the system refuses it a thread, whose stack is memory, too.
+_NO_THREAD = "Failed to launch worker thread"
+
+
+@contextmanager
+def limit_errors() -> Iterator[None]:
+    """Raise a MemoryError where `foreign_errors` blames a file for memory that the limit of this process refused.
+
+    A worker reads within it: whoever set the limit then says how large it was.
+    """
+    try:
+        yield
+    except InputError as error:
+        reason = error.__cause__
+        if current_limit() is not None and (isinstance(reason, MemoryError) or _NO_THREAD in str(reason)):
+            raise MemoryError from error
+        raise
 
 
 # Read at a time: enough 1 MB blocks for every core, little next to the graph.
